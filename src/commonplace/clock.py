@@ -1,0 +1,45 @@
+"""The one clock, and durations such as "7d" or "1h30m"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from commonplace.errors import InvalidInput
+
+Clock = Callable[[], datetime]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_PART = re.compile(r"(\d+)([smhd])")
+
+
+def now() -> datetime:
+    """The present moment, aware, UTC. `Memory` takes another clock as an argument."""
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """`moment` as ISO 8601 UTC with `Z`; the fraction only when there is one."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_stamp(text: str) -> datetime:
+    """An RFC 3339 time (any offset; none means UTC) as an aware UTC datetime. Raises ValueError."""
+    moment = datetime.fromisoformat(text.strip())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def duration(text: str) -> timedelta:
+    """A duration of contract 001, 15: `30s`, `5m`, `168h`, `30d` and sums such as `1h30m`.
+
+    Raises InvalidInput naming the text.
+    """
+    value = str(text).strip()
+    parts = _PART.findall(value)
+    if not parts or "".join(n + u for n, u in parts) != value:
+        raise InvalidInput(f'Not a duration: "{text}". Use e.g. 30s, 5m, 168h, 30d or 1h30m.')
+    try:
+        return timedelta(seconds=sum(int(n) * _UNITS[u] for n, u in parts))
+    except OverflowError:
+        raise InvalidInput(f'Duration too long: "{text}". Use at most 999999999d.') from None

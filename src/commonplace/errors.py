@@ -1,0 +1,211 @@
+"""Every error commonplace raises, on one page.
+
+CommonplaceError            code           exit
+├── InvalidInput            invalid        1    an argument is of the wrong kind or value
+│   ├── TimeframeError      timeframe      1    a time frame nobody can read
+│   └── LineOutOfRange      invalid        1    a line number the file does not have
+├── NotFound                not_found      1    no such note (or none the caller may see)
+├── Ambiguous               ambiguous      1    one name, several notes
+├── Exists                  exists         1    the destination is taken
+├── Conflict                conflict       1    the note changed since it was read
+├── CountMismatch           count          1    find_text occurs another number of times
+├── SectionError            section        1    a heading is missing or stands twice
+├── OutsideError            outside        1    a path that leaves its project
+├── Locked                  locked         1    the owner locked the note
+├── ProjectNotFound         project_not_found  1
+├── ProjectRefused          project_refused    1    a folder that cannot be a project
+├── NotText                 not_text       1    a file that is not UTF-8
+├── StorageError            storage        1    the disk said no: full, read-only, permission
+├── CannotUndo              cannot_undo    1    a later change is in the way
+└── ConfigError             config         1    config.yaml cannot be read
+
+Each carries a sentence that names the thing and the remedy, and the values a face
+needs to say it in its own words. Codes: contract 000b, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class CommonplaceError(Exception):
+    """Base of all: `code` is stable, `exit_code` is the command's, `str()` the sentence."""
+
+    code = "error"
+    exit_code = 1
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidInput(CommonplaceError):
+    code = "invalid"
+
+
+class TimeframeError(InvalidInput):
+    code = "timeframe"
+
+    def __init__(self, text: object):
+        super().__init__(
+            f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.'
+        )
+
+
+class LineOutOfRange(InvalidInput):
+    """Line `line` was asked for in a file of `total` lines; 0 stands before the first."""
+
+    def __init__(self, line: int, total: int):
+        self.line, self.total = line, total
+        super().__init__(f"There is no line {line}. Give a line from 0 to {total}.")
+
+
+class NotFound(CommonplaceError):
+    """No note answers to `identifier`; `suggestions` are permalinks that come near."""
+
+    code = "not_found"
+
+    def __init__(self, identifier: str, project: str = "", suggestions: Sequence[str] = ()):
+        self.identifier, self.project, self.suggestions = identifier, project, list(suggestions)
+        guess = f" Did you mean: {', '.join(self.suggestions)}?" if self.suggestions else ""
+        where = f" in {project}" if project else ""
+        super().__init__(
+            f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.'
+        )
+
+
+class Ambiguous(CommonplaceError):
+    """`identifier` names several notes; `candidates` are up to 10 of their permalinks."""
+
+    code = "ambiguous"
+
+    def __init__(self, identifier: str, candidates: Sequence[str], total: int | None = None):
+        self.identifier, self.candidates = identifier, list(candidates)[:10]
+        self.total = len(candidates) if total is None else total
+        super().__init__(
+            f'"{identifier}" names {self.total} notes: {", ".join(self.candidates)}. '
+            "Use one of these permalinks, or a path."
+        )
+
+
+class Exists(CommonplaceError):
+    """Something is already at `path`; `permalink` is set when it is a note."""
+
+    code = "exists"
+
+    def __init__(self, path: str, permalink: str | None = None):
+        self.path, self.permalink = path, permalink
+        if permalink is not None:
+            text = f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
+        else:
+            text = f"Destination already exists: {path}. Choose another destination_path."
+        super().__init__(text)
+
+
+class Conflict(CommonplaceError):
+    """The file's checksum is `now`, the caller read `given`."""
+
+    code = "conflict"
+
+    def __init__(self, permalink: str, now: str, given: str):
+        self.permalink, self.now, self.given = permalink, now, given
+        super().__init__(
+            f"{permalink} changed since you read it (checksum {now}, expected {given}). "
+            "Read it again with read_note and repeat the edit."
+        )
+
+
+class CountMismatch(CommonplaceError):
+    """`found` occurrences where `expected` were announced; `lines` are their first lines, from 1."""
+
+    code = "count"
+
+    def __init__(self, found: int, expected: int, lines: Sequence[int] = (), permalink: str = "the note"):
+        self.found, self.expected, self.lines = found, expected, list(lines)
+        tail = (
+            f"Set expected_replacements={found} or give more context."
+            if found
+            else "Check the exact text with read_note."
+        )
+        super().__init__(f"Expected {expected} occurrences of find_text in {permalink}, found {found}. {tail}")
+
+
+class SectionError(CommonplaceError):
+    """A heading that is missing (`lines` empty, `headings` lists those there) or stands at several `lines`."""
+
+    code = "section"
+
+    def __init__(
+        self, section: str, headings: Sequence[str] = (), lines: Sequence[int] = (), permalink: str = "the note"
+    ):
+        self.section, self.headings, self.lines = section, list(headings), list(lines)
+        if self.lines:
+            where = ", ".join(map(str, self.lines))
+            text = (
+                f'Section "{section}" occurs {len(self.lines)} times in {permalink} (lines {where}). '
+                "Make the headings unique, or use find_replace."
+            )
+        else:
+            have = ", ".join(self.headings) or "none"
+            text = f'No section "{section}" in {permalink}. Its sections: {have}.'
+        super().__init__(text)
+
+
+class OutsideError(CommonplaceError):
+    code = "outside"
+
+    def __init__(self, path: str, project: str = ""):
+        self.path, self.project = path, project
+        super().__init__(f'Path must stay inside project {project}: "{path}". Use a relative path without "..".')
+
+
+class Locked(CommonplaceError):
+    code = "locked"
+
+    def __init__(self, permalink: str):
+        self.permalink = permalink
+        super().__init__(f'{permalink} is locked. Its owner can unlock it by removing "locked: true".')
+
+
+class ProjectNotFound(CommonplaceError):
+    code = "project_not_found"
+
+    def __init__(self, name: str, names: Sequence[str] = ()):
+        self.name, self.names = name, list(names)
+        super().__init__(f'No project "{name}". Projects: {", ".join(names)}. Add one with create_memory_project.')
+
+
+class ProjectRefused(CommonplaceError):
+    """`folder` cannot be a project; `reason` says why in a few words."""
+
+    code = "project_refused"
+
+    def __init__(self, folder: str, reason: str):
+        self.folder, self.reason = folder, reason
+        super().__init__(f"Cannot use {folder} as a project: {reason}. Choose another folder.")
+
+
+class NotText(CommonplaceError):
+    code = "not_text"
+
+    def __init__(self, path: str):
+        self.path = path
+        super().__init__(f"{path} is not valid UTF-8 text and was not changed. Convert it to UTF-8 first.")
+
+
+class StorageError(CommonplaceError):
+    """The disk refused: `path` (project-relative) and `reason` in plain words."""
+
+    code = "storage"
+
+    def __init__(self, path: str, reason: str):
+        self.path, self.reason = path, reason
+        super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
+
+
+class CannotUndo(CommonplaceError):
+    code = "cannot_undo"
+
+
+class ConfigError(CommonplaceError):
+    code = "config"

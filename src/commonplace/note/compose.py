@@ -1,0 +1,125 @@
+"""New files: notes of write_note (contract 000b, 7) and memories (contract 001, 2)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from commonplace.errors import InvalidInput
+from commonplace.note import frontmatter
+from commonplace.note.model import GLOBAL, INBOX, ORGANIZED
+
+_FIRST = ("id", "title", "type", "permalink", "tags", "created_at")
+
+
+def compose_note(
+    content: str, *, title: str, permalink: str, created: datetime, type: str | None = None,
+    tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None, keep: Mapping[str, Any] | None = None,
+) -> str:  # fmt: skip
+    """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then the body.
+
+    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`, `tags`
+    (united) and `metadata` win; its own permalink and date stand before `permalink` and `created`.
+    `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over all. The body
+    is as given, with a final newline. Raises InvalidInput when content's frontmatter is not valid YAML.
+    """
+    own, rows, body = _parts(content)
+    extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
+    united = _united([*_listed(own.get("tags")), *_listed(extra.pop("tags", None)), *tags])
+    fixed = {key: value for key, value in (keep or {}).items() if value is not None}
+    put: dict[str, Any] = {"title": title, "type": type or own.get("type") or "note", "tags": united or None}
+    defaults = {"permalink": permalink, "created_at": created}
+    written = dict(rows)
+    lines: list[str] = []
+    for key in _FIRST:
+        if key in fixed or key in extra or put.get(key) is not None:
+            value = fixed.get(key, put.get(key))
+            lines.append(frontmatter.dump({key: extra[key] if value is None else value}))
+        elif key in written and key not in put and own[key] is not None:
+            lines.append(written[key])
+        elif key in defaults and not (key == "created_at" and own.get("created")):
+            lines.append(frontmatter.dump({key: defaults[key]}))
+    lines += [text for key, text in rows if key not in _FIRST and key not in extra]
+    lines.append(frontmatter.dump({key: value for key, value in extra.items() if key not in _FIRST}))
+    return _file("".join(lines), body)
+
+
+def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
+    """(values, lines by key, body) of content that may begin with its own frontmatter."""
+    yaml_text, body_at = frontmatter.split(content)
+    if yaml_text is None:
+        return {}, [], content[body_at:]
+    yaml_text = yaml_text.replace("\r\n", "\n")
+    try:
+        own = frontmatter.parse(yaml_text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
+        ) from None
+    rows = frontmatter.entries(yaml_text)
+    if [key for key, _ in rows] != list(own) or not all(_is_whole(key, text, own) for key, text in rows):
+        rows = [(key, frontmatter.dump({key: value})) for key, value in own.items()]
+    return own, rows, content[body_at:]
+
+
+def _is_whole(key: str, text: str, own: Mapping[str, Any]) -> bool:
+    """Whether the lines alone say what they said among the others (an anchor may be elsewhere)."""
+    try:
+        return frontmatter.parse(text) == {key: own[key]}
+    except ValueError:
+        return False
+
+
+def _listed(value: Any) -> list[str]:
+    each = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
+    return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
+
+
+def _united(tags: Sequence[str]) -> list[str]:
+    found: dict[str, str] = {}
+    for tag in tags:
+        text = tag.strip().lstrip("#").strip()
+        if text:
+            found.setdefault(text.casefold(), text)
+    return list(found.values())
+
+
+def _file(header: str, body: str) -> str:
+    newline = "\r\n" if frontmatter.is_crlf(body) else "\n"
+    if not body.endswith("\n"):
+        body += newline
+    return f"---\n{header}---\n".replace("\n", newline) + body
+
+
+def compose_memory(
+    content: str, *, id: str, category: str, scope: str = GLOBAL, tags: Sequence[str] = (), source: str | None = None,
+    created: datetime, updated: datetime | None = None, expires: datetime | None = None, phase: str | None = None,
+    access_count: int = 0, links: Sequence[str] = (), version: int = 1, extra: Mapping[str, Any] | None = None,
+) -> str:  # fmt: skip
+    """The file of a memory, keys in the order of contract 001, 2; `extra` follows `version`.
+
+    The content is kept byte for byte, one newline added. `phase` is by default inbox in category
+    `inbox`, else organized.
+    """
+    header: dict[str, Any] = {
+        "id": id,
+        "content_hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+        "phase": phase or (INBOX if category == INBOX else ORGANIZED),
+        "category": category,
+        "scope": scope,
+    }
+    if united := _united(tags):
+        header["tags"] = united
+    header |= {
+        "source": source or "manual",
+        "created_at": created,
+        "updated_at": updated or created,
+        "expires_at": expires,
+        "access_count": access_count,
+    }
+    if links:
+        header["links"] = list(links)
+    header |= {"version": version, **(extra or {})}
+    return f"---\n{frontmatter.dump(header)}---\n{content}\n"

@@ -1,0 +1,358 @@
+"""Edits as values: each turns a file's text into another and leaves every byte it is not about.
+
+Source: contract 000a, 6 (StrReplace, InsertLine); contract 000b, 7, edit_note (the others).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from commonplace.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
+from commonplace.note.frontmatter import REMOVE, is_crlf, parse, set_keys, split
+from commonplace.note.model import Heading
+from commonplace.note.grammar import scan
+
+__all__ = [
+    "REMOVE", "AddItem", "Append", "Edit", "Edited", "FindReplace", "InsertAfterSection", "InsertBeforeSection",
+    "InsertLine", "LineOutOfRange", "Prepend", "ReplaceSection", "Rewrite", "SetKeys", "StrReplace",
+]  # fmt: skip
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
+_SEARCH_EFFORT = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The whole new text, its first changed line (from 1), how often the edit applied, and whether
+    a section was added because it was missing."""
+
+    text: str
+    line: int = 1
+    count: int = 1
+    section_added: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StrReplace:
+    """Replace the one occurrence of `old`, literally and over the whole file (contract 000a, 6)."""
+
+    old: str
+    new: str = ""
+
+    def apply(self, text: str) -> Edited:
+        """Raises InvalidInput for an empty `old`; CountMismatch unless it occurs once, `lines` then
+        holds the first line of every occurrence, overlapping ones too."""
+        if not self.old:
+            raise InvalidInput("No replacement was performed, old_str is empty. Give the exact text to replace.")
+        found = text.count(self.old)
+        if found != 1:
+            raise CountMismatch(found, 1, _lines_of(text, self.old, overlapping=True))
+        at = text.find(self.old)
+        return Edited(text[:at] + self.new + text[at + len(self.old) :], _line_at(text, at))
+
+
+@dataclass(frozen=True, slots=True)
+class InsertLine:
+    """Put `text` after line `line`; 0 is before the first (contract 000a, 6). Line breaks are LF."""
+
+    line: int
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        """The file ends in a newline afterwards. Raises LineOutOfRange."""
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        if not 0 <= self.line <= len(lines):
+            raise LineOutOfRange(self.line, len(lines))
+        lines.insert(self.line, self.text.rstrip("\n"))
+        return Edited("\n".join(lines) + "\n", self.line + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Put `text` at the end, on a new line; a file without a final newline stays without."""
+
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        newline, fresh = _breaks(text, self.text)
+        _, body_at = split(text)
+        if len(text) > body_at or (body_at > 1 and not text.endswith("\n")):
+            ends = text.endswith("\n")
+            start = text if ends else text + newline
+        else:
+            ends, start = True, text
+        tail = newline if ends and not fresh.endswith("\n") else ""
+        return Edited(start + fresh + tail, _line_at(start, len(start)))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepend:
+    """Put `text` directly after the frontmatter, on lines of its own."""
+
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        newline, fresh = _breaks(text, self.text)
+        at = split(text).body_at
+        before = text[:at]
+        if at > 1 and not before.endswith("\n"):
+            before += newline
+        tail = "" if fresh.endswith("\n") else newline
+        return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
+
+
+@dataclass(frozen=True, slots=True)
+class FindReplace:
+    """Replace every occurrence of `find`, literally; there must be exactly `expected`.
+
+    In a file of CRLF lines LF in `find` matches CRLF and `replace` gets CRLF.
+    """
+
+    find: str
+    replace: str
+    expected: int = 1
+
+    def apply(self, text: str) -> Edited:
+        """Raises InvalidInput for an empty `find`, or when a header that could be read no longer could;
+        CountMismatch."""
+        if not self.find:
+            raise InvalidInput("Parameter `find_text` must not be empty. Give the exact text to replace.")
+        _, find = _breaks(text, self.find)
+        _, replace = _breaks(text, self.replace)
+        found = text.count(find)
+        if found != self.expected or not found:
+            raise CountMismatch(found, self.expected, _lines_of(text, find))
+        changed = text.replace(find, replace)
+        if _has_header(text) and not _has_header(changed):
+            raise InvalidInput(
+                "This replacement would make the note's frontmatter unreadable, so nothing was changed. "
+                "Leave the lines between the two --- valid YAML."
+            )
+        return Edited(changed, _line_at(text, text.find(find)), found)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceSection:
+    """Replace the text under the heading `section`, subsections included; a missing one is added.
+
+    Blank lines directly after the heading and before the next one stay.
+    """
+
+    section: str
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        """Raises SectionError when several headings match."""
+        newline, fresh = _breaks(text, self.text)
+        sections = _Sections(text)
+        heading = sections.find(self.section)
+        if heading is None:
+            return _section_at_end(text, self.section, fresh, newline)
+        start, end = sections.inside(heading)
+        body = _without_heading(fresh, heading).rstrip("\r\n")
+        if blank := _BLANK_LINES.match(text, start, end):
+            start, body = blank.end(), body.lstrip("\r\n")
+        before = text[:start] if text[start - 1] == "\n" else text[:start] + newline
+        if body and (end < len(text) or text[end - 1] == "\n"):
+            body += newline
+        return Edited(before + body + text[end:], _line_at(before, len(before)))
+
+
+@dataclass(frozen=True, slots=True)
+class InsertBeforeSection:
+    """Put `text` directly before the line of the heading `section`."""
+
+    section: str
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        """Raises SectionError when no heading or several match."""
+        sections = _Sections(text)
+        heading = sections.require(self.section)
+        return _inserted(text, sections.offset(heading.line), self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAfterSection:
+    """Put `text` directly after the line of the heading `section`."""
+
+    section: str
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        """Raises SectionError when no heading or several match."""
+        sections = _Sections(text)
+        heading = sections.require(self.section)
+        return _inserted(text, sections.offset(heading.line + 1), self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class AddItem:
+    """Put the list item `item` (one line) after the last item of `section`, which is added if missing."""
+
+    section: str
+    item: str
+
+    def apply(self, text: str) -> Edited:
+        """Raises SectionError when several headings match."""
+        newline, fresh = _breaks(text, self.item)
+        sections = _Sections(text)
+        heading = sections.find(self.section)
+        if heading is None:
+            return _section_at_end(text, self.section, fresh, newline)
+        start, end = sections.inside(heading)
+        is_empty = not text[start:end].strip()
+        return _inserted(text, start if is_empty else end, (newline if is_empty else "") + fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class SetKeys:
+    """Set frontmatter keys, or take them out with REMOVE; every other byte stays."""
+
+    changes: Mapping[str, Any]
+
+    def apply(self, text: str) -> Edited:
+        """Raises ValueError when the header there is not valid YAML."""
+        changed = set_keys(text, self.changes)
+        return Edited(changed, _first_difference(text, changed), len(self.changes))
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Replace the whole text."""
+
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        return Edited(self.text, _first_difference(text, self.text))
+
+
+Edit = (
+    StrReplace | InsertLine | Append | Prepend | FindReplace | ReplaceSection | InsertBeforeSection
+    | InsertAfterSection | AddItem | SetKeys | Rewrite
+)  # fmt: skip
+
+
+class _Sections:
+    """The headings of a text, and where their lines are."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.headings = scan(text, split(text).body_at)[2]
+        self._starts = [0]
+        for match in re.finditer("\n", text):
+            self._starts.append(match.end())
+
+    def offset(self, line: int) -> int:
+        """Where line `line` begins; the end of the text for a line after the last."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+
+    def find(self, section: str) -> Heading | None:
+        """The one heading that `section`, with or without `#`, names. Raises SectionError for several."""
+        level, name = _named(section)
+        found = [each for each in self.headings if each.text == name and level in (0, each.level)]
+        if len(found) > 1:
+            raise SectionError(section, lines=[each.line for each in found])
+        return found[0] if found else None
+
+    def require(self, section: str) -> Heading:
+        heading = self.find(section)
+        if heading is None:
+            raise SectionError(section, [f"{'#' * each.level} {each.text}" for each in self.headings])
+        return heading
+
+    def inside(self, heading: Heading) -> tuple[int, int]:
+        """Start and end of the text under a heading, blank lines at its end left out."""
+        after = [each for each in self.headings if each.line > heading.line and each.level <= heading.level]
+        start = self.offset(heading.line + 1)
+        end = self.offset(after[0].line) if after else len(self.text)
+        kept = self.text[start:end].rstrip(" \t\r\n")
+        if not kept:
+            return start, start
+        line_end = self.text.find("\n", start + len(kept))
+        return start, end if line_end < 0 else min(line_end + 1, end)
+
+
+def _named(section: str) -> tuple[int, str]:
+    """(level or 0, text) of a section's name."""
+    match = _HEADING.fullmatch(section.strip())
+    return (len(match[1]), match[2]) if match else (0, section.strip())
+
+
+def _without_heading(fresh: str, heading: Heading) -> str:
+    """`fresh` without a first line that repeats the heading."""
+    first, _, rest = fresh.partition("\n")
+    return rest if _named(first) == (heading.level, heading.text) else fresh
+
+
+def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited:
+    level, name = _named(section)
+    heading = Heading(level or 2, name, 0)
+    body = _without_heading(fresh, heading).rstrip("\r\n")
+    added = f"{'#' * heading.level} {name}{newline}" + (newline + body if body else "")
+    before = text
+    if len(text) > split(text).body_at or (text and not text.endswith("\n")):
+        before += ("" if text.endswith("\n") else newline) + newline
+    ends = not text or text.endswith("\n")
+    added = added.rstrip("\r\n") + (newline if ends else "")
+    return Edited(before + added, _line_at(before, len(before)), section_added=True)
+
+
+def _inserted(text: str, at: int, text_to_insert: str) -> Edited:
+    """Whole lines put in before offset `at`, the start of a line or the end of the text."""
+    newline, fresh = _breaks(text, text_to_insert)
+    before = text[:at]
+    ends = not before or before.endswith("\n")
+    before += "" if ends else newline
+    tail = newline if ends and not fresh.endswith("\n") else ""
+    return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
+
+
+def _breaks(text: str, fresh: str) -> tuple[str, str]:
+    """The line break to insert into `text`, and `fresh` with its own line breaks made alike."""
+    if not is_crlf(text):
+        return "\n", fresh
+    return "\r\n", fresh.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _has_header(text: str) -> bool:
+    yaml_text = split(text).yaml
+    if yaml_text is None:
+        return False
+    try:
+        parse(yaml_text)
+    except ValueError:
+        return False
+    return True
+
+
+def _line_at(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
+    """The line of each occurrence, from 1, several times if several begin on it."""
+    lines: list[int] = []
+    line, last, at = 1, 0, text.find(part)
+    # Text that repeats itself for megabytes would take hours to list: then the first hits must do.
+    most = max(1000, _SEARCH_EFFORT // len(part))
+    while at >= 0 and len(lines) < most:
+        line += text.count("\n", last, at)
+        lines.append(line)
+        last, at = at, text.find(part, at + (1 if overlapping else len(part)))
+    return lines
+
+
+def _first_difference(before: str, after: str) -> int:
+    """The first line that differs, 1 when none does."""
+    pairs = zip(before.split("\n"), after.split("\n"), strict=False)
+    for number, (old, new) in enumerate(pairs, 1):
+        if old != new:
+            return number
+    return 1 if before == after else min(before.count("\n"), after.count("\n")) + 1

@@ -1,0 +1,408 @@
+"""The YAML header of a note: reading it as written, changing single keys, writing new ones.
+
+Source: contract 000b, 2. Usual shapes are read by two patterns here; everything else goes to PyYAML.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, Final, NamedTuple
+
+from commonplace.clock import stamp
+
+
+class _Remove:
+    """The value that takes a key out: see `set_keys`."""
+
+    def __repr__(self) -> str:
+        return "REMOVE"
+
+
+REMOVE: Final = _Remove()
+
+
+class Parts(NamedTuple):
+    """The YAML between the fences (None without a header), and the offset where the body begins."""
+
+    yaml: str | None
+    body_at: int
+
+
+_TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"\n---[ \t]*(?:\r?\n|\Z)")
+
+
+def split(text: str) -> Parts:
+    """Where header and body of a file's text are; a BOM belongs to neither.
+
+    The header's YAML is without its fences. Without a header the body is all of the text.
+    """
+    if opening := _OPENING.match(text):
+        # The line break of the opening fence may be the one before the closing fence.
+        closing = _CLOSING.search(text, opening.end() - 1)
+        if closing:
+            return Parts(text[opening.end() : closing.start() + 1], closing.end())
+    return Parts(None, 1 if text.startswith("\ufeff") else 0)
+
+
+# A plain scalar of one line that is that text to every YAML reader; no `: `, ` #` or final `:`.
+_START = r"[A-Za-z0-9_/.(+\u00a1-\U0010ffff]"
+_PLAIN = rf"{_START}[^:#]*+(?:(?::(?=[^ ])|(?<! )#)[^:#]*+)*+"
+_IN_FLOW = rf"""(?:{_START}[^,:#\[\]{{}}]*+|"[^"\\]*"|'[^']*')"""
+_KEY = r"[^\W\d][\w.\-]{0,99}(?: [\w.\-]{1,50}){0,6}"
+_ROW = re.compile(
+    rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
+).fullmatch
+_ITEM = re.compile(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""").fullmatch
+_FLOW_ITEM = re.compile(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
+
+
+def parse(yaml_text: str) -> dict[str, Any]:
+    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed.
+
+    An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping.
+    """
+    rows = _usual(yaml_text)
+    return _full(yaml_text) if rows is None else rows
+
+
+def _usual(text: str) -> dict[str, Any] | None:
+    """The mapping when every line has a usual shape; None: PyYAML must read it."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if not text.replace("\n", "").isprintable():
+        return None
+    rows: dict[str, Any] = {}
+    open_key, indent = None, ""
+    for line in text.split("\n"):
+        if row := _ROW(line):
+            key = row[1]
+            if key in rows:
+                return None
+            open_key = None
+            if row.lastindex == 2:
+                value = row[2].rstrip()
+                rows[key] = _TYPED.get(value, value)
+            else:
+                rows[key] = value = _row_value(row)
+                if value is None:
+                    open_key, indent = key, "-"
+        elif item := _ITEM(line):
+            if open_key is None:
+                return None
+            if indent == "-":
+                rows[open_key], indent = [], item[1]
+            elif item[1] != indent:
+                return None
+            plain = item[2]
+            value = plain.rstrip() if plain else item[item.lastindex or 0]
+            rows[open_key].append(_TYPED.get(value, value) if plain else value)
+        elif line and not line.isspace() and not line.lstrip().startswith("#"):
+            return None
+    return rows
+
+
+def _row_value(row: re.Match[str]) -> Any:
+    group = row.lastindex
+    if group == 1:
+        return [] if row.string.rstrip().endswith("]") else None
+    if group == 5:
+        return [_TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
+                for each in _FLOW_ITEM.findall(row[5])]  # fmt: skip
+    return row[group or 0]
+
+
+_NODES, _DEPTH, _COLUMNS = 100_000, 100, 400
+_RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
+_loader: Any = None
+
+
+def _full(text: str) -> dict[str, Any]:
+    """PyYAML without its guesses about types."""
+    import yaml
+
+    if _is_deep(text):
+        raise ValueError("it is nested too deeply")
+    try:
+        root = _composer()(text).get_single_node()
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 2}" if mark else ""
+        raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{where}") from None
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        if isinstance(root, yaml.ScalarNode) and not root.style and root.value in ("", "~", "null"):
+            return {}
+        raise ValueError("it is no mapping of keys to values")
+    return _built(root, [_NODES], 0)
+
+
+def _composer() -> Any:
+    """A loader (made once) that resolves nothing but plain true, false and null."""
+    global _loader
+    if _loader is None:
+        from yaml.cyaml import CParser
+        from yaml.resolver import BaseResolver
+
+        class Composer(CParser, BaseResolver):
+            def __init__(self, text: str):
+                CParser.__init__(self, text)
+                BaseResolver.__init__(self)
+
+        Composer.add_implicit_resolver("!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""])
+        _loader = Composer
+    return _loader
+
+
+def _is_deep(text: str) -> bool:
+    """Whether YAML's parser, which recurses in C, could run out of stack; nobody writes such a header."""
+    if _RUN.search(text):
+        return True
+    depth = 0
+    if text.count("[") + text.count("{") > _DEPTH:
+        for sign in re.findall(r"[\[\]{}]", text):
+            depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
+            if depth > _DEPTH:
+                return True
+    return False
+
+
+def _built(node: Any, budget: list[int], depth: int) -> Any:
+    """A node as a plain value; anchors are expanded up to a bound."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > _DEPTH:
+        raise ValueError("it is nested too deeply or grows too large")
+    if node.id == "scalar":
+        return _TYPED[node.value] if node.tag == "!typed" else node.value
+    if node.id == "sequence":
+        return [_built(each, budget, depth + 1) for each in node.value]
+    rows: dict[str, Any] = {}
+    for key, value in node.value:
+        if key.id != "scalar":
+            raise ValueError("a key is no text")
+        rows[key.value] = _built(value, budget, depth + 1)
+    return rows
+
+
+# YAML 1.1 and 1.2 and their usual readers take these for something other than text.
+_RETYPED = re.compile(
+    r"~|null|true|false|yes|no|on|off|y|n|<<|="
+    r"|[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-f_]+|[-+]?\.inf|\.nan)"
+    r"|[-+]?(?:[0-9][0-9_]*(?::[0-9_]+)*\.?[0-9_]*|\.[0-9_]+)(?:e[-+]?[0-9]+)?"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    r"(?:(?:t|[ \t]+)[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]*)?)?(?:[ \t]*(?:z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?",
+    re.IGNORECASE,
+)
+_UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+_SAFE = re.compile(
+    rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
+)  # fmt: skip
+_ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+_TIMES = ("created", "updated", "modified", "date", "expires")
+
+
+def scalar(value: Any) -> str:
+    """`value` as one YAML scalar of one line.
+
+    Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it, else double-quoted with
+    JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps.
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    text = str(value)
+    return text if _is_plain(text) else _quoted(text)
+
+
+def _is_plain(text: str) -> bool:
+    return (
+        _SAFE.fullmatch(text) is not None
+        and ": " not in text
+        and " #" not in text
+        and not text.endswith(":")
+        and text == text.strip()
+        and not _RETYPED.fullmatch(text)
+    )
+
+
+def _quoted(value: Any) -> str:
+    """JSON, with escapes for what YAML does not take raw."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return _ESCAPED.sub(lambda sign: "\ufffd" if "\ud800" <= sign[0] <= "\udfff" else f"\\u{ord(sign[0]):04x}", text)
+
+
+def dump(mapping: Mapping[str, Any]) -> str:
+    """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as blocks."""
+    return "".join(f"{line}\n" for key, value in mapping.items() for line in _lines(key, value, ""))
+
+
+def _lines(key: str, value: Any, indent: str) -> list[str]:
+    name = f"{indent}{scalar(str(key))}:"
+    if isinstance(value, Mapping):
+        if not value:
+            return [f"{name} {{}}"]
+        return [name, *(line for k, v in value.items() for line in _lines(k, v, indent + "  "))]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        if not value:
+            return [f"{name} []"]
+        return [name, *(line for each in value for line in _item_lines(each, indent + "  "))]
+    if isinstance(value, str) and (key.endswith("_at") or key in _TIMES) and _MOMENT.fullmatch(value):
+        return [f"{name} {value}"]
+    return [f"{name} {scalar(value)}"]
+
+
+def _item_lines(value: Any, indent: str) -> list[str]:
+    if isinstance(value, Mapping) and value:
+        first, *rest = [line for k, v in value.items() for line in _lines(k, v, indent + "  ")]
+        return [f"{indent}- {first.lstrip(' ')}", *rest]
+    if isinstance(value, (Mapping, list, tuple)):
+        return [f"{indent}- {_quoted(value)}"]
+    return [f"{indent}- {scalar(value)}"]
+
+
+def set_keys(text: str, changes: Mapping[str, Any]) -> str:
+    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays.
+
+    A key that already holds the value keeps its writing, a changed one its comment; new keys go to the
+    end of the header, which is made when there is none. Raises ValueError when the header there does
+    not parse.
+    """
+    yaml_text, body_at = split(text)
+    if yaml_text is None:
+        fresh = {key: value for key, value in changes.items() if value is not REMOVE}
+        if not fresh:
+            return text
+        block = f"---\n{dump(fresh)}---\n"
+        return text[:body_at] + (block.replace("\n", "\r\n") if is_crlf(text) else block) + text[body_at:]
+    before = parse(yaml_text)
+    wanted = {key: value for key, value in before.items() if key not in changes}
+    values = {key: value if value is REMOVE else _reading(key, value) for key, value in changes.items()}
+    wanted |= {key: value for key, value in values.items() if value is not REMOVE}
+    differing = {key: changes[key] for key, value in values.items() if key not in before or before[key] != value}
+    if not {key for key, value in differing.items() if value is not REMOVE or key in before}:
+        return text
+    start = text.index("\n") + 1
+    newline = "\r\n" if text[start - 2] == "\r" else "\n"
+    for change in (_by_lines, _by_round_trip):
+        changed = text[:start] + change(yaml_text, differing, newline) + text[start + len(yaml_text) :]
+        if _reads(changed, wanted):
+            return changed
+    raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
+
+
+def is_crlf(text: str) -> bool:
+    """Whether the text has line breaks and every one is CRLF."""
+    return "\r\n" in text and text.count("\n") == text.count("\r\n")
+
+
+def _reading(key: str, value: Any) -> Any:
+    return parse(dump({key: value}))[str(key)]
+
+
+def _reads(text: str, wanted: dict[str, Any]) -> bool:
+    yaml_text = split(text).yaml
+    try:
+        return yaml_text is not None and parse(yaml_text) == wanted
+    except ValueError:
+        return False
+
+
+_TOP_KEY = re.compile(
+    r"""(?:"((?:[^"\\\n]|\\.)*+)"|'((?:[^'\n]|'')*+)'"""
+    r"""|([^\s"'#&*!|>%@`\[\]{},-](?:[^:#\n]|:(?=\S)|(?<=\S)#)*?))[ \t]*:(?=\s|\Z)"""
+)
+_COMMENT = re.compile(
+    r"""(?:[ \t]+(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\n]|'')*+'"""
+    r"""|[^\s"'|>\[{&*!#](?:[^\s#]|(?<=\S)#|[ \t]++(?!#))*+))?([ \t]+#[^\r\n]*)\r?\n"""
+)
+
+
+def entries(yaml_text: str) -> list[tuple[str, str]]:
+    """(key, its lines as written) of the top-level keys, judged by the look of the lines; comments and
+    blank lines between keys are left out."""
+    lines = yaml_text.splitlines(keepends=True)
+    return [(key, "".join(lines[first:last])) for key, first, last in _spans(lines)]
+
+
+def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
+    """(key, first line, line after the last) of each top-level key; comments after a value are not its own."""
+    spans: list[tuple[str, int, int]] = []
+    is_text_block = False
+    for number, line in enumerate(lines):
+        if match := _TOP_KEY.match(line):
+            key = json.loads(f'"{match[1]}"') if match[1] and "\\" in match[1] and _is_json(match[1]) else match[1]
+            key = key if key is not None else match[2].replace("''", "'") if match[2] is not None else match[3]
+            spans.append((key, number, number + 1))
+            is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
+        elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
+            spans[-1] = (*spans[-1][:2], number + 1)
+    return spans
+
+
+def _is_json(inner: str) -> bool:
+    try:
+        json.loads(f'"{inner}"')
+    except ValueError:
+        return False
+    return True
+
+
+def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
+    """Replace exactly the lines of the keys that change; new keys go to the end."""
+    lines = yaml_text.splitlines(keepends=True)
+    for key, value in changes.items():
+        fresh = [] if value is REMOVE else [line + newline for line in _lines(key, value, "")]
+        spans = [(first, last) for name, first, last in _spans(lines) if name == key]
+        if not spans:
+            lines += fresh
+        for at, (first, last) in reversed(list(enumerate(spans))):
+            put = fresh if at == len(spans) - 1 else []  # of keys that stand twice the last one counts
+            comment = _COMMENT.match(lines[first], _key_end(lines[first]))
+            if put and comment:
+                put = [put[0][: -len(newline)] + comment[1] + newline, *put[1:]]
+            lines[first:last] = put
+    return "".join(lines)
+
+
+def _key_end(line: str) -> int:
+    match = _TOP_KEY.match(line)
+    return match.end() if match else 0
+
+
+def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
+    """The same through ruamel.yaml, for headers too unusual for surgery by lines."""
+    import io
+
+    from ruamel.yaml import YAML, YAMLError
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 1 << 20
+    try:
+        rows = yaml.load(yaml_text)
+        for key, value in changes.items():
+            if value is REMOVE:
+                rows.pop(key, None)
+            else:
+                rows[key] = yaml.load(dump({key: value}))[key]
+        out = io.StringIO()
+        yaml.dump(rows, out)
+    except (YAMLError, AttributeError, ValueError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    return out.getvalue().replace("\r\n", "\n").replace("\n", newline)

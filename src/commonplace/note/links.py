@@ -1,0 +1,213 @@
+"""Names and addresses: slugs, permalinks, folded keys, the inside of `[[…]]`, `memory://`, file names.
+
+Source: contract 000b, 3.3, 3.4, 4 and 7 (write_note); contract 001, 2.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from commonplace.errors import InvalidInput, OutsideError
+
+SCHEME = "memory://"
+ADDRESS_LENGTH = 2048
+FILE_NAME_BYTES = 200
+UNTITLED = "untitled"
+_SLUG_LENGTH = 48
+
+_SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
+_CJK = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff"
+)
+_LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
+_GLUED = re.compile(rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_APOSTROPHES = dict.fromkeys(map(ord, "'’ʼ"))
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_OTHER = re.compile(r"[^a-z0-9/.]+")
+_EDGES = re.compile(r"-*/[-/]*")
+_PLAIN_SLUG = re.compile(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
+_BLANKS = re.compile(r"[\s_\-]+")
+_ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+_PROJECT = re.compile(r"[\w .\-]{1,64}")
+_LINK_SIGNS = re.compile("[|#:]")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_FILE_REPLACED = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+
+
+def without_suffix(path: str) -> str:
+    """`path` without a final `.md` or `.markdown`."""
+    return _SUFFIX.sub("", path) if path[-1:] in "dDnN" else path
+
+
+def slug(path: str) -> str:
+    """The slug of a path with folders, extension `.md` dropped (contract 000b, 4.1); it may be empty."""
+    path = without_suffix(path)
+    if _PLAIN_SLUG.fullmatch(path):
+        return path
+    text = path
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(_FULL_WIDTH)
+    text = _ascii_slug(text) if text.isascii() else _unicode_slug(text)
+    if "/" in text:
+        text = _EDGES.sub("/", text)
+    return text.strip("-/")
+
+
+def _ascii_slug(text: str) -> str:
+    return _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", ""))
+
+
+def _unicode_slug(text: str) -> str:
+    """`slug` beyond ASCII, hyphens at edges left in: combining marks stay on letters that are not Latin."""
+    text = _GLUED.sub("-", text)
+    parts: list[str] = []
+    before, on_latin = "", False
+    for char in text:
+        if char.isupper() and (before.islower() or before.isdigit()):
+            parts.append("-")
+        parts.append(char)
+        before = char
+    letters: list[str] = []
+    for char in "".join(parts).lower().translate(_APOSTROPHES):
+        base = char if char.isascii() else unicodedata.normalize("NFD", char)[0]
+        if char in "/." or char.isalnum():
+            on_latin = "a" <= base <= "z"
+            letters.append(base if on_latin else char)
+        elif unicodedata.category(char)[0] == "M" and letters and letters[-1] not in "-/.":
+            if not on_latin:
+                letters.append(char)
+        elif not letters or letters[-1] != "-":
+            letters.append("-")
+    return unicodedata.normalize("NFC", "".join(letters))
+
+
+def permalink_for(project: str, path: str) -> str:
+    """The permalink derived from the path: `<project>/<slug of the path without extension>`."""
+    return f"{slug(project) or project.lower()}/{slug(path) or UNTITLED}"
+
+
+def fold(name: str) -> str:
+    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are equal.
+
+    Without `.md`, case, marks and everything that is neither letter nor digit; a name of signs
+    alone folds to itself. A relative path (`../x`) must be resolved before it is folded.
+    """
+    text = without_suffix(name.strip())
+    if text.isascii():
+        return text.lower().translate(_ASCII_SIGNS) or text.lower()
+    known = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it `tm`.
+    kept = "".join(c for c in known if c.isalnum() or unicodedata.category(c)[0] == "M")
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", kept).casefold())
+    return "".join(filter(str.isalnum, plain.translate(_APOSTROPHES))) or text.casefold()
+
+
+def fold_title(name: str) -> str:
+    """Step 7's form of a title: without case; `_`, `-` and runs of blanks alike, trimmed."""
+    if name.isascii():
+        return _BLANKS.sub(" ", name.lower()).strip()
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return _BLANKS.sub(" ", folded).strip()
+
+
+def parse_link(inner: str) -> tuple[str | None, str]:
+    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty.
+
+    `|shown`, `#heading` and `#^block` are dropped (a `#` that ends the target stays: `C#`).
+    """
+    target = inner
+    if not _LINK_SIGNS.search(inner):
+        return None, inner.strip()
+    if "|" in target:
+        target = target.partition("|")[0].removesuffix("\\")
+    project = None
+    if "::" in target:
+        head, _, rest = target.partition("::")
+        if _PROJECT.fullmatch(head.strip()) and rest.strip():
+            project, target = head.strip(), rest
+    if "#" in target:
+        name, _, heading = target.partition("#")
+        target = name if heading.strip() or not name.strip() else target
+    return project, target.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An identifier or a `memory://` address: `text` decoded, `wildcard` when it holds a `*`."""
+
+    text: str
+    is_url: bool = False
+    wildcard: bool = False
+
+
+def parse_address(text: str) -> Address:
+    """Read `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded.
+
+    Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048 characters,
+    OutsideError for an absolute path and for `..` as a segment, percent-encoded ones included.
+    """
+    given = text.strip()
+    if len(given) > ADDRESS_LENGTH:
+        raise InvalidInput(f"An address has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
+    scheme = _SCHEME.match(given)
+    if scheme and scheme[1].lower() != "memory":
+        raise InvalidInput(f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.')
+    body = _unquoted(given[len(SCHEME) :]) if scheme else given
+    if "\0" in body:
+        raise InvalidInput("An address must not hold a NUL character. Remove it.")
+    _refuse_outside(body, given)
+    if not body.strip("/ "):
+        raise InvalidInput("An identifier must not be empty. Give a permalink, a path, a title or an id.")
+    return Address(body, scheme is not None, "*" in body)
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)
+
+
+def _refuse_outside(body: str, given: str) -> None:
+    decoded = body
+    while (further := _unquoted(decoded)) != decoded:
+        decoded = further
+    for each in (body, decoded):
+        if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
+            raise OutsideError(given)
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """The longest beginning of `text` of at most `limit` UTF-8 bytes, no character split."""
+    data = text.encode("utf-8", "replace")
+    return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
+
+
+def file_name(title: str) -> str:
+    """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
+    name = _FILE_REPLACED.sub("-", title).strip()
+    if name.strip(". ").strip():
+        name = "-" + name[1:] if name.startswith(".") else name
+    name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
+    return f"{name or UNTITLED}.md"
+
+
+def first_line(content: str) -> str:
+    """The first line of `content` that is not blank, trimmed; empty when there is none."""
+    start = content.lstrip()
+    return start[: start.find("\n")].rstrip() if "\n" in start else start.rstrip()
+
+
+def memory_file_name(content: str, id: str) -> str:
+    """`<slug of the first line, at most 48 characters>-<first 8 of the id>.md` (contract 001, 2)."""
+    name = slug(first_line(content).replace("/", "-")).strip("-.")
+    if len(name) > _SLUG_LENGTH:
+        whole = name[: _SLUG_LENGTH + 1].rpartition("-")[0]
+        name = (whole or name[:_SLUG_LENGTH]).strip("-.")
+    return f"{name or 'memory'}-{id[:8]}.md"

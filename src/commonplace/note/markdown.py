@@ -1,0 +1,232 @@
+"""A file's text as a `Note` (contract 000b, 2 and 3; for project `categories` contract 001, 2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha1
+from typing import Any
+
+from commonplace.note.frontmatter import parse, split
+from commonplace.note.links import first_line, permalink_for, without_suffix
+from commonplace.note.model import CATEGORIES, INBOX, ORGANIZED, PHASES, Note, Relation
+from commonplace.note.grammar import LINKS_TO, scan
+
+__all__ = ["names", "parse_note", "scan"]
+
+_NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+_SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*").fullmatch
+_KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
+_OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
+_OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
+_LINK_LENGTH = 200
+_AS_WRITTEN = {True: "true", False: "false"}
+
+
+def parse_note(text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None) -> Note:
+    """The note that `text`, the whole file at `path` of `project`, says; never an error.
+
+    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. What cannot
+    be read is left out and named in `warnings`; broken YAML by one that begins with `bad_frontmatter`.
+    `etag` is left to the caller, who has the bytes.
+    """
+    yaml_text, body_at = split(text)
+    header: dict[str, Any] = {}
+    warnings: list[str] = []
+    start = body_at
+    if yaml_text:
+        try:
+            header = parse(yaml_text)
+        except ValueError as error:
+            warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
+            body_at = 0
+    observations, relations, headings = scan(text, start, graph=project == "graph")
+    get = header.get
+    permalink, identity = _text(get("permalink")), _text(get("id"))
+    kind = get("type")
+    note = Note(
+        project, path, text, header, body_at,
+        identity or default_id(project, path),
+        "",
+        "note" if kind is None else _text(kind) or ("" if project == "graph" else "note"),
+        permalink or permalink_for(project, path),
+        changed, changed, bool(permalink), bool(identity),
+        observations=observations, relations=relations, headings=headings, warnings=warnings,
+    )  # fmt: skip
+    if header:
+        _read_header(note, header)
+    elif warnings:
+        _keep_closed(note, yaml_text or "")
+    _date(note, born)
+    if project == "categories":
+        _read_memory(note, header, yaml_text is None)
+    note.title = _title(note, header)
+    return note
+
+
+def default_id(project: str, path: str) -> str:
+    """The id of a note without one: uuid5(NAMESPACE_URL, "memory://<project>/<path>")."""
+    name = f"memory://{project}/{path}".encode("utf-8", "surrogatepass")
+    digest = bytearray(sha1(_NAMESPACE_URL + name, usedforsecurity=False).digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x50
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def names(note: Note) -> tuple[str, ...]:
+    """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
+    without leading `#` (contract 001, 4)."""
+    found = [note.title, *note.aliases]
+    if note.project == "categories":
+        line = first_line(note.content)
+        found += [line, line.lstrip("#").strip()]
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _text(value: Any) -> str:
+    """A scalar as written; empty for nothing and for what is no scalar."""
+    if isinstance(value, str):
+        return value.strip()
+    return _AS_WRITTEN[value] if isinstance(value, bool) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    """A list of scalars, or text split at commas; empty ones dropped."""
+    each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+    return [text for one in each if (text := _text(one))]
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    found: dict[str, str] = {}
+    for text in _texts(value):
+        tag = text.lstrip("#").strip()
+        if tag:
+            found.setdefault(tag.casefold(), tag)
+    return tuple(found.values())
+
+
+def _moment(note: Note, value: Any) -> datetime | None:
+    """A written time as aware UTC; None with a warning when it is none."""
+    text = _text(value)
+    try:
+        moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
+        if moment.tzinfo is UTC:
+            return moment
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        note.warnings.append(f'bad date "{text or value}" ignored')
+        return None
+
+
+def _count(note: Note, key: str, value: Any, least: int) -> int:
+    text = _text(value)
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return max(int(text), least)
+    if note.project in ("categories", "kv"):
+        note.warnings.append(f'bad {key} "{text or value}" ignored')
+    return least
+
+
+def _read_header(note: Note, header: dict[str, Any]) -> None:
+    """Take each key of contract 000b, 2 that the header has."""
+    for key, value in header.items():
+        if value is not None and key in _READERS:
+            _READERS[key](note, value)
+
+
+def _read_date(note: Note, value: Any) -> None:
+    if _moment(note, value) is not None:
+        note.date = _text(value)
+
+
+def _read_scope(note: Note, value: Any) -> None:
+    """A scope nobody can read stays as written: it must not show the note to everybody."""
+    text = _text(value) or (f"{value}" if value else '""')
+    note.scope = text
+    if not _SCOPE(text):
+        note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
+
+
+def _setter(name: str, read: Callable[[Any], Any]) -> Callable[[Note, Any], None]:
+    return lambda note, value: setattr(note, name, read(value))
+
+
+_READERS: dict[str, Callable[[Note, Any], None]] = {
+    "aliases": _setter("aliases", lambda value: tuple(dict.fromkeys(_texts(value)))),
+    "tags": _setter("tags", _tags),
+    "links": _setter("links", lambda value: tuple(dict.fromkeys(_texts(value)))),
+    "source": _setter("source", lambda value: _text(value) or None),
+    "locked": _setter("locked", lambda value: _text(value).lower() == "true"),
+    "date": _read_date,
+    "scope": _read_scope,
+    "updated_at": lambda note, value: setattr(note, "updated", _moment(note, value)),
+    "expires_at": lambda note, value: setattr(note, "expires", _moment(note, value)),
+    "access_count": lambda note, value: setattr(note, "access_count", _count(note, "access_count", value, 0)),
+    "version": lambda note, value: setattr(note, "version", _count(note, "version", value, 1)),
+}
+
+
+def _date(note: Note, born: datetime | None) -> None:
+    """The written time: `created_at`, else `created`, else the file's older time."""
+    for key in ("created_at", "created"):
+        value = note.header.get(key)
+        if value is not None and (moment := _moment(note, value)) is not None:
+            note.created = moment
+            return
+    if born is not None and born < note.changed:
+        note.created = born
+
+
+def _keep_closed(note: Note, yaml_text: str) -> None:
+    """Of a header that cannot be read, what closes the note still counts."""
+    for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
+        _READERS[key](note, value.strip().strip("\"'"))
+
+
+def _title(note: Note, header: dict[str, Any]) -> str:
+    value = header.get("key" if note.project == "kv" else "title")
+    if note.project in ("graph", "kv") and isinstance(value, str):
+        return value  # a name or key, exactly
+    title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
+    if not title and note.project == "categories":
+        title = first_line(note.content)
+    return title or without_suffix(note.path.rpartition("/")[2])
+
+
+def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
+    """Category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2)."""
+    top, _, rest = note.path.partition("/")
+    old = _OLD_FOLDERS.get(top) if rest else None
+    folder = rest.partition("/")[0] if old else top if rest else ""
+    written = _text(header.get("category"))
+    known = written if written in CATEGORIES else ""
+    if written and not known:
+        note.warnings.append(f'bad category "{written}" ignored')
+    phase = _text(header.get("phase"))
+    if phase not in PHASES:
+        if phase:
+            note.warnings.append(f'bad phase "{phase}" ignored')
+        phase = _OLD_PHASES.get(note.type, "")
+    if folder in CATEGORIES:
+        note.category = folder
+        if known and known != folder:
+            note.warnings.append(f"category_differs: the folder {folder} counts, not {known} of the frontmatter")
+            phase = ""
+    else:
+        note.category = known or (INBOX if (phase or old) != ORGANIZED else "knowledge")
+    note.phase = phase or old or (INBOX if note.category == INBOX else ORGANIZED)
+    note.type = note.category
+    if is_bare:
+        note.source = "file"
+    note.relations = [each for each in note.relations if len(each.target) <= _LINK_LENGTH]
+    _add_links(note)
+
+
+def _add_links(note: Note) -> None:
+    if not note.links:
+        return
+    line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
+    linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
+    note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]

@@ -1,0 +1,137 @@
+"""What a note is, as plain values. Source: docs/format.md; contracts 000b (2, 3) and 001 (2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+CATEGORIES = (
+    "soul", "character", "people", "project", "date", "knowledge", "feedback", "preferences",
+    "decisions", "lessons", "habits", "skills", "inbox", "reminders",
+)  # fmt: skip
+"""The categories of the `categories` project, in the order shown everywhere (contract 001, 2)."""
+
+INBOX, ORGANIZED = "inbox", "organized"
+PHASES = (INBOX, ORGANIZED)
+
+BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
+GLOBAL = "global"
+
+
+@dataclass(slots=True)
+class Observation:
+    """`- [category] content #tag (context)`; `line` counts from 1 in the whole file.
+
+    `text` is the item's whole text, decoded if it was coded (contract 002, 5.2).
+    """
+
+    category: str | None
+    content: str
+    tags: tuple[str, ...] = ()
+    context: str | None = None
+    line: int = 0
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Relation:
+    """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`.
+
+    `project` is set by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item`
+    tells the first form (in project `graph`: an item of `Relations`) from a link in running text.
+    """
+
+    type: str
+    target: str
+    context: str | None = None
+    project: str | None = None
+    line: int = 0
+    is_item: bool = False
+
+
+@dataclass(slots=True)
+class Heading:
+    """An ATX heading outside code: `level` 1–6, its text, its line from 1 in the whole file."""
+
+    level: int
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class Note:
+    """One Markdown note: what the text says, and where it lies.
+
+    `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01`
+    stay so), except plain `true`, `false`, `null`. `text` is the whole file, `text[body_at:]`
+    the body. `permalink` is the frontmatter's verbatim, else derived from the path; two notes
+    of one derived permalink are told apart by the index, not here. `date` is the event time as
+    written. Times are aware UTC.
+    """
+
+    project: str
+    path: str
+    text: str
+    header: dict[str, Any]
+    body_at: int
+    id: str
+    title: str
+    type: str
+    permalink: str
+    created: datetime
+    changed: datetime
+    own_permalink: bool = False
+    own_id: bool = False
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    date: str | None = None
+    scope: str = GLOBAL
+    source: str | None = None
+    phase: str | None = None
+    category: str | None = None
+    updated: datetime | None = None
+    expires: datetime | None = None
+    access_count: int = 0
+    links: tuple[str, ...] = ()
+    version: int = 1
+    locked: bool = False
+    observations: list[Observation] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    etag: str = ""
+
+    @property
+    def body(self) -> str:
+        """Everything after the frontmatter."""
+        return self.text[self.body_at :]
+
+    @property
+    def content(self) -> str:
+        """The body without the one final newline a writer adds (contract 001, 2)."""
+        body = self.body
+        return body[:-1] if body.endswith("\n") else body
+
+    @property
+    def checksum(self) -> str:
+        """First 8 hex digits of SHA-256 over the file's bytes."""
+        return self.etag[:8]
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a caller wants written: see `Memory.write` for each field."""
+
+    text: str
+    project: str = "notes"
+    folder: str = ""
+    title: str | None = None
+    type: str | None = None
+    tags: tuple[str, ...] | list[str] = ()
+    category: str | None = None
+    scope: str = GLOBAL
+    source: str | None = None
+    date: str | None = None
+    expires: datetime | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,133 @@
+"""Durable bytes: temp files, fsync, the home's lock, and what an OSError means in plain words."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from commonplace.errors import CommonplaceError, NotFound, StorageError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than this system allows",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ENOTDIR: "a part of the path is not a directory",
+    errno.EISDIR: "it is a folder",
+    errno.EIO: "the disk reported an input/output error",
+    errno.EMFILE: "too many files are open",
+    errno.ELOOP: "too many symbolic links",
+    errno.EILSEQ: "the file system refuses this name",
+    errno.EINVAL: "the file system refuses this name",
+}
+
+
+def reason(error: OSError) -> str:
+    """Why the disk said no, without host path or exception name."""
+    return _REASONS.get(error.errno or 0, (error.strerror or "the disk refused").lower())
+
+
+def refusal(path: str, error: OSError) -> CommonplaceError:
+    """The error of our tree for an OSError met at the project-relative `path`."""
+    if error.errno == errno.ENOENT:
+        return NotFound(path)
+    return StorageError(path, reason(error))
+
+
+def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None) -> None:
+    """Create `name` (in the open folder `folder`) with `data` and fsync it. It must not exist.
+
+    The mode is set exactly, whatever the umask. On failure nothing stays. Raises OSError.
+    """
+    fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if mode != 0o600:
+                os.fchmod(fd, mode)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except BaseException:
+        os.unlink(name, dir_fd=folder)
+        raise
+
+
+def read_fd(fd: int) -> bytes:
+    """All bytes of an open file."""
+    size = os.fstat(fd).st_size
+    parts, wanted = [], size + 1
+    while part := os.read(fd, wanted):
+        parts.append(part)
+        size -= len(part)
+        wanted = max(size + 1, 65536)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def make_private(folder: Path) -> None:
+    """Make `folder` and missing parents, each 0700 whatever the umask. Raises OSError."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        try:
+            os.mkdir(each, 0o700)
+            os.chmod(each, 0o700)
+        except FileExistsError:
+            pass
+
+
+class Lock:
+    """The home's one lock: a thread lock within the process and `flock` between processes.
+
+    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock
+    goes from free to held, before the caller does anything: the place for recovery.
+    """
+
+    def __init__(self, path: Path, entered: Callable[[], None]):
+        self._threads = threading.RLock()
+        self._depth = 0
+        self._entered = entered
+        self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+
+    def __enter__(self) -> Lock:
+        self._threads.acquire()
+        try:
+            if self._depth == 0:
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+                try:
+                    self._entered()
+                except BaseException:
+                    fcntl.flock(self._fd, fcntl.LOCK_UN)
+                    raise
+            self._depth += 1
+        except BaseException:
+            self._threads.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+        finally:
+            self._threads.release()
+
+    @property
+    def held(self) -> bool:
+        """Whether some thread of this process holds it."""
+        return self._depth > 0
+
+    def close(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,76 @@
+"""The contract every store keeps, and the values that pass through it.
+
+A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or one file of
+many records (`records.py`). Stores read by themselves; they change only through `Home.commit`
+(`home.py`), which holds the lock and keeps the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+class Stamp(NamedTuple):
+    """What tells one state of a file from another without reading it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class Entry(NamedTuple):
+    """One note file of a project; `path` is relative to the project, with `/`."""
+
+    path: str
+    stamp: Stamp
+
+
+@dataclass(slots=True)
+class Listing:
+    """All notes of a project as the disk shows them.
+
+    `unreadable` names folders (project-relative, "" = the project itself) that could not be
+    listed: nothing below them may be taken for deleted.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class File:
+    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s)."""
+
+    data: bytes
+    stamp: Stamp
+    etag: str
+    mode: int = 0o600
+    born: float | None = None
+
+
+class Store(Protocol):
+    """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
+
+    name: str
+
+    def list(self, below: str = "") -> Listing:
+        """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""
+        ...
+
+    def folders(self) -> Iterator[str]:
+        """Absolute paths of all folders that may hold notes, for watching."""
+        ...
+
+    def is_note(self, path: str) -> bool:
+        """Whether a file of this name would be a note (by name alone)."""
+        ...
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The note's stamp now, None when there is no such note file."""
+        ...
+
+    def read(self, path: str) -> File:
+        """The note's bytes. Raises NotFound, OutsideError, StorageError."""
+        ...

@@ -1,0 +1,201 @@
+"""A folder of Markdown notes, used in place: indexing never writes a byte into it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from commonplace.errors import NotFound, OutsideError
+from commonplace.store.atomic import refusal
+from commonplace.store.base import Entry, File, Listing, Stamp
+from commonplace.store.home import read_file, stamp_of
+from commonplace.store.jail import Folder, open_folder
+from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+
+_LINKS = 40
+
+
+@dataclass(slots=True)
+class Place:
+    """What lies at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
+
+    `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
+    """
+
+    kind: str
+    path: str
+    size: int = 0
+    link: str = ""
+
+
+class FolderStore:
+    """The notes below `root` (absolute).
+
+    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`. With
+    `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are refused.
+    """
+
+    def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False):
+        self.name = name
+        self.root = str(root)
+        self._every_text = every_text
+        self._links = links
+
+    def is_note(self, path: str) -> bool:
+        """Whether a file of this name would be a note: contract 000b, 1."""
+        folder, _, name = path.rpartition("/")
+        return self._is_note_name(name) and not any(
+            part.startswith(".") or part in SKIPPED_FOLDERS for part in folder.split("/")
+        )
+
+    def _is_note_name(self, name: str) -> bool:
+        if name.startswith("."):
+            return False
+        return self._every_text or name.lower().endswith(NOTE_SUFFIXES)
+
+    def list(self, below: str = "") -> Listing:
+        """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in
+        `unreadable`; one that is gone (but for the project's own) just holds nothing."""
+        listing = Listing()
+        waiting = [below]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(os.path.join(self.root, folder) if folder else self.root) as entries:
+                    self._list_folder(folder, entries, listing, waiting)
+            except (FileNotFoundError, NotADirectoryError):
+                if not folder:
+                    listing.unreadable.append(folder)
+            except OSError:
+                listing.unreadable.append(folder)
+        return listing
+
+    def _list_folder(
+        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: list[str]
+    ) -> None:
+        prefix = f"{folder}/" if folder else ""
+        found = listing.entries
+        for each in entries:
+            name = each.name
+            if name[0] == ".":
+                continue
+            if self._every_text or name.endswith(NOTE_SUFFIXES) or name.lower().endswith(NOTE_SUFFIXES):
+                try:
+                    status = each.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                if stat.S_ISREG(status.st_mode) and (name.isprintable() or _is_unicode(name)):
+                    stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+                    found.append(Entry(prefix + name, stamp))
+                    continue
+            if name not in SKIPPED_FOLDERS and each.is_dir(follow_symlinks=False):
+                waiting.append(prefix + name)
+
+    def folders(self) -> Iterator[str]:
+        """Absolute paths of the project's folder and all that may hold notes, for watching."""
+        waiting = [self.root]
+        while waiting:
+            folder = waiting.pop()
+            yield folder
+            try:
+                with os.scandir(folder) as entries:
+                    for each in entries:
+                        if each.name[0] != "." and each.name not in SKIPPED_FOLDERS:
+                            if each.is_dir(follow_symlinks=False):
+                                waiting.append(each.path)
+            except OSError:
+                continue
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of the note at `path` now; None when no such note file is there."""
+        try:
+            status = os.lstat(os.path.join(self.root, path))
+        except (OSError, ValueError):
+            return None
+        return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
+
+    def read(self, path: str) -> File:
+        """The file at `path`, through the jail. Raises NotFound, OutsideError, StorageError."""
+        try:
+            with self.open_parent(path) as folder:
+                return read_file(path.rpartition("/")[2], folder.fd)
+        except OSError as error:
+            raise refusal(path, error) from None
+
+    def open_parent(self, path: str) -> Folder:
+        """The verified, open folder that holds `path`."""
+        return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
+
+    def place(self, path: str) -> Place:
+        """What lies at `path` ("" = the project), not following a final symlink.
+
+        Raises OutsideError when the way there leads out, StorageError.
+        """
+        if not path:
+            return Place("folder", "")
+        here = path
+        try:
+            with self.open_parent(path) as folder:
+                name = path.rpartition("/")[2]
+                here = folder.at(name)
+                status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+                if stat.S_ISLNK(status.st_mode):
+                    return Place("link", here, link=os.readlink(name, dir_fd=folder.fd))
+                kind = "file" if stat.S_ISREG(status.st_mode) else "folder" if stat.S_ISDIR(status.st_mode) else "other"
+                return Place(kind, here, status.st_size)
+        except (FileNotFoundError, NotFound):
+            return Place("missing", here)
+        except OSError as error:
+            raise refusal(path, error) from None
+
+    def follow(self, place: Place) -> Place:
+        """Where a symlink leads: the place it points to; `missing` when it dangles.
+
+        Raises OutsideError when it leaves the project or turns in a circle.
+        """
+        start = place.path
+        for _ in range(_LINKS):
+            if place.kind != "link":
+                return place
+            folder = os.path.join(self.root, place.path.rpartition("/")[0])
+            target = os.path.normpath(os.path.join(os.path.realpath(folder), place.link))
+            base = os.path.realpath(self.root)
+            if target != base and not target.startswith(base + "/"):
+                real = os.path.realpath(target)
+                if real != base and not real.startswith(base + "/"):
+                    raise OutsideError(start, self.name)
+                target = real
+            place = self.place(target[len(base) + 1 :])
+        raise OutsideError(start, self.name)
+
+    def entries(self, path: str) -> list[Place]:
+        """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
+        try:
+            with open_folder(self.root, path, self.name, links=self._links) as folder:
+                found = []
+                for name in sorted(os.listdir(folder.fd)):
+                    try:
+                        status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    mode = status.st_mode
+                    kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+                    link = ""
+                    if stat.S_ISLNK(mode):
+                        kind, link = "link", os.readlink(name, dir_fd=folder.fd)
+                    found.append(Place(kind, folder.at(name), status.st_size, link))
+                return found
+        except OSError as error:
+            raise refusal(path, error) from None
+
+
+def _is_unicode(name: str) -> bool:
+    """A name of other bytes cannot be told to anybody, so its file is no note."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

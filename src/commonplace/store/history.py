@@ -1,0 +1,243 @@
+"""What was replaced or deleted: the journal of changes and the texts they left behind.
+
+`history/journal.jsonl` holds one JSON line per change, numbered from 1; a line is the commit
+mark of its change. `history/objects/ab/<sha256>` holds each replaced text once.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from commonplace.clock import parse_stamp
+from commonplace.errors import NotFound, StorageError
+from commonplace.store.atomic import make_private, read_fd, reason, write_file
+from commonplace.store.base import File
+from commonplace.store.layout import Layout
+
+_BLOCK = 1 << 16
+_CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
+
+
+@dataclass(slots=True)
+class Touched:
+    """One file or folder a change touched.
+
+    `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink to
+    `link`). `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before.
+    """
+
+    do: str
+    project: str
+    path: str
+    to: str = ""
+    old: str | None = None
+    new: str | None = None
+    mode: int | None = None
+    scope: str = "global"
+    link: str = ""
+    kept: bool = True
+
+
+@dataclass(slots=True)
+class Change:
+    """One line of the journal. `path` is what the change was about; `undoes` names a change taken back."""
+
+    number: int
+    time: str
+    verb: str
+    project: str
+    path: str
+    agent: str | None
+    face: str | None
+    files: list[Touched] = field(default_factory=list)
+    undoes: int | None = None
+
+    def texts(self) -> Iterator[Touched]:
+        """The files whose text this change wrote, removed or moved."""
+        return (each for each in self.files if each.do in ("put", "remove", "move"))
+
+    def dump(self) -> bytes:
+        """The change as one JSON line."""
+        row: dict[str, Any] = {"change": self.number, "time": self.time, "verb": self.verb}
+        row |= {"project": self.project, "path": self.path, "agent": self.agent, "face": self.face}
+        if self.undoes is not None:
+            row["undoes"] = self.undoes
+        row["files"] = [_sparse(each) for each in self.files]
+        return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def load(cls, line: bytes) -> Change:
+        """The change a JSON line describes. Raises ValueError when it is none."""
+        row = json.loads(line)
+        try:
+            files = [Touched(**each) for each in row["files"]]
+            return cls(row["change"], row["time"], row["verb"], row["project"], row["path"], row.get("agent"),
+                       row.get("face"), files, row.get("undoes"))  # fmt: skip
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a change: {error}") from None
+
+
+_DEFAULTS = {"to": "", "old": None, "new": None, "mode": None, "scope": "global", "link": "", "kept": True}
+
+
+def _sparse(each: Touched) -> dict[str, Any]:
+    row = {"do": each.do, "project": each.project, "path": each.path}
+    for key, default in _DEFAULTS.items():
+        value = getattr(each, key)
+        if value != default:
+            row[key] = value
+    return row
+
+
+class History:
+    """The journal and the objects of one home. Writing is for the holder of the home's lock."""
+
+    def __init__(self, layout: Layout):
+        self._layout = layout
+        make_private(layout.objects)
+        self._fd = self._open()
+        self._size = -1
+        self._last = 0
+
+    def _open(self) -> int:
+        return os.open(self._layout.journal, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def refresh(self) -> None:
+        """See what other processes appended or purged. Called when the lock is taken."""
+        try:
+            here, there = os.fstat(self._fd), os.stat(self._layout.journal)
+            moved = here.st_ino != there.st_ino
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            os.close(self._fd)
+            self._fd = self._open()
+            self._size = -1
+        size = os.fstat(self._fd).st_size
+        if size == self._size:
+            return
+        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+            # A line cut off by a power failure: close it, so that it spoils no other.
+            os.write(self._fd, b"\n")
+            size += 1
+        self._last = next((change.number for change in self.changes()), 0)
+        self._size = size
+
+    @property
+    def last(self) -> int:
+        """The number of the latest change, 0 when there is none."""
+        return self._last
+
+    def append(self, change: Change) -> None:
+        """Commit `change`: its line is durable on return. Raises OSError with the journal as before."""
+        line = change.dump()
+        size = os.fstat(self._fd).st_size
+        try:
+            done = 0
+            while done < len(line):
+                done += os.write(self._fd, line[done:])
+            os.fdatasync(self._fd)
+        except OSError:
+            os.ftruncate(self._fd, size)
+            raise
+        self._size, self._last = size + len(line), change.number
+
+    def changes(self) -> Iterator[Change]:
+        """All changes, newest first; lines that cannot be read are passed over."""
+        fd = os.open(self._layout.journal, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            at, tail = os.fstat(fd).st_size, b""
+            while at > 0:
+                start = max(0, at - _BLOCK)
+                lines = (os.pread(fd, at - start, start) + tail).split(b"\n")
+                at, tail = start, lines[0]
+                for line in reversed(lines[1:]):
+                    yield from _load(line)
+            yield from _load(tail)
+        finally:
+            os.close(fd)
+
+    def object_path(self, digest: str) -> str:
+        """Where the text with this SHA-256 lies, if kept."""
+        return os.path.join(self._layout.objects, digest[:2], digest)
+
+    def keep(self, old: File, name: str, folder: int) -> None:
+        """Keep the text of file `name` in the open `folder` by linking its inode, else by a copy.
+
+        Raises OSError.
+        """
+        place = self.object_path(old.etag)
+        try:
+            self._link(name, folder, place)
+        except FileExistsError:
+            return
+        except OSError as error:
+            if error.errno not in _CANNOT_LINK:
+                raise
+            write_file(place, old.data)
+
+    def _link(self, name: str, folder: int, place: str) -> None:
+        try:
+            os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            make_private(self._layout.objects / os.path.basename(os.path.dirname(place)))
+            os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
+
+    def text(self, digest: str, path: str) -> bytes:
+        """The kept text with this SHA-256. Raises StorageError when it is gone or damaged."""
+        try:
+            fd = os.open(self.object_path(digest), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise NotFound(path) from None
+        except OSError as error:
+            raise StorageError(path, reason(error)) from None
+        try:
+            data = read_fd(fd)
+        finally:
+            os.close(fd)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StorageError(path, "its kept text is damaged")
+        return data
+
+    def purge(self, before: datetime) -> int:
+        """Forget changes older than `before`, and texts nothing refers to any more. Returns how many changes.
+
+        The latest change always stays, so numbers go on. For the holder of the home's lock.
+        """
+        kept = [each for each in self.changes() if parse_stamp(each.time) >= before or each.number == self._last]
+        kept.reverse()
+        total = sum(1 for _ in self.changes())
+        if len(kept) < total:
+            fresh = str(self._layout.journal) + ".new"
+            if os.path.exists(fresh):
+                os.unlink(fresh)
+            write_file(fresh, b"".join(each.dump() for each in kept))
+            os.replace(fresh, self._layout.journal)
+            self.refresh()
+        self._sweep({each.old for change in kept for each in change.files})
+        return total - len(kept)
+
+    def _sweep(self, wanted: set[str | None]) -> None:
+        for folder in os.scandir(self._layout.objects):
+            for each in os.scandir(folder.path):
+                if each.name not in wanted:
+                    os.unlink(each.path)
+
+
+def _load(line: bytes) -> Iterator[Change]:
+    if not line.strip():
+        return
+    try:
+        yield Change.load(line)
+    except ValueError:
+        return

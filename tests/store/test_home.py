@@ -1,0 +1,190 @@
+"""The home: all or nothing, durable, taken back on failure, finished after a death."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from commonplace import clock
+from commonplace.errors import Conflict, Exists, NotFound, OutsideError, StorageError
+from commonplace.store.folder import FolderStore
+from commonplace.store.home import Home, Step
+from commonplace.store.layout import Layout
+
+
+@pytest.fixture
+def home(tmp_path: Path):
+    made = Home(Layout(tmp_path / "home"), clock.now)
+    (tmp_path / "home" / "notes").mkdir()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def notes(home: Home) -> FolderStore:
+    return FolderStore("notes", home.layout.project("notes"))
+
+
+def step(notes: FolderStore, do: str, path: str, **more) -> Step:
+    return Step(do, "notes", notes.root, path, **more)
+
+
+def put(notes: FolderStore, path: str, text: str) -> Step:
+    try:
+        old = notes.read(path)
+    except NotFound:
+        old = None
+    return step(notes, "put", path, data=text.encode(), old=old)
+
+
+def commit(home: Home, *steps: Step, verb: str = "write"):
+    with home.lock:
+        return home.commit(verb, steps, about=("notes", steps[0].path))
+
+
+def files(notes: FolderStore) -> dict[str, str]:
+    root = Path(notes.root)
+    return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+def test_a_written_file_is_there_with_mode_0600_in_folders_of_0700_whatever_the_umask(home, notes):
+    before = os.umask(0)
+    try:
+        commit(home, put(notes, "a/b/c.md", "text"))
+    finally:
+        os.umask(before)
+    assert files(notes) == {"a/b/c.md": "text"}
+    root = Path(notes.root)
+    assert stat.S_IMODE((root / "a/b/c.md").stat().st_mode) == 0o600
+    assert stat.S_IMODE((root / "a").stat().st_mode) == stat.S_IMODE((root / "a/b").stat().st_mode) == 0o700
+
+
+def test_an_existing_file_keeps_its_mode(home, notes):
+    commit(home, put(notes, "a.md", "one"))
+    os.chmod(Path(notes.root) / "a.md", 0o644)
+    commit(home, put(notes, "a.md", "two"))
+    assert stat.S_IMODE((Path(notes.root) / "a.md").stat().st_mode) == 0o644
+
+
+def test_a_replaced_text_is_in_the_history_as_the_very_same_file(home, notes):
+    commit(home, put(notes, "a.md", "one"))
+    inode = (Path(notes.root) / "a.md").stat().st_ino
+    change = commit(home, put(notes, "a.md", "two"))
+    digest = change.files[0].old
+    assert home.history.text(digest, "a.md") == b"one"
+    assert os.stat(home.history.object_path(digest)).st_ino == inode
+
+
+def test_changes_are_numbered_and_listed_newest_first(home, notes):
+    for text in ("one", "two", "three"):
+        commit(home, put(notes, "a.md", text))
+    assert [change.number for change in home.history.changes()] == [3, 2, 1]
+
+
+def test_a_file_changed_since_it_was_read_is_a_conflict_and_stays(home, notes):
+    commit(home, put(notes, "a.md", "one"))
+    stale = put(notes, "a.md", "mine")
+    (Path(notes.root) / "a.md").write_text("theirs!")
+    with pytest.raises(Conflict):
+        commit(home, stale)
+    assert files(notes) == {"a.md": "theirs!"}
+
+
+def test_a_new_file_where_one_is_now_is_refused(home, notes):
+    fresh = put(notes, "a.md", "mine")
+    (Path(notes.root) / "a.md").write_text("theirs")
+    with pytest.raises(Exists):
+        commit(home, fresh)
+    assert files(notes) == {"a.md": "theirs"}
+
+
+def test_a_change_of_many_files_is_nothing_when_one_step_is_refused(home, notes):
+    commit(home, put(notes, "a.md", "a"), put(notes, "b.md", "b"), put(notes, "c.md", "c"))
+    steps = [
+        put(notes, "a.md", "A"),
+        step(notes, "remove", "b.md", old=notes.read("b.md")),
+        step(notes, "move", "c.md", to="d/c.md", old=notes.read("c.md")),
+        put(notes, "new/x.md", "x"),
+        step(notes, "move", "a.md", to="d/c.md"),
+    ]
+    with pytest.raises(Exists):
+        commit(home, *steps)
+    assert files(notes) == {"a.md": "a", "b.md": "b", "c.md": "c"}
+    assert sorted(os.listdir(notes.root)) == ["a.md", "b.md", "c.md"]
+    assert home.history.last == 1
+    assert not home.unfinished()
+
+
+def test_a_disk_that_refuses_the_journal_line_takes_everything_back(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "one"))
+
+    def full(change):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(home.history, "append", full)
+    with pytest.raises(StorageError, match="disk is full"):
+        commit(home, put(notes, "a.md", "two"), put(notes, "b.md", "b"))
+    assert files(notes) == {"a.md": "one"}
+
+
+def test_a_folder_moves_as_a_whole_and_a_removed_file_is_kept(home, notes):
+    commit(home, put(notes, "d/a.md", "a"), put(notes, "d/e/b.md", "b"))
+    commit(home, step(notes, "move", "d", to="x/y"))
+    assert files(notes) == {"x/y/a.md": "a", "x/y/e/b.md": "b"}
+    change = commit(home, step(notes, "remove", "x/y/a.md", old=notes.read("x/y/a.md")))
+    assert home.history.text(change.files[0].old, "") == b"a"
+
+
+def test_a_file_may_change_its_case(home, notes):
+    commit(home, put(notes, "readme.md", "r"))
+    commit(home, step(notes, "move", "readme.md", to="README.md", old=notes.read("readme.md")))
+    assert files(notes) == {"README.md": "r"}
+
+
+def test_a_symlink_on_the_way_is_refused(home, notes, tmp_path):
+    (tmp_path / "outside").mkdir()
+    os.symlink(tmp_path / "outside", Path(notes.root) / "link")
+    with pytest.raises(OutsideError):
+        commit(home, put_raw(notes, "link/a.md"))
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def put_raw(notes: FolderStore, path: str) -> Step:
+    return step(notes, "put", path, data=b"x")
+
+
+def test_no_temp_file_stays_after_success_or_failure(home, notes):
+    commit(home, put(notes, "a/a.md", "one"))
+    with pytest.raises(Exists):
+        commit(home, put_raw(notes, "a/a.md"))
+    assert [p for p in Path(notes.root).rglob(".*")] == []
+
+
+def test_a_text_without_history_is_gone_for_good(home, notes):
+    commit(home, put(notes, "a.md", "secret"))
+    gone = step(notes, "remove", "a.md", old=notes.read("a.md"), kept=False)
+    change = commit(home, gone)
+    with pytest.raises(NotFound):
+        home.history.text(change.files[0].old, "a.md")
+
+
+def test_purging_forgets_old_changes_and_their_texts_and_numbers_go_on(home, notes):
+    for text in ("one", "two", "three"):
+        commit(home, put(notes, "a.md", text))
+    with home.lock:
+        assert home.history.purge(clock.now()) == 2
+    assert [change.number for change in home.history.changes()] == [3]
+    assert commit(home, put(notes, "a.md", "four")).number == 4
+    kept = [p for p in Path(home.layout.objects).rglob("*") if p.is_file()]
+    assert sorted(p.read_text() for p in kept) == ["three", "two"]
+
+
+def test_a_half_written_journal_line_spoils_no_other(home, notes):
+    commit(home, put(notes, "a.md", "one"))
+    with open(home.layout.journal, "ab") as journal:
+        journal.write(b'{"change": 2, "ti')
+    assert commit(home, put(notes, "a.md", "two")).number == 2
+    assert [change.number for change in home.history.changes()] == [2, 1]

@@ -1,0 +1,129 @@
+"""What changed on disk since the last look, told by the system (Linux: inotify, read without waiting).
+
+No thread runs and nothing is polled: an idle memory costs nothing, and an empty queue is one system call.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from commonplace.store.layout import SKIPPED_FOLDERS
+
+
+@dataclass(slots=True)
+class Changes:
+    """`files` and `folders` as (project, project-relative path); `lost` when the queue missed something and
+    everything must be looked at, with a new watch."""
+
+    files: set[tuple[str, str]] = field(default_factory=set)
+    folders: set[tuple[str, str]] = field(default_factory=set)
+    lost: bool = False
+
+
+class Watch:
+    """Watches every folder of the projects. For one thread at a time."""
+
+    def __init__(self, inotify: object, flags: object):
+        self._inotify = inotify
+        self._flags = flags
+        self._places: dict[int, tuple[str, str, str]] = {}
+
+    @classmethod
+    def open(cls, folders: Iterable[tuple[str, str, str]]) -> Watch | None:
+        """Watch `folders`, given as (project, the project's root, absolute folder).
+
+        None where the system has no inotify or its limit of watches is reached: then every call has to
+        look at all files.
+        """
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            from inotify_simple import INotify, flags
+
+            watch = cls(INotify(), flags)
+        except (ImportError, OSError):
+            return None
+        try:
+            for project, root, folder in folders:
+                watch._add(project, root, os.path.relpath(folder, root) if folder != root else "")
+        except OSError:
+            watch.close()
+            return None
+        return watch
+
+    def _add(self, project: str, root: str, folder: str) -> None:
+        """Watch one folder; one that is gone already is no error."""
+        f = self._flags
+        mask = (f.CREATE | f.MODIFY | f.CLOSE_WRITE | f.ATTRIB | f.DELETE | f.MOVED_FROM | f.MOVED_TO
+                | f.DELETE_SELF | f.MOVE_SELF | f.ONLYDIR)  # fmt: skip
+        try:
+            number = self._inotify.add_watch(os.path.join(root, folder) if folder else root, mask)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except PermissionError:
+            return  # a folder nobody may read holds no notes we could show
+        self._places[number] = (project, root, folder)
+
+    def _add_tree(self, project: str, root: str, folder: str) -> None:
+        self._add(project, root, folder)
+        for place, names, _ in os.walk(os.path.join(root, folder)):
+            names[:] = [name for name in names if not name.startswith(".") and name not in SKIPPED_FOLDERS]
+            for name in names:
+                self._add(project, root, os.path.relpath(os.path.join(place, name), root))
+
+    def _drop_tree(self, project: str, folder: str) -> None:
+        """Forget the watches of a folder that went away; they would report under its old name."""
+        for number, (name, _, path) in list(self._places.items()):
+            if name == project and f"{path}/".startswith(f"{folder}/"):
+                del self._places[number]
+                try:
+                    self._inotify.rm_watch(number)
+                except OSError:
+                    continue
+
+    def drain(self) -> Changes:
+        """Everything touched since the last call. Never waits."""
+        changes = Changes()
+        try:
+            events = self._inotify.read(timeout=0)
+            while events:
+                for event in events:
+                    self._note(event, changes)
+                events = self._inotify.read(timeout=0)
+        except OSError:
+            changes.lost = True
+        return changes
+
+    def _note(self, event: object, changes: Changes) -> None:
+        f, mask = self._flags, event.mask
+        if mask & (f.Q_OVERFLOW | f.UNMOUNT):
+            changes.lost = True
+            return
+        place = self._places.get(event.wd)
+        if place is None:
+            return
+        project, root, folder = place
+        if mask & (f.DELETE_SELF | f.MOVE_SELF):
+            changes.lost = changes.lost or not folder
+            return
+        name = event.name
+        if not name or name.startswith("."):
+            return
+        path = f"{folder}/{name}" if folder else name
+        if not mask & f.ISDIR:
+            changes.files.add((project, path))
+            return
+        if name in SKIPPED_FOLDERS or mask & f.ATTRIB:
+            return
+        if mask & (f.DELETE | f.MOVED_FROM):
+            self._drop_tree(project, path)
+        else:
+            self._add_tree(project, root, path)
+        changes.folders.add((project, path))
+
+    def close(self) -> None:
+        """Release the watch."""
+        self._inotify.close()

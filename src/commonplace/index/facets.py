@@ -1,0 +1,122 @@
+"""Filters as words of the full-text table, so that they count and combine inside it.
+
+Each note carries facet tokens (project, type, tags …). They begin with a private-use character,
+which text.py keeps out of everything a user writes, so no query can mean one by accident.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from commonplace.note.model import GLOBAL, Note
+from commonplace.query import Query
+
+_FIRST_MARK = 0xE000
+_NONE = "\uf8ff"
+_PLAIN = re.compile(r"[a-z0-9]{1,24}")
+_TYPE_BLANKS = re.compile(r"[-\s]+")
+PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS = range(9)
+
+
+def token(kind: int, value: str) -> str:
+    """The token of one value; values are compared without case, types with `-`, blank as `_`."""
+    value = value.strip().casefold()
+    if kind == TYPE:
+        value = _TYPE_BLANKS.sub("_", value)
+    elif kind == TAG:
+        value = value.removeprefix("#")
+    if _PLAIN.fullmatch(value):
+        return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
+    return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+
+
+def facet_text(note: Note, project: int) -> str:
+    """All facet tokens of `note`, each once, for the `facet` columns."""
+    pairs = [(PROJECT, str(project)), (TYPE, note.type), (SCOPE, note.scope)]
+    pairs += [(TAG, tag) for tag in note.tags]
+    for seen in note.observations:
+        if seen.category is not None:
+            pairs.append((OBSERVED, seen.category))
+        pairs += [(TAG, tag) for tag in seen.tags]
+    for kind, value in ((CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)):
+        if value is not None:
+            pairs.append((kind, value))
+    status = note.header.get("status")
+    if status is not None:
+        every = status if isinstance(status, list) else [status]
+        pairs += [(STATUS, str(value)) for value in every]
+    return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs))
+
+
+def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[list[str], list[str]]:
+    """What a note must hold and must not hold to pass the filters of `query` and be seen by `viewer`.
+
+    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens.
+    """
+    needed: list[str] = []
+    if query.projects is not None:
+        known = project_ids(db)
+        ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
+        needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
+    if query.types:
+        needed.append(any_of(TYPE, query.types))
+    needed += [any_of(TAG, [tag]) for tag in query.tags]
+    if query.categories:
+        needed.append(any_of(OBSERVED, query.categories))
+    for name in query.any_category:
+        needed.append(f"({quoted(token(OBSERVED, name))} OR {quoted(token(CATEGORY, name))})")
+    for kind, value in (
+        (CATEGORY, query.category), (PHASE, query.phase), (SCOPE, query.scope),
+        (SOURCE, query.source), (STATUS, query.status),
+    ):  # fmt: skip
+        if value is not None:
+            needed.append(any_of(kind, [value]))
+    return needed, [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
+
+
+def any_of(kind: int, values: Iterable[str]) -> str:
+    """An FTS5 expression for notes with one of these values."""
+    every = [quoted(token(kind, value)) for value in values]
+    return every[0] if len(every) == 1 else f"({' OR '.join(every)})"
+
+
+def quoted(phrase: str) -> str:
+    """`phrase` as an FTS5 string: whatever it holds, it is no syntax."""
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
+    """One FTS5 expression of a text part, facets needed and facets not wanted; "" = no condition."""
+    positive = " AND ".join([f"({text})", *needed] if text else needed)
+    if not unwanted or not positive:
+        return positive
+    return f"({positive}) NOT ({' OR '.join(map(quoted, unwanted))})"
+
+
+def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
+    """The scopes in use that `viewer` may not see (None, the owner, sees all)."""
+    if viewer is None:
+        return []
+    hidden, last = [], ""
+    while True:
+        row = db.execute(
+            "select scope from note where scope <> 'global' and scope > ? order by scope limit 1", (last,)
+        ).fetchone()
+        if row is None:
+            return hidden
+        last = row[0]
+        if last != f"agent:{viewer}":
+            hidden.append(last)
+
+
+def may_see(scope: str, viewer: str | None) -> bool:
+    """Whether `viewer` sees notes of `scope`: the owner all, an agent `global` and its own."""
+    return viewer is None or scope == GLOBAL or scope == f"agent:{viewer}"
+
+
+def project_ids(db: sqlite3.Connection) -> dict[str, int]:
+    """The ids of all indexed projects by case-folded name."""
+    return {name.casefold(): number for number, name in db.execute("select id, name from project")}

@@ -1,0 +1,64 @@
+"""The folded keys under which a note can be linked to, and those of the links themselves.
+
+Equal keys are necessary, not sufficient: resolve.py then applies the steps of contract 000b, 3.4.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from functools import lru_cache
+
+from commonplace.note.links import fold, fold_title, slug
+
+KEY_LENGTH = 48
+CATEGORIES_PROJECT = "categories"
+TITLE_CUT = 100
+"""Titles of the project `categories` are compared up to here (contract 001, 4)."""
+
+
+def key(name: str) -> str:
+    """The key of one name; names without a letter or digit keep their signs, marked by `=`."""
+    return fold(name)[:KEY_LENGTH] or "=" + fold_title(name)[:KEY_LENGTH]
+
+
+@lru_cache(maxsize=256)
+def lead(project: str) -> str:
+    """What derived permalinks of a project begin with, before the `/`."""
+    return slug(project) or project.lower()
+
+
+def keys_of(
+    project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None
+) -> set[str]:
+    """All keys of a note but its id: permalink and path with and without project, titles, file name."""
+    stem = posixpath.splitext(path)[0]
+    names = {permalink, stem, path, f"{project}/{stem}", posixpath.basename(stem), *titles}
+    prefix = f"{lead(project)}/"
+    names.add(permalink.removeprefix(prefix) if permalink.startswith(prefix) else prefix + permalink)
+    if first_line is not None:
+        names.update((first_line, first_line.lstrip("#").strip()))
+    if project == CATEGORIES_PROJECT:
+        names.update([name[:TITLE_CUT] for name in names])
+    return {key(name) for name in names}
+
+
+def first_line_of(project: str, content: str) -> str | None:
+    """The first line with text of a memory, by which links may name it; None outside `categories`."""
+    if project != CATEGORIES_PROJECT:
+        return None
+    return content.lstrip().split("\n", 1)[0].strip()[:TITLE_CUT]
+
+
+def root_path(target: str, folder: str) -> str | None:
+    """A target as a path from the project's root; None when `./` or `../` leads out of it."""
+    if not target.startswith(("./", "../")):
+        return target.lstrip("/")
+    path = posixpath.normpath(posixpath.join(folder, target))
+    return None if path.startswith("..") or path == "." else path
+
+
+def link_key(target: str, path: str) -> str | None:
+    """The key a link in the note at `path` is kept under; None for one that leads nowhere."""
+    reached = root_path(target, posixpath.dirname(path)) if target.startswith(("./", "../")) else target
+    return None if reached is None else key(reached)

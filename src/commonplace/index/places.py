@@ -1,0 +1,69 @@
+"""Small questions the engine asks before it writes: what is at a path, a permalink, a link."""
+
+from __future__ import annotations
+
+import posixpath
+import sqlite3
+
+from commonplace.index.keys import key
+from commonplace.index.lookup import in_order
+from commonplace.index.rows import NoteInfo
+from commonplace.store.base import Stamp
+
+_PROJECT = "(select id from project where name = ?)"
+
+
+def stamp(db: sqlite3.Connection, project: str, path: str) -> Stamp | None:
+    """The stamp the index knows of a note, None when it knows none."""
+    found = db.execute(
+        f"select size, mtime_ns, inode from note where project = {_PROJECT} and path = ?", (project, path)
+    ).fetchone()
+    return None if found is None else Stamp(*found)
+
+
+def permalink(db: sqlite3.Connection, project: str, path: str) -> str | None:
+    """The final permalink of a note, None when the index has none there."""
+    found = db.execute(f"select permalink from note where project = {_PROJECT} and path = ?", (project, path)).fetchone()
+    return None if found is None else found[0]
+
+
+def in_other_case(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
+    """A note of the same folder and name but for case."""
+    rows = [
+        row
+        for row, other in db.execute(
+            f"select n.row, n.path from note_fold f join note n on n.row = f.note where f.fold = ? and n.project = {_PROJECT}",
+            (key(posixpath.splitext(path)[0]), project),
+        )
+        if other.casefold() == path.casefold()
+    ]
+    return next(iter(in_order(db, rows)), None)
+
+
+def by_permalink(db: sqlite3.Connection, project: str, address: str) -> NoteInfo | None:
+    """The first note of a project with exactly this permalink."""
+    rows = [
+        row
+        for (row,) in db.execute(
+            f"select row from note where permalink = ? and project = {_PROJECT} order by path limit 1", (address, project)
+        )
+    ]
+    return next(iter(in_order(db, rows)), None)
+
+
+def holding_link(db: sqlite3.Connection, identity: str) -> list[NoteInfo]:
+    """The memories whose `links` hold an id."""
+    rows = [row for (row,) in db.execute("select distinct note from link where fold = ?", (key(identity),))]
+    return [info for info in in_order(db, rows) if identity in info.links]
+
+
+def is_sound(db: sqlite3.Connection) -> bool:
+    """Whether SQLite and its full-text tables find nothing wrong with the index."""
+    try:
+        if db.execute("pragma quick_check(1)").fetchone()[0] != "ok":
+            return False
+        for table in ("note_fts", "name_fts", "passage_fts"):
+            db.execute(f"insert into {table}({table}) values ('integrity-check')")
+    except sqlite3.DatabaseError:
+        return False
+    return True

@@ -1,0 +1,205 @@
+"""Choosing and ordering the notes that match one FTS5 expression.
+
+However common a term is, the cost stays bounded: of many matches only the newest and those that
+carry the words in their names are ranked. bm25 inside SQLite picks the best of them, `scoring`
+reads those and has the last word.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from commonplace.index import expression as ex
+from commonplace.index.facets import expression, wanted
+from commonplace.index.keys import key
+from commonplace.index.listing import columns, passing
+from commonplace.index.scoring import Judge, Text, Verdict
+from commonplace.query import Query
+
+RANKED = 1_000
+"""Of more matches only so many, the newest, are ranked by bm25."""
+
+JUDGED = 20
+"""So many of the best candidates by bm25 are read and scored exactly."""
+
+_NAMED, _NAMED_JUDGED = 500, 10
+_FEW = 200
+_RARE_ENOUGH = 5_000
+_WEIGHTS = {"note_fts": "10, 4, 1, 4, 0.5, 0", "name_fts": "10, 4, 4, 0"}
+
+
+@dataclass(slots=True)
+class Order:
+    """Matches in order, best first, and the verdicts on those that were read."""
+
+    rows: list[int] = field(default_factory=list)
+    verdicts: dict[int, tuple[Verdict, Text]] = field(default_factory=dict)
+
+
+class Asked:
+    """One query against the index: its filters as expressions, and what was found out about its terms."""
+
+    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
+        self.db = db
+        self.query = query
+        self.needed, self.unwanted = wanted(db, query, viewer)
+        self.conditions, self.values = columns(query)
+        title = query.search_type == "title"
+        self.table = "name_fts" if title else "note_fts"
+        self.matcher = ex.Matcher(db, self.table, "title" if title else "")
+        self.filtered = bool(self.conditions or query.metadata or query.contains)
+
+    def full(self, text: str) -> str:
+        """A text expression together with all filters FTS5 can apply."""
+        return expression(self.needed, self.unwanted, text)
+
+    def judge(self, terms: Sequence[ex.Term], *, prefixes: bool = True) -> Judge:
+        """A judge for these terms; rare ones weigh more."""
+        return Judge([(one, self.matcher.spread(one)) for one in terms], self.query.text, prefixes=prefixes)
+
+
+def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], int]:
+    """The newest rows that match, `limit` at most, and how many match in all."""
+    table = asked.table
+    if asked.filtered:
+        where = " and ".join([f"{table} match ?", *asked.conditions])
+        found = asked.db.execute(
+            f"select f.rowid from {table} f join note n on n.row = f.rowid where {where} order by f.rowid desc",
+            [full, *asked.values],
+        )
+        rows = passing(asked.db, asked.query, [row for (row,) in found])
+        return rows[:limit], len(rows)
+    found = asked.db.execute(
+        f"select rowid from {table} where {table} match ? order by rowid desc limit ?", (full, limit + 1)
+    )
+    rows = [row for (row,) in found]
+    if len(rows) <= limit:
+        return rows, len(rows)
+    total = asked.db.execute(f"select count(*) from {table} where {table} match ?", (full,)).fetchone()[0]
+    return rows[:limit], total
+
+
+def order(
+    asked: Asked, full: str, terms: Sequence[ex.Term], rows: list[int], total: int, *,
+    most: int = 0, judged: int = JUDGED, whole: bool = False, any_term: bool = False,
+) -> Order:  # fmt: skip
+    """`rows`, the newest of `total` matches of `full`, best first.
+
+    When there are more matches than rows, those that carry the terms in title, headings or tags
+    take part too. At least the first `most` are in order, `judged` of them are read. `any_term`: the expression asks for any
+    of the terms, not all.
+    """
+    ranked = rows
+    if len(rows) > judged:
+        ranked = _by_bm25(asked, terms, full, rows, max(most, judged), whole, any_term)
+    best = ranked[:judged]
+    more = _named(asked, full)[:_NAMED_JUDGED] if total > len(rows) else []
+    same = _same_title(asked, full) if total > judged else []
+    extra = [row for row in dict.fromkeys([*same, *more]) if row not in best]
+    if extra and asked.filtered:
+        allowed = set(passing(asked.db, asked.query, extra)) if not asked.conditions else set(rows)
+        extra = [row for row in extra if row in allowed]
+    judge = asked.judge(terms, prefixes=not whole)
+    verdicts = {text.row: (judge.judge(text), text) for text in texts(asked.db, best + extra, terms)}
+    rest = [row for row in ranked if row not in verdicts]
+    return Order(_sorted(asked.db, verdicts) + rest, verdicts)
+
+
+def texts(db: sqlite3.Connection, rows: Sequence[int], terms: Sequence[ex.Term]) -> list[Text]:
+    """These notes as `scoring` reads them; of long texts only the passages that hold a term."""
+    found = []
+    for row, project, title, aliases, tags, source, path, headings, front, text, first, count in db.execute(
+        "select n.row, p.name, n.title, n.aliases, n.tags, n.source, n.path, t.headings,"
+        " t.front, t.text, t.first, t.passages"
+        " from note n join project p on p.id = n.project join text t on t.row = n.row"
+        " where n.row in (select value from json_each(?))", (json.dumps(list(rows)),),
+    ):  # fmt: skip
+        names = [title, *(json.loads(aliases) if aliases else ())]
+        spans = None if first is None else _spans(db, first, count, terms)
+        found.append(Text(row, project, names, headings, json.loads(tags) if tags else [], source,
+                          f"{project}/{path}", front, text, spans))  # fmt: skip
+    return found
+
+
+def _spans(db: sqlite3.Connection, first: int, count: int, terms: Sequence[ex.Term]) -> list[tuple[int, int]]:
+    """The passages of a long note to read: those with all terms, else with any, else the first."""
+    phrases = [one.prefix if one.open else one.whole for one in terms]
+    rows: list[int] = []
+    for joint in (" AND ", " OR "):
+        rows = rows or [row for (row,) in db.execute(
+            "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100",
+            (joint.join(phrases), first, first + count - 1),
+        )]  # fmt: skip
+    found = db.execute(
+        "select start, stop from passage where row in (select value from json_each(?)) order by row",
+        (json.dumps(rows or [first]),),
+    )
+    return found.fetchall()
+
+
+def _by_bm25(
+    asked: Asked, terms: Sequence[ex.Term], full: str, rows: list[int], most: int, whole: bool, any_term: bool
+) -> list[int]:
+    """The best `most` of `rows` by bm25 over the terms that are not too common to tell notes apart
+    (bm25 looks at every note that holds a term), equals newest first, then the others."""
+    matcher, table = asked.matcher, asked.table
+    rare = [one for one in terms if matcher.is_rare(one, _RARE_ENOUGH)]
+    if not rare:
+        return rows
+    joint = " OR " if any_term else " AND "
+    text = joint.join(matcher.strict(one) if whole else matcher.loose(one) for one in rare)
+    source, condition, values = table, f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
+    if any_term or text != full or asked.filtered:
+        condition += f" and +{table}.rowid in (select value from json_each(?))"
+        values.append(json.dumps(rows))
+    by = f"{table}.rowid desc"
+    if len(rows) <= _FEW:
+        source, by = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
+    found = asked.db.execute(
+        f"select {table}.rowid from {source} where {condition}"
+        f" order by bm25({table}, {_WEIGHTS[table]}), {by} limit ?",
+        [*values, most],
+    )
+    best = [row for (row,) in found]
+    inside = set(best)
+    return best + [row for row in rows if row not in inside]
+
+
+def _named(asked: Asked, full: str) -> list[int]:
+    """The newest matches that carry the terms in title, headings or tags, best first."""
+    rows = [row for (row,) in asked.db.execute(
+        "select rowid from name_fts where name_fts match ? order by rowid desc limit ?", (full, _NAMED)
+    )]  # fmt: skip
+    if len(rows) <= _NAMED_JUDGED or len(rows) == _NAMED:
+        return rows
+    return [row for (row,) in asked.db.execute(
+        f"select rowid from name_fts where name_fts match ? order by bm25(name_fts, {_WEIGHTS['name_fts']}),"
+        " rowid desc", (full,),
+    )]  # fmt: skip
+
+
+def _same_title(asked: Asked, full: str) -> list[int]:
+    """Matching notes whose very name is what was asked."""
+    rows = [row for (row,) in asked.db.execute(
+        "select note from note_fold where fold = ? order by note desc limit 20", (key(asked.query.text),)
+    )]  # fmt: skip
+    if not rows:
+        return []
+    found = asked.db.execute(
+        f"select rowid from {asked.table} where {asked.table} match ? and rowid in ({', '.join('?' * len(rows))})",
+        (full, *rows),
+    )
+    return [row for (row,) in found]
+
+
+def _sorted(db: sqlite3.Connection, verdicts: dict[int, tuple[Verdict, Text]]) -> list[int]:
+    """Judged rows in order: score, then changed newest first, then permalink."""
+    found = db.execute(
+        "select row, changed, permalink from note where row in (select value from json_each(?))",
+        (json.dumps(list(verdicts)),),
+    ).fetchall()
+    found.sort(key=lambda one: (-verdicts[one[0]][0].score, -one[1], one[2], one[0]))
+    return [row for row, *_ in found]

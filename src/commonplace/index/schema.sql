@@ -1,0 +1,112 @@
+-- The index: derived from the notes on disk, may be deleted at any time. Any change here, in
+-- text.py, facets.py or note/links.py that alters what is stored raises SCHEMA_VERSION (database.py).
+
+create table project (
+  id   integer primary key,
+  name text not null unique
+);
+
+-- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
+-- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
+-- to take a number (`base` || '-1'), else null.
+create table note (
+  row          integer primary key autoincrement,
+  project      integer not null,
+  path         text not null,
+  id           text not null,
+  title        text not null,
+  type         text not null,
+  permalink    text not null,
+  own          integer not null,
+  base         text,
+  etag         blob not null,
+  size         integer not null,
+  mtime_ns     integer not null,
+  inode        integer not null,
+  created      integer not null,
+  changed      integer not null,
+  updated      integer,
+  date         text,
+  phase        text,
+  category     text,
+  scope        text not null,
+  source       text,
+  expires      integer,
+  access_count integer not null,
+  version      integer not null,
+  locked       integer not null,
+  tags         text,
+  aliases      text,
+  links        text,
+  warnings     text
+);
+create unique index note_path on note (project, path);
+create index note_id on note (id);
+create index note_permalink on note (permalink);
+create index note_changed on note (changed);
+create index note_base on note (base) where base is not null;
+create index note_scope on note (scope) where scope <> 'global';
+
+-- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
+-- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
+-- does not stand in their text. The `passages` rows of a long text begin at row `first` of `passage`.
+create table text (
+  row      integer primary key,
+  front    text not null,
+  header   text,
+  headings text not null,
+  tags     text not null,
+  facet    text not null,
+  first    integer,
+  passages integer not null,
+  text     text not null
+);
+
+-- Names a link could mean this note by, folded: contract 000b, 3.4.
+create table note_fold (
+  fold text not null,
+  note integer not null,
+  primary key (fold, note)
+) without rowid;
+
+-- Ids of notes that were merged into this one.
+create table merged (
+  id   text not null,
+  note integer not null,
+  primary key (id, note)
+) without rowid;
+create index merged_note on merged (note);
+
+create table link (
+  note     integer not null,
+  position integer not null,
+  type     text not null,
+  target   text not null,
+  project  text,
+  context  text,
+  line     integer not null,
+  fold     text,
+  primary key (note, position)
+) without rowid;
+create index link_fold on link (fold);
+
+create table passage (
+  row   integer primary key,
+  start integer not null,
+  stop  integer not null
+);
+
+create virtual table note_fts using fts5(
+  title, headings, body, tags, address, facet,
+  content = '', tokenize = 'unicode61 remove_diacritics 2'
+);
+-- The same notes by name alone, so that a word of every body is still found quickly in titles.
+create virtual table name_fts using fts5(
+  title, headings, tags, facet,
+  content = '', tokenize = 'unicode61 remove_diacritics 2'
+);
+-- Passages of long notes only, to find the place of a hit without reading the whole text.
+create virtual table passage_fts using fts5(
+  body,
+  content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
+);

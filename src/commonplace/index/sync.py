@@ -1,0 +1,171 @@
+"""Bringing the index in step with the disk: first plan what changed, then apply it in batches."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from commonplace.index import lookup, places, writer
+from commonplace.index.database import transaction
+from commonplace.note.model import Note
+from commonplace.store.base import Entry, Listing, Stamp
+
+BATCH = 200
+
+Load = Callable[[str], tuple[Note, Stamp] | None]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A file the index does not know."""
+
+    path: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Modified:
+    """A known file with another stamp."""
+
+    path: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A known file (same inode, size and time) under another path."""
+
+    path: str
+    old_path: str
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A known file that is gone."""
+
+    path: str
+
+
+Change = Added | Modified | Moved | Removed
+
+
+@dataclass(slots=True)
+class Result:
+    """How many notes a sync added, changed, moved and removed."""
+
+    added: int = 0
+    modified: int = 0
+    moved: int = 0
+    removed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.added + self.modified + self.moved + self.removed
+
+
+def plan(db: sqlite3.Connection, project: str, listing: Listing, folder: str = "") -> list[Change]:
+    """What has to change so that the index shows `listing`, all of a project or of one folder of it:
+    removals first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed.
+    """
+    known = lookup.stamps(db, project)
+    if folder:
+        known = {path: stamp for path, stamp in known.items() if path.startswith(f"{folder}/")}
+    fresh: list[Entry] = []
+    changes: list[Change] = []
+    for entry in listing.entries:
+        stamp = known.pop(entry.path, None)
+        if stamp is None:
+            fresh.append(entry)
+        elif stamp != entry.stamp:
+            changes.append(Modified(entry.path, entry.stamp))
+    if listing.unreadable and known:
+        known = {path: stamp for path, stamp in known.items() if not _is_below(path, listing.unreadable)}
+    return _with_moves(known, fresh) + sorted(changes, key=_age)
+
+
+def plan_one(db: sqlite3.Connection, project: str, path: str, listing: Listing) -> list[Change]:
+    """The same for the single note at `path`, which `listing` holds if it is there."""
+    known = places.stamp(db, project, path)
+    if not listing.entries:
+        return [] if known is None else [Removed(path)]
+    stamp = listing.entries[0].stamp
+    if known is None:
+        return [Added(path, stamp)]
+    return [] if known == stamp else [Modified(path, stamp)]
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    return any(not folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _with_moves(gone: dict[str, Stamp], fresh: list[Entry]) -> list[Change]:
+    """Pair a file that is gone with a new one of equal stamp; the rest is removed or added."""
+    by_stamp = {stamp: path for path, stamp in gone.items()} if fresh else {}
+    moved: list[Change] = []
+    added: list[Change] = []
+    for entry in fresh:
+        old = by_stamp.pop(entry.stamp, None)
+        if old is None:
+            added.append(Added(entry.path, entry.stamp))
+        else:
+            del gone[old]
+            moved.append(Moved(entry.path, old, entry.stamp))
+    removed: list[Change] = [Removed(path) for path in gone]
+    return removed + moved + sorted(added, key=_age)
+
+
+def _age(change: Change) -> tuple[int, str]:
+    return (0 if isinstance(change, Removed) else change.stamp.mtime_ns, change.path)
+
+
+def apply(
+    db: sqlite3.Connection,
+    project: str,
+    changes: Sequence[Change],
+    load: Load,
+    lock: AbstractContextManager[object],
+    result: Result,
+    progress: Progress | None = None,
+) -> None:
+    """Carry out `changes`, 200 notes a transaction, each under the home's lock so that no writer gets between
+    a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
+    (any more). What came of it is added to `result`; `progress` hears (done, total)."""
+    for at in range(0, len(changes), BATCH):
+        with lock, transaction(db):
+            for change in changes[at : at + BATCH]:
+                _apply(db, project, change, load, result)
+        if progress is not None:
+            progress(min(at + BATCH, len(changes)), len(changes))
+
+
+def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
+    if isinstance(change, Removed):
+        if load(change.path) is None and writer.remove(db, project, change.path):
+            result.removed += 1
+        return
+    loaded = load(change.path)
+    row = None
+    if isinstance(change, Moved):
+        old = lookup.get(db, project, change.old_path)
+        row = old.row if old else None
+        writer.remove(db, project, change.old_path)
+    if loaded is None:
+        writer.remove(db, project, change.path)
+        return
+    note, stamp = loaded
+    if isinstance(change, Modified):
+        known = lookup.get(db, project, change.path)
+        if known is not None and known.etag == note.etag and known.mtime_ns == stamp.mtime_ns:
+            writer.touch(db, project, change.path, stamp)
+            return
+    writer.put(db, note, stamp, row=row)
+    if isinstance(change, Added):
+        result.added += 1
+    elif isinstance(change, Moved):
+        result.moved += 1
+    else:
+        result.modified += 1

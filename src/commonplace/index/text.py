@@ -1,0 +1,220 @@
+"""Text as the full-text index sees it: words, CJK pairs, passages.
+
+SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Korean for one word and so finds
+nothing inside it. Here such runs become overlapping pairs before they are indexed, and a query's
+runs become phrases of pairs.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from importlib import resources
+from operator import add
+from typing import NamedTuple
+
+_CJK = (
+    "\u3005-\u3007\u3031-\u3035\u303b\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
+    "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
+)
+RUN = re.compile(f"[{_CJK}]+")
+"""A run of Han, kana, bopomofo or Hangul."""
+
+_FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
+_TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+# Private-use characters mark facets (facets.py); variation selectors would part a run.
+_DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+_WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+
+PASSAGE_WORDS = 200
+"""About how long a passage is; a CJK character counts two thirds of a word."""
+
+_BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
+_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
+_SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
+
+
+class Passage(NamedTuple):
+    """A piece of a text: `text[start:end]`, the heading it stands under, its line (from 1)."""
+
+    start: int
+    end: int
+    heading: str
+    line: int
+
+
+def fts_text(text: str) -> str:
+    """`text` as it goes into a full-text table: NFC, full-width letters plain, CJK runs as pairs.
+
+    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character by itself.
+    """
+    if text.isascii():
+        return text
+    return RUN.sub(_pairs, _plain(text))
+
+
+def query_text(text: str) -> tuple[str, bool]:
+    """`text` as a phrase to look for, and whether its last token must be a prefix.
+
+    The phrase is empty when the text holds no letter or digit. A last CJK run may go on in the
+    note, so it has no lone last character unless it is one (then a prefix).
+    """
+    plain = _plain(text.replace("\0", " "))
+    words = _WORD.findall(plain)
+    if not words:
+        return "", False
+    last = words[-1]
+    phrase = RUN.sub(_pairs, plain)
+    if RUN.fullmatch(last):
+        if len(last) == 1:
+            return phrase.strip(), True
+        return phrase.rstrip()[: -len(last[-1])].rstrip(), False
+    return phrase.strip(), False
+
+
+def tokens(text: str) -> list[str]:
+    """The words of `text` in order: Latin words and whole CJK runs, as written."""
+    return _WORD.findall(text if text.isascii() else _plain(text))
+
+
+def is_cjk(word: str) -> bool:
+    """Whether `word` begins with a character of a CJK run."""
+    return RUN.match(word) is not None
+
+
+def words(text: str) -> list[str]:
+    """The informative words of `text`, lower case, each once, in order.
+
+    Stop words (a data file) and single Latin letters are left out; a CJK run is cut at its stop
+    words. If nothing is left, all words are returned.
+    """
+    latin, cjk = _stop_words()
+    found: dict[str, None] = {}
+    every = [word.lower() for word in tokens(text)]
+    for word in every:
+        if is_cjk(word):
+            for piece in cjk.split(word):
+                if piece:
+                    found[piece] = None
+        elif word not in latin and (len(word) > 1 or word.isdigit()):
+            found[word] = None
+    return list(found) or list(dict.fromkeys(every))
+
+
+def flatten(text: str) -> str:
+    """`text` in lower case without Latin marks, full-width letters plain; every character keeps
+    its place, so positions found in it are positions in `text`."""
+    if text.isascii():
+        return text.lower()
+    low = text.lower()
+    if len(low) != len(text):
+        low = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
+    return low.translate(_unmarked()) if _marked().search(low) else low
+
+
+def passages(text: str) -> list[Passage]:
+    """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
+    paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
+    found: list[Passage] = []
+    heading, passage_heading = "", ""
+    begin, size, line, counted = 0, 0.0, 1, 0
+    for block_start, block_end in _blocks(text):
+        block = text[block_start:block_end]
+        new = _HEADING.match(block)
+        weight = _weight(block)
+        if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
+            line += text.count("\n", counted, begin)
+            counted = begin
+            found.append(Passage(begin, block_start, passage_heading, line))
+            begin, size = block_start, 0.0
+        if new:
+            heading = new.group(1)
+        if not size:
+            begin, passage_heading = block_start, heading
+        size += weight
+    if size:
+        line += text.count("\n", counted, begin)
+        found.append(Passage(begin, len(text), passage_heading, line))
+    return found
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text
+    text = _DROPPED.sub("", unicodedata.normalize("NFC", text))
+    return _FULL_WIDTH.sub(lambda run: run.group().translate(_TO_ASCII), text)
+
+
+def _pairs(run: re.Match[str]) -> str:
+    text = run.group()
+    if len(text) == 1:
+        return f" {text} "
+    return f" {' '.join(map(add, text, text[1:]))} {text[-1]} "
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
+    found = []
+    position = 0
+    ends = [match.end() for match in _BLOCK_END.finditer(text)]
+    for end in (*ends, len(text)):
+        if text[position:end].strip():
+            if end - position > PASSAGE_WORDS * 2 and _weight(text[position:end]) > PASSAGE_WORDS * 1.5:
+                found.extend(_pieces(text, position, end))
+            else:
+                found.append((position, end))
+        position = end
+    return found
+
+
+def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """A long paragraph cut at line ends, else at sentence ends or blanks, else anywhere."""
+    found = []
+    while start < end:
+        reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
+        stop = reach
+        if reach < end:
+            cuts = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
+            lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
+            if lines:
+                stop = lines[-1]
+            elif cuts and cuts[-1] > start:
+                stop = cuts[-1]
+        found.append((start, stop))
+        start = stop
+    return found
+
+
+def _weight(block: str) -> float:
+    """About how many words `block` has."""
+    size = float(len(block.split()))
+    if not block.isascii():
+        size += sum(len(run) for run in RUN.findall(block)) / 1.5
+    return size
+
+
+@cache
+def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
+    text = resources.files(__package__).joinpath("stopwords.txt").read_text(encoding="utf-8")
+    every = [w for line in text.splitlines() if not line.startswith("#") for w in line.split()]
+    latin = frozenset(word for word in every if not is_cjk(word))
+    cjk = sorted((word for word in every if is_cjk(word)), key=len, reverse=True)
+    return latin, re.compile("|".join(cjk))
+
+
+@cache
+def _unmarked() -> dict[int, int]:
+    table = {code: plain for code, plain in _TO_ASCII.items() if chr(plain).isalnum()}
+    for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)):
+        plain = unicodedata.normalize("NFD", chr(code))[0]
+        if plain != chr(code):
+            table[code] = ord(plain)
+    return table
+
+
+@cache
+def _marked() -> re.Pattern[str]:
+    return re.compile("[\u00c0-\u024f\u1e00-\u1eff\uff10-\uff5a]")

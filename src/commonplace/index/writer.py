@@ -1,0 +1,313 @@
+"""Putting notes into the index and taking them out, at a constant cost per note.
+
+Every function expects to run inside a transaction (`database.transaction`).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from commonplace.index import permalinks
+from commonplace.index.facets import facet_text, project_ids
+from commonplace.index.keys import first_line_of, keys_of, lead, link_key
+from commonplace.index.text import fts_text, passages, tokens
+from commonplace.note.model import Note, Relation
+from commonplace.store.base import Stamp
+
+LONG_TEXT = 16_000
+"""Characters from which on a note's passages are indexed by themselves."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_INSERT_NOTE = (
+    "insert into note (row, project, path, id, title, type, permalink, own, base, etag, size, mtime_ns, inode,"
+    " created, changed, updated, date, phase, category, scope, source, expires, access_count, version, locked,"
+    " tags, aliases, links, warnings) values (?" + ", ?" * 28 + ")"
+)
+_NOTE_WORDS = "title, headings, body, tags, address, facet"
+_NAME_WORDS = "title, headings, tags, facet"
+
+
+class _Old(NamedTuple):
+    """What the index holds of a note that is about to go."""
+
+    row: int
+    path: str
+    title: str
+    permalink: str
+    own: int
+    base: str | None
+    aliases: str | None
+    headings: str
+    tags: str
+    facet: str
+    first: int | None
+    passages: int
+    text: str
+
+
+def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> int:
+    """Indexes `note`, in place of what was at its (project, path). Returns its row.
+
+    The row is new and the highest, unless `row` is given (a moved file keeps its place in the
+    order of change). A derived permalink may get a number: `permalinks`.
+    """
+    if _may_hold_surrogates(note):
+        note = _cleaned(note)
+    project = project_id(db, note.project)
+    old = _old(db, project, note.path)
+    wanted, own = note.permalink, note.own_permalink
+    if old is not None:
+        _take_out(db, note.project, old)
+    stays = old is not None and bool(old.own) == own and (old.base or old.permalink) == wanted
+    permalink, base = (old.permalink, old.base) if old is not None and stays else (wanted, None)
+    row = _insert(db, note, stamp, project, row, permalink, own, base)
+    if not stays:
+        renamed = partial(_renamed, db, note.project)
+        if old is not None:
+            permalinks.went(db, project, old.permalink, renamed)
+        permalinks.came(db, project, row, wanted, own, renamed)
+    return row
+
+
+def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
+    """Takes the note out; False when the index has none there."""
+    number = project_ids(db).get(project.casefold())
+    old = None if number is None else _old(db, number, path)
+    if old is None or number is None:
+        return False
+    _take_out(db, project, old)
+    permalinks.went(db, number, old.permalink, partial(_renamed, db, project))
+    return True
+
+
+def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
+    """Notes a new stamp, and with it a new changed time, for a note whose bytes are the same."""
+    db.execute(
+        "update note set size = ?, mtime_ns = ?, inode = ?, changed = ?"
+        " where project = (select id from project where name = ?) and path = ?",
+        (*stamp, stamp.mtime_ns // 1000, project, path),
+    )
+
+
+def forget_project(db: sqlite3.Connection, project: str) -> int:
+    """Takes all notes of a project out, and the project itself. Returns how many notes it had."""
+    number = project_ids(db).get(project.casefold())
+    if number is None:
+        return 0
+    paths = [path for (path,) in db.execute("select path from note where project = ?", (number,))]
+    for path in paths:
+        old = _old(db, number, path)
+        if old is not None:
+            _take_out(db, project, old)
+    db.execute("delete from project where id = ?", (number,))
+    return len(paths)
+
+
+def project_id(db: sqlite3.Connection, name: str) -> int:
+    """The id of a project, which is added when it is new."""
+    found = db.execute("select id from project where name = ?", (name,)).fetchone()
+    if found is not None:
+        return found[0]
+    return db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()[0]
+
+
+def microseconds(moment: datetime) -> int:
+    """An aware time as whole microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _insert(
+    db: sqlite3.Connection, note: Note, stamp: Stamp, project: int, row: int | None,
+    permalink: str, own: bool, base: str | None,
+) -> int:  # fmt: skip
+    cursor = db.execute(
+        _INSERT_NOTE,
+        (
+            row, project, note.path, note.id, note.title, note.type, permalink, own, base,
+            bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag, *stamp,
+            microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date,
+            note.phase, note.category, note.scope, note.source, _moment(note.expires), note.access_count,
+            note.version, note.locked, _list(note.tags), _list(note.aliases), _list(note.links),
+            _list(note.warnings),
+        ),
+    )  # fmt: skip
+    new = cursor.lastrowid
+    assert new is not None
+    facet = facet_text(note, project)
+    headings = "\n".join([heading.text for heading in note.headings])
+    tags = " ".join(dict.fromkeys(_tag_words(note)))
+    front, body = note.text[: note.body_at], note.text[note.body_at :]
+    header = None if "---" in front else _json(note.header)
+    first, count = _put_passages(db, body)
+    db.execute(
+        "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (new, front, header, headings, tags, facet, first, count, body),
+    )
+    old = _Old(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
+               first, count, body)  # fmt: skip
+    note_words, name_words = _words(note.project, old)
+    db.execute(f"insert into note_fts (rowid, {_NOTE_WORDS}) values (?, ?, ?, ?, ?, ?, ?)", (new, *note_words))
+    db.execute(f"insert into name_fts (rowid, {_NAME_WORDS}) values (?, ?, ?, ?, ?)", (new, *name_words))
+    keys = _keys(note.project, old)
+    db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in keys])
+    _put_links(db, note, new)
+    return new
+
+
+def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
+    relations = note.relations
+    if note.links:
+        known = {one.target for one in relations if one.type == "links_to"}
+        relations = [*relations, *(Relation("links_to", link) for link in note.links if link not in known)]
+    if relations:
+        path = note.path
+        db.executemany(
+            "insert into link values (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (row, at, one.type, one.target, one.project, one.context, one.line, link_key(one.target, path))
+                for at, one in enumerate(relations)
+            ],
+        )
+    merged = note.header.get("merged")
+    if merged:
+        every = merged if isinstance(merged, list) else str(merged).split(",")
+        db.executemany("insert or ignore into merged values (?, ?)", [(str(one).strip(), row) for one in every])
+
+
+def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
+    """Indexes the passages of a long text: (their first row, their number); (None, 0) for others."""
+    if len(text) < LONG_TEXT:
+        return None, 0
+    pieces = passages(text)
+    first = (db.execute("select max(row) from passage").fetchone()[0] or 0) + 1
+    rows = list(enumerate(pieces, first))
+    db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
+    db.executemany(
+        "insert into passage_fts (rowid, body) values (?, ?)",
+        [(at, fts_text(text[one.start : one.end])) for at, one in rows],
+    )
+    return first, len(rows)
+
+
+def _old(db: sqlite3.Connection, project: int, path: str) -> _Old | None:
+    found = db.execute(
+        "select n.row, n.path, n.title, n.permalink, n.own, n.base, n.aliases, t.headings, t.tags,"
+        " t.facet, t.first, t.passages, t.text from note n join text t on t.row = n.row"
+        " where n.project = ? and n.path = ?",
+        (project, path),
+    ).fetchone()
+    return None if found is None else _Old(*found)
+
+
+def _take_out(db: sqlite3.Connection, project: str, old: _Old) -> None:
+    """Deletes all rows of a note; the full-text tables have to be told the very words they were given."""
+    row = old.row
+    note_words, name_words = _words(project, old)
+    db.execute(
+        f"insert into note_fts (note_fts, rowid, {_NOTE_WORDS}) values ('delete', ?, ?, ?, ?, ?, ?, ?)",
+        (row, *note_words),
+    )
+    db.execute(
+        f"insert into name_fts (name_fts, rowid, {_NAME_WORDS}) values ('delete', ?, ?, ?, ?, ?)",
+        (row, *name_words),
+    )
+    if old.first is not None:
+        span = (old.first, old.first + old.passages - 1)
+        pieces = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
+        db.executemany(
+            "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
+            [(at, fts_text(old.text[start:stop])) for at, start, stop in pieces],
+        )
+        db.execute("delete from passage where row between ? and ?", span)
+    db.executemany(
+        "delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)]
+    )
+    db.execute("delete from link where note = ?", (row,))
+    db.execute("delete from merged where note = ?", (row,))
+    db.execute("delete from text where row = ?", (row,))
+    db.execute("delete from note where row = ?", (row,))
+
+
+def _words(project: str, old: _Old) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a note for `note_fts` and for `name_fts`."""
+    titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
+    headings, tags = fts_text(old.headings), fts_text(old.tags)
+    address = fts_text(_address(project, old.path, old.base or old.permalink))
+    return (titles, headings, fts_text(old.text), tags, address, old.facet), (titles, headings, tags, old.facet)
+
+
+def _address(project: str, path: str, permalink: str) -> str:
+    """The path, and the permalink where it says more than the path (both without the project)."""
+    tail = permalink.removeprefix(f"{lead(project)}/")
+    known = set(tokens(path.casefold()))
+    return path if known.issuperset(tokens(tail)) else f"{path}\n{tail}"
+
+
+def _keys(project: str, old: _Old) -> set[str]:
+    first = first_line_of(project, old.text)
+    return keys_of(project, old.path, old.permalink, (old.title, *_from_list(old.aliases)), first)
+
+
+def _renamed(db: sqlite3.Connection, project: str, row: int, permalink: str) -> None:
+    """Another note now has the name `permalink`: its link keys follow."""
+    old = _old(db, *db.execute("select project, path from note where row = ?", (row,)).fetchone())
+    assert old is not None
+    db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
+    keys = _keys(project, old._replace(permalink=permalink))
+    db.executemany("insert into note_fold values (?, ?)", [(one, row) for one in keys])
+
+
+def _tag_words(note: Note) -> Iterable[str]:
+    yield from note.tags
+    for seen in note.observations:
+        yield from seen.tags
+        if seen.category:
+            yield seen.category
+
+
+def _moment(moment: datetime | None) -> int | None:
+    return None if moment is None else microseconds(moment)
+
+
+def _list(values: Iterable[str]) -> str | None:
+    every = list(values)
+    return _json(every) if every else None
+
+
+def _from_list(value: str | None) -> list[str]:
+    return json.loads(value) if value else []
+
+
+def _json(value: Any) -> str | None:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str) if value else None
+
+
+def _may_hold_surrogates(note: Note) -> bool:
+    """Whether a string of `note` could be one SQLite cannot hold: only an escape can have made it."""
+    try:
+        for part in (note.text, note.path, note.title):
+            part.encode()
+    except UnicodeEncodeError:
+        return True
+    return "\\u" in note.text or "\\U" in note.text
+
+
+def _cleaned(value: Any) -> Any:
+    """`value` with `?` for every lone surrogate in it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_cleaned(name): _cleaned(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_cleaned, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: _cleaned(getattr(value, one.name)) for one in fields(value)})
+    return value

@@ -1,0 +1,225 @@
+"""All settings in one frozen value, from config.yaml and few environment variables (contract 001, 15).
+
+Read only by `open_memory`, `serve` and `cli`, which pass plain values on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+from commonplace.clock import duration
+from commonplace.errors import ConfigError, InvalidInput
+
+DEFAULT_HOME = "~/.memory"
+INSTRUCTIONS_CHARACTERS = 2000
+
+_KNOWN: dict[str, tuple[str, ...]] = {
+    "storage": ("root", "short_term_ttl"),
+    "daemon": ("interval", "decay_threshold", "decay_exempt", "upgrade_access_threshold", "dream"),
+    "notification": ("enabled", "method", "day_hour", "pending_days"),
+    "timezone": (),
+    "agents": (),
+    "ingestion": (),
+    "index": ("per_category",),
+    "agent": ("context_chars",),
+    "history": ("days",),
+    "llm": ("base_url", "model", "api_key_env"),
+    "bank": ("debug",),
+    "memory_tool": ("create_existing", "instructions", "view_max_characters"),
+    "projects": (),
+    "notes": ("default_project", "agents_may_add_projects"),
+    "graph": ("file", "reply_chars"),
+}
+_OPEN = ("timezone", "agents", "ingestion", "projects")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a home is configured to do. `file` is the configuration file, whether it exists or not."""
+
+    home: Path
+    file: Path
+    short_term_ttl: timedelta = timedelta(hours=168)
+    timezone: str | None = None
+    agents: Mapping[str, str] = field(default_factory=dict)
+    history_days: int = 90
+    create_existing: str = "overwrite"
+    instructions: tuple[str, ...] = ()
+    view_max_characters: int = 0
+    projects: Mapping[str, str] = field(default_factory=dict)
+    default_project: str = "notes"
+    agents_may_add_projects: bool = True
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The configured time zone; None means the system's."""
+        return _zone(self.timezone, self.file) if self.timezone else None
+
+
+def load(
+    home: str | os.PathLike[str] | None = None,
+    file: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Settings:
+    """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from `file`
+    (else the home's config.yaml). A missing file means defaults. Raises ConfigError.
+    """
+    given = home or environ.get("MEMORY_HOME") or None
+    folder = _absolute(given or DEFAULT_HOME)
+    path = _absolute(file) if file else folder / "config.yaml"
+    rows = _read(path)
+    if given is None and (root := _section(rows, "storage", path).get("root")):
+        folder = _absolute(root)
+    return _settings(folder, path, rows)
+
+
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+    import yaml
+
+    try:
+        rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"load config: {path}: {' '.join(str(error).split())}") from None
+    if rows is None:
+        return {}
+    if not isinstance(rows, dict):
+        raise ConfigError(f"load config: {path}: it must hold keys and values")
+    return rows
+
+
+def _section(rows: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    value = rows.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"load config: {path}: {name} must hold keys and values")
+    return value
+
+
+def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
+    values: dict[str, Any] = {}
+    storage, tool, notes = (_section(rows, name, path) for name in ("storage", "memory_tool", "notes"))
+    if (ttl := storage.get("short_term_ttl")) is not None:
+        values["short_term_ttl"] = _duration(ttl, "storage.short_term_ttl", path)
+    if (zone := rows.get("timezone")) is not None:
+        _zone(str(zone), path)
+        values["timezone"] = str(zone)
+    values["agents"] = {str(k).lower(): str(v) for k, v in _section(rows, "agents", path).items()}
+    _take(values, "history_days", _section(rows, "history", path), "days", int, "history.days", path)
+    _take(values, "view_max_characters", tool, "view_max_characters", int, "memory_tool.view_max_characters", path)
+    _take(values, "agents_may_add_projects", notes, "agents_may_add_projects", bool, "notes.agents_may_add_projects", path)
+    existing = tool.get("create_existing", "overwrite")
+    if existing not in ("overwrite", "error"):
+        raise ConfigError(f'load config: {path}: memory_tool.create_existing must be overwrite or error, got "{existing}"')
+    values["create_existing"] = existing
+    sentences, warnings = _instructions(tool.get("instructions"), path)
+    values["instructions"] = sentences
+    values["projects"] = {str(k): str(v) for k, v in _section(rows, "projects", path).items()}
+    if (default := notes.get("default_project")) is not None:
+        values["default_project"] = str(default)
+    return Settings(home, path, warnings=tuple([*warnings, *_unknown(rows)]), **values)
+
+
+def _take(values: dict[str, Any], to: str, rows: dict[str, Any], key: str, kind: type, name: str, path: Path) -> None:
+    value = rows.get(key)
+    if value is None:
+        return
+    if type(value) is not kind or (kind is int and value < 0):
+        word = "true or false" if kind is bool else "a whole number from 0"
+        raise ConfigError(f'load config: {path}: {name} must be {word}, got "{value}"')
+    values[to] = value
+
+
+def _duration(value: Any, name: str, path: Path) -> timedelta:
+    try:
+        return duration(str(value))
+    except InvalidInput as error:
+        raise ConfigError(f"load config: {path}: {name}: {error}") from None
+
+
+def _zone(name: str, path: Path) -> tzinfo:
+    from zoneinfo import ZoneInfo
+
+    if name.upper() == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(f'load config: {path}: timezone "{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
+
+
+def _instructions(value: Any, path: Path) -> tuple[tuple[str, ...], list[str]]:
+    """The owner's sentences, at most 2,000 characters in all, and a warning if some were cut."""
+    if value is None:
+        return (), []
+    if not isinstance(value, (str, list)):
+        raise ConfigError(f"load config: {path}: memory_tool.instructions must be a text or a list of texts")
+    sentences = [value] if isinstance(value, str) else [str(each) for each in value]
+    kept, room = [], INSTRUCTIONS_CHARACTERS
+    for sentence in (each.strip() for each in sentences):
+        if sentence and room > 0:
+            kept.append(sentence[:room])
+            room -= len(kept[-1]) + 1
+    cut = sum(len(s.strip()) for s in sentences) > sum(map(len, kept))
+    warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
+    return tuple(kept), [warning] if cut else []
+
+
+def _unknown(rows: dict[str, Any]) -> list[str]:
+    """Warnings for keys nobody reads."""
+    found = [str(name) for name in rows if name not in _KNOWN]
+    for name, keys in _KNOWN.items():
+        section = rows.get(name)
+        if name not in _OPEN and isinstance(section, dict):
+            found += [f"{name}.{key}" for key in section if key not in keys]
+    return [f"unknown key {name}" for name in found]
+
+
+def change(path: Path, changes: Mapping[str, Any]) -> str:
+    """The text of the configuration file at `path` with `section.key` entries set (None = removed).
+
+    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
+    """
+    import io
+
+    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml.comments import CommentedMap
+
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    try:
+        rows = yaml.load(text)
+    except YAMLError as error:
+        raise ConfigError(f"load config: {path}: {' '.join(str(error).split())}") from None
+    rows = CommentedMap() if rows is None else rows
+    for name, value in changes.items():
+        section, _, key = name.partition(".")
+        inner = rows.get(section)
+        if value is None:
+            if inner is not None:
+                inner.pop(key, None)
+            continue
+        if inner is None:
+            rows[section] = inner = CommentedMap()
+        inner[key] = value
+    out = io.StringIO()
+    yaml.dump(rows, out)
+    return out.getvalue()

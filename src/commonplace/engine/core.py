@@ -1,0 +1,422 @@
+"""What an open memory holds: the home, the stores, the index, and how they are kept in step.
+
+One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
+guard, then lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from commonplace.clock import Clock
+from commonplace.config import Settings
+from commonplace.errors import CommonplaceError, Conflict, NotFound, ProjectNotFound, StorageError
+from commonplace.index import database, lookup, places, sync, writer
+from commonplace.index.rows import NoteInfo
+from commonplace.note.markdown import parse_note
+from commonplace.note.model import Note
+from commonplace.store.access import AccessLog
+from commonplace.store.atomic import make_private, reason
+from commonplace.store.base import Entry, File, Listing, Stamp
+from commonplace.store.folder import FolderStore
+from commonplace.store.history import Change
+from commonplace.store.home import Home, Step
+from commonplace.store.layout import Layout
+
+if TYPE_CHECKING:
+    from commonplace.index.changes import Watch
+
+T = TypeVar("T")
+
+NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
+
+
+class Core:
+    """The state all callers of one open memory share."""
+
+    def __init__(self, settings: Settings, extra: Mapping[str, str | Path], clock: Clock, watch: bool):
+        self.settings = settings
+        self.clock = clock
+        self.guard = threading.RLock()
+        self.layout = Layout(settings.home)
+        self.home = Home(self.layout, clock)
+        self.access = AccessLog(self.layout.access_log)
+        self._troubles: dict[str, list[str]] = {}
+        self.unreadable: dict[tuple[str, str], str] = {}
+        self._skipped: dict[tuple[str, str], Stamp] = {}
+        self._extra = dict(extra)
+        self.stores = self._stores()
+        self._wants_watch = watch
+        self._watch: Watch | None = None
+        self._absent: set[str] = set()
+        self._pending: set[str] = set(self.stores)
+        self._db: sqlite3.Connection | None = None
+        self._inode = 0
+        self._depth = 0
+        self._looked = False
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the last look at the projects' folders could not see."""
+        return [text for name in sorted(self._troubles) for text in self._troubles[name]]
+
+    def enter(self) -> bool:
+        """A verb begins, the guard held. Returns whether no other verb called it."""
+        self._depth += 1
+        if self._depth == 1:
+            self._looked = False
+        return self._depth == 1
+
+    def leave(self) -> None:
+        """A verb ends."""
+        self._depth -= 1
+
+    # --- projects -------------------------------------------------------------------------------
+
+    def _stores(self) -> dict[str, FolderStore]:
+        stores = {
+            name: FolderStore(name, root, every_text=name == "memories", links=name == "memories")
+            for name, root in self.layout.built_in().items()
+        }
+        for name, folder in {**self.settings.projects, **self._extra}.items():
+            root = Path(os.path.abspath(os.path.expanduser(folder)))
+            stores.setdefault(name, FolderStore(name, root))
+        return stores
+
+    def set_projects(self, settings: Settings) -> None:
+        """Use the projects of `settings` from now on; those gone leave the index."""
+        self.settings = settings
+        self.stores = self._stores()
+        self._pending = set(self.stores)
+        self._close_watch()
+
+    def store(self, project: str) -> FolderStore:
+        """The store of a project, its name compared without case. Raises ProjectNotFound."""
+        if project in self.stores:
+            return self.stores[project]
+        for name, store in self.stores.items():
+            if name.lower() == project.lower():
+                return store
+        raise ProjectNotFound(project, sorted(self.stores))
+
+    # --- the index ------------------------------------------------------------------------------
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether the index already shows what was on disk when this process first looked."""
+        return not self._pending
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The open index; made anew when it is missing, foreign or damaged."""
+        if self._db is not None:
+            try:
+                if os.stat(self.layout.index).st_ino == self._inode:
+                    return self._db
+            except FileNotFoundError:
+                pass
+            self._db.close()
+            self._db = None
+        with self.home.lock:
+            try:
+                self._db, _ = database.open_index(self.layout.index)
+                self._inode = os.stat(self.layout.index).st_ino
+            except OSError as error:
+                raise StorageError("the index", reason(error)) from None
+        self._pending = set(self.stores)
+        return self._db
+
+    def rebuild(self) -> None:
+        """Throw the index away; the next call that needs it makes it anew from the notes."""
+        with self.guard, self.home.lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+            for suffix in ("", "-wal", "-shm"):
+                Path(str(self.layout.index) + suffix).unlink(missing_ok=True)
+
+    def fresh(self, progress: sync.Progress | None = None) -> sync.Result:
+        """Make the index show every change that is on disk now, by whatever program. Once per verb."""
+        result = sync.Result()
+        db = self.db
+        if self._looked:
+            return result
+        if self._watch and any(os.path.isdir(self.stores[name].root) for name in self._absent):
+            self._close_watch()  # a project's folder was made: watch it too
+        changes = self._watch.drain() if self._watch else None
+        if changes is not None and changes.lost:
+            self._close_watch()
+            changes = None
+        if not self._watch and self._wants_watch:
+            self._open_watch()
+        if changes is None:
+            sweeps = set(self.stores)
+        else:
+            sweeps = self._pending & self.stores.keys()
+            for project, folder in sorted(changes.folders):
+                if project in self.stores and project not in sweeps:
+                    self._sweep(db, self.stores[project], result, None, folder)
+            for project, path in changes.files:
+                if project in self.stores and project not in sweeps:
+                    self._check_file(db, self.stores[project], path, result)
+        for project in sorted(sweeps):
+            self._sweep(db, self.stores[project], result, progress)
+        self._forget_projects(db, sweeps)
+        self._looked = self._depth > 0
+        return result
+
+    def _open_watch(self) -> None:
+        from commonplace.index.changes import Watch
+
+        roots = [
+            (name, store.root, folder)
+            for name, store in self.stores.items()
+            if os.path.isdir(store.root)
+            for folder in store.folders()
+        ]
+        self._absent = {name for name, store in self.stores.items() if not os.path.isdir(store.root)}
+        self._watch = Watch.open(roots)
+        self._wants_watch = self._watch is not None
+        self._pending = set(self.stores)
+
+    def _close_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+            self._wants_watch = True
+
+    def _forget_projects(self, db: sqlite3.Connection, sweeps: set[str]) -> None:
+        if not self._pending:
+            return
+        self._pending -= sweeps
+        self._troubles = {name: texts for name, texts in self._troubles.items() if name in self.stores}
+        gone = set(lookup.projects(db)) - self.stores.keys()
+        if gone:
+            with self.home.lock, database.transaction(db):
+                for project in gone:
+                    writer.forget_project(db, project)
+
+    def _sweep(
+        self,
+        db: sqlite3.Connection,
+        store: FolderStore,
+        result: sync.Result,
+        progress: sync.Progress | None,
+        folder: str = "",
+    ) -> None:
+        """Compare a project, or one folder of it, with the index, and apply what differs."""
+        self._troubles.pop(store.name, None)
+        if os.path.isdir(store.root):
+            listing = store.list(folder)
+        elif store.name in self.layout.built_in():
+            listing = Listing()
+        else:
+            self._troubles[store.name] = [f"The folder of project {store.name} is missing; its notes are as last seen."]
+            return
+        if listing.unreadable:
+            self._troubles[store.name] = [
+                f"Folder {each or '/'} of project {store.name} cannot be read." for each in listing.unreadable
+            ]
+        self._drop_skipped(store.name, listing, folder)
+        changes = sync.plan(db, store.name, listing, folder)
+        if changes:
+            sync.apply(db, store.name, changes, partial(self._load, store), self.home.lock, result, progress)
+
+    def _drop_skipped(self, project: str, listing: Listing, folder: str) -> None:
+        """Leave out files known to be no text, as long as they are the same."""
+        if not self._skipped and not self.unreadable:
+            return
+        stamps = {entry.path: entry.stamp for entry in listing.entries}
+        for (name, path), _ in list(self.unreadable.items()):
+            inside = not folder or path.startswith(f"{folder}/")
+            if name == project and inside and path not in stamps:
+                del self.unreadable[name, path]
+                self._skipped.pop((name, path), None)
+        skipped = self._skipped
+        listing.entries = [e for e in listing.entries if skipped.get((project, e.path)) != e.stamp]
+
+    def _check_file(self, db: sqlite3.Connection, store: FolderStore, path: str, result: sync.Result) -> None:
+        stamp = store.stamp(path) if store.is_note(path) else None
+        known = places.stamp(db, store.name, path)
+        if stamp == known or (stamp is not None and self._skipped.get((store.name, path)) == stamp):
+            return
+        listing = Listing([Entry(path, stamp)] if stamp else [])
+        changes = sync.plan_one(db, store.name, path, listing)
+        if changes:
+            sync.apply(db, store.name, changes, partial(self._load, store), self.home.lock, result)
+
+    def _load(self, store: FolderStore, path: str) -> tuple[Note, Stamp] | None:
+        """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
+        key = (store.name, path)
+        try:
+            file = store.read(path)
+        except NotFound:
+            return None
+        except CommonplaceError as error:
+            self.unreadable[key] = str(error)
+            return None
+        note = self.note_of(store.name, path, file)
+        broken = note is None or (store.name == "categories" and _is_broken(note))
+        if not broken:
+            self.unreadable.pop(key, None)
+            self._skipped.pop(key, None)
+            return note, file.stamp
+        self._skipped[key] = file.stamp
+        if store.name == "categories":
+            self.unreadable[key] = note.warnings[0] if note else NOT_UTF8
+        return None
+
+    def note_of(self, project: str, path: str, file: File) -> Note | None:
+        """The note these bytes are; None for bytes that are no UTF-8 text where that is no note."""
+        warnings = []
+        try:
+            text = file.data.decode("utf-8")
+        except UnicodeDecodeError:
+            if project in ("memories", "categories"):
+                return None
+            text = file.data.decode("utf-8", "replace")
+            warnings.append(NOT_UTF8)
+        changed = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC)
+        born = datetime.fromtimestamp(file.born, UTC) if file.born else None
+        note = parse_note(text, project=project, path=path, changed=changed, born=born)
+        note.warnings += warnings
+        note.etag = file.etag
+        return note
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def step(self, do: str, project: str, path: str, **more: object) -> Step:
+        """A step on a file of `project`."""
+        return Step(do, project, self.store(project).root, path, **more)  # type: ignore[arg-type]
+
+    def commit(self, verb: str, steps: Sequence[Step], about: tuple[str, str], agent: str | None, face: str | None,
+               undoes: int | None = None) -> Change:  # fmt: skip
+        """Carry out `steps` as one change and show it in the index. The home's lock must be held."""
+        for step in steps:
+            if not os.path.isdir(step.root):
+                self._make_root(step)
+        change = self.home.commit(verb, steps, about=about, agent=agent, face=face, undoes=undoes)
+        try:
+            self._show(change)
+        except (sqlite3.Error, OSError, StorageError):
+            # The files are safe and acknowledged; the index catches up by a sweep.
+            self._pending = set(self.stores)
+            self._close_watch()
+        return change
+
+    def _make_root(self, step: Step) -> None:
+        """The folder of a built-in project is made at its first use; that of an added one is not ours to make."""
+        if step.project not in self.layout.built_in():
+            raise StorageError(step.path, f"the folder of project {step.project} is missing")
+        try:
+            make_private(Path(step.root))
+        except OSError as error:
+            raise StorageError(step.path, reason(error)) from None
+
+    def _show(self, change: Change) -> None:
+        """Index what `change` wrote, removed or moved."""
+        db = self.db
+        removed: list[tuple[str, str]] = []
+        written: dict[tuple[str, str], None] = {}
+        for each in change.files:
+            if each.do == "remove":
+                removed.append((each.project, each.path))
+            elif each.do == "put":
+                written[each.project, each.path] = None
+            elif each.do == "move":
+                for path in _moved_paths(db, each.project, each.path):
+                    removed.append((each.project, path))
+                    written[each.project, each.to + path[len(each.path) :]] = None
+                if each.old is not None or not os.path.isdir(os.path.join(self.store(each.project).root, each.to)):
+                    written[each.project, each.to] = None
+        loaded = [self._loaded(*key) for key in written]
+        with database.transaction(db):
+            for key in removed:
+                writer.remove(db, *key)
+            for key, found in zip(written, loaded, strict=True):
+                if found is None:
+                    writer.remove(db, *key)
+                else:
+                    writer.put(db, *found)
+
+    def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
+        store = self.store(project)
+        return self._load(store, path) if store.is_note(path) else None
+
+    def purge_history(self) -> int:
+        """Forget changes older than `history.days`. Returns how many."""
+        with self.guard, self.home.lock:
+            try:
+                return self.home.history.purge(self.clock() - timedelta(days=self.settings.history_days))
+            except OSError as error:
+                raise StorageError("the history", reason(error)) from None
+
+    # --- access counts --------------------------------------------------------------------------
+
+    def counted(self, infos: Iterable[NoteInfo]) -> None:
+        """Add the reads still in the access log to the counts shown."""
+        counts: Counter[str] = self.access.counts()
+        if counts:
+            for info in infos:
+                info.access_count += counts.get(info.id, 0)
+
+    @contextmanager
+    def writing(self):
+        """Inside, no other writer of this home is at work. A disk that refuses is a StorageError."""
+        try:
+            with self.guard, self.home.lock:
+                yield
+        except OSError as error:
+            raise StorageError("the memory", reason(error)) from None
+        except sqlite3.Error as error:
+            if database.is_corrupt(error):
+                raise  # the verb makes the index anew and starts again
+            raise StorageError("the index", plain(error)) from None
+
+    def close(self) -> None:
+        """Release the index, the watch and the home."""
+        with self.guard:
+            self._close_watch()
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+            self.home.close()
+
+
+def repeated(run: Callable[[], T]) -> T:
+    """`run`, again if a file changed between its reading and its writing; the fifth Conflict passes."""
+    for _ in range(4):
+        try:
+            return run()
+        except Conflict:
+            continue
+    return run()
+
+
+def plain(error: sqlite3.Error) -> str:
+    """What SQLite complains of, in words for people."""
+    text = str(error)
+    if "full" in text:
+        return "the disk is full"
+    if "readonly" in text or "read-only" in text:
+        return "it is read-only"
+    return "it is in use by another program" if "locked" in text else "SQLite could not use it; run memory doctor"
+
+
+def _is_broken(note: Note) -> bool:
+    return any(warning.startswith("bad_frontmatter") for warning in note.warnings)
+
+
+def _moved_paths(db: sqlite3.Connection, project: str, path: str) -> list[str]:
+    """The indexed paths a move of `path`, a file or a folder, concerns."""
+    below = [info.path for info in lookup.below(db, project, path)]
+    return below if below else [path]

@@ -1,0 +1,218 @@
+"""What is wrong with a home, and mending what loses nothing (contract 001, 16)."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from commonplace.engine import changing
+from commonplace.engine.core import NOT_UTF8, Core
+from commonplace.errors import StorageError
+from commonplace.index import lookup, places
+from commonplace.note import edit as edits
+from commonplace.note.frontmatter import REMOVE
+from commonplace.query import Query
+from commonplace.store.atomic import reason
+from commonplace.store.jail import open_folder
+from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
+
+if TYPE_CHECKING:
+    from commonplace.engine.memory import Memory
+
+_TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
+_WARNING_LEVELS = {"bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning"}
+
+
+@dataclass(slots=True)
+class Finding:
+    """`level` is error, warning or info; `path` as `memory log` shows it; `fix` names a safe repair, "" = none."""
+
+    level: str
+    code: str
+    path: str
+    text: str
+    fix: str = ""
+    fixed: bool = False
+
+
+def examine(memory: Memory) -> list[Finding]:
+    """Everything worth knowing, errors first. Changes nothing but the index."""
+    core = memory._core
+    with core.guard:
+        found = [*_unfinished(core), *_index(core)]
+        core.fresh()
+        found += [*_config(core), *_unreadable(core), *_warned(core), *_duplicates(core), *_links(memory)]
+        found += [*_temps(core), *_permissions(core)]
+    order = ("error", "warning", "info")
+    return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _unfinished(core: Core) -> list[Finding]:
+    return [
+        Finding("error", "unfinished_write", os.path.basename(record),
+                "a change was interrupted and could not be finished; its files may be out of reach", "finish it")
+        for record in core.home.set_aside()
+    ]  # fmt: skip
+
+
+def _index(core: Core) -> list[Finding]:
+    """Damage in the index itself; being behind the disk is no finding, every call catches up by itself."""
+    if places.is_sound(core.db):
+        return []
+    return [Finding("error", "index_stale", ".commonplace/index.db", "the index is damaged", "rebuild it from the notes")]
+
+
+def _config(core: Core) -> list[Finding]:
+    name = core.settings.file.name
+    return [Finding("warning", "bad_config", name, warning) for warning in core.settings.warnings]
+
+
+def _unreadable(core: Core) -> list[Finding]:
+    found = []
+    for (project, path), why in sorted(core.unreadable.items()):
+        code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
+        text = why.partition(": ")[2] or why
+        found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
+    for name, store in core.stores.items():
+        if name not in core.layout.built_in() and not os.path.isdir(store.root):
+            found.append(Finding("error", "broken_store", name, "the project's folder is missing"))
+    return found
+
+
+def _warned(core: Core) -> list[Finding]:
+    """What reading a note noticed."""
+    found = []
+    for project, path, warnings in lookup.warnings(core.db):
+        for warning in warnings:
+            code, _, text = warning.partition(": ")
+            if code not in _WARNING_LEVELS:
+                code, text = "bad_frontmatter", warning
+            found.append(Finding(_WARNING_LEVELS[code], code if code != "not_utf8" else "unreadable",
+                                 f"{project}/{path}", text or NOT_UTF8))  # fmt: skip
+    return found
+
+
+def _duplicates(core: Core) -> list[Finding]:
+    return [
+        Finding("error", "duplicate_id", f"{info.project}/{info.path}", f"id {info.id} is used by another note too")
+        for infos in lookup.duplicates(core.db).values()
+        for info in infos
+    ]
+
+
+def _links(memory: Memory) -> list[Finding]:
+    """Ids in the links of memories that no memory has, and contents edited by hand."""
+    import hashlib
+
+    core = memory._core
+    infos, _ = memory.list(Query(projects=("categories",)), limit=0, order="path")
+    known = {info.id for info in infos}
+    known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
+    found = []
+    for info in infos:
+        place = f"categories/{info.path}"
+        for link in info.links:
+            if link not in known:
+                found.append(Finding("warning", "dangling_link", place, f"links to {link}, which is gone", "remove the link"))
+        wanted = info.header.get("content_hash")
+        if wanted:
+            file = core.store("categories").read(info.path)
+            note = core.note_of("categories", info.path, file)
+            if note is not None and hashlib.sha256(note.content.encode()).hexdigest() != wanted:
+                found.append(Finding("info", "hash_differs", place, "edited by hand"))
+    return found
+
+
+def _temps(core: Core) -> list[Finding]:
+    found = []
+    for name, store in core.stores.items():
+        for folder, folders, files in os.walk(store.root):
+            folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
+            for each in files:
+                match = _TEMP.match(each)
+                if match and not _alive(int(match[1])):
+                    path = os.path.relpath(os.path.join(folder, each), store.root)
+                    found.append(Finding("warning", "stale_temp", f"{name}/{path}",
+                                         "left behind by a program that ended", "remove it"))  # fmt: skip
+    return found
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _permissions(core: Core) -> list[Finding]:
+    mode = stat.S_IMODE(os.stat(core.layout.root).st_mode)
+    if mode & 0o077 == 0:
+        return []
+    return [Finding("warning", "permissions", ".", f"others can read the home (mode {mode:o})", "set its mode to 700")]
+
+
+def repair(memory: Memory, findings: list[Finding]) -> None:
+    """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
+    core = memory._core
+    with core.writing():
+        for finding in findings:
+            if finding.fix:
+                _REPAIRS[finding.code](memory, finding)
+                finding.fixed = True
+
+
+def _finish_write(memory: Memory, finding: Finding) -> None:
+    memory._core.home.retry(str(memory._core.layout.private / finding.path))
+
+
+def _rebuild_index(memory: Memory, finding: Finding) -> None:
+    memory._core.rebuild()
+    memory._core.fresh()
+
+
+def _remove_link(memory: Memory, finding: Finding) -> None:
+    """Drop every link of this note that leads nowhere."""
+    core = memory._core
+    path = finding.path.removeprefix("categories/")
+    info = lookup.get(core.db, "categories", path)
+    if info is None:
+        return
+    gone = finding.text.removeprefix("links to ").partition(",")[0]
+    if gone not in info.links:
+        return
+    file, text = changing.editable(memory, info)
+    kept = [link for link in info.links if link != gone]
+    step = changing.key_step(memory, info, file, text, {"links": kept or REMOVE})
+    core.commit("unlink", [step], ("categories", path), memory.agent, memory.face)
+
+
+def _remove_temp(memory: Memory, finding: Finding) -> None:
+    project, _, path = finding.path.partition("/")
+    store = memory._core.store(project)
+    try:
+        with open_folder(store.root, path.rpartition("/")[0], project) as folder:
+            os.unlink(path.rpartition("/")[2], dir_fd=folder.fd)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(finding.path, reason(error)) from None
+
+
+def _close_home(memory: Memory, finding: Finding) -> None:
+    os.chmod(memory._core.layout.root, 0o700)
+
+
+_REPAIRS = {
+    "unfinished_write": _finish_write,
+    "index_stale": _rebuild_index,
+    "dangling_link": _remove_link,
+    "stale_temp": _remove_temp,
+    "permissions": _close_home,
+}
+

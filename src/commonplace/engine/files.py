@@ -1,0 +1,274 @@
+"""A project's plain files as the `memory` tool sees them (contract 000a): every path, every byte.
+
+Each verb is one critical section under the home's lock. Paths are project-relative and already passed
+`jail`; symlinks inside are followed as contract 000a, 3 says.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from commonplace.engine.core import repeated
+from commonplace.engine.storing import scope_of
+from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotFound, NotText, OutsideError
+from commonplace.store.base import File
+from commonplace.store.folder import FolderStore, Place
+from commonplace.store.home import Step, read_head
+
+if TYPE_CHECKING:
+    from commonplace.engine.memory import Memory
+
+
+class Files:
+    """The files of one project, below `folder` ("" = the whole project), for one caller."""
+
+    def __init__(self, memory: Memory, project: str, folder: str = ""):
+        self._memory = memory
+        self._core = memory._core
+        self._project = project
+        self._base = folder
+
+    @property
+    def _store(self) -> FolderStore:
+        return self._core.store(self._project)
+
+    def _path(self, path: str) -> str:
+        return "/".join(part for part in (self._base, path) if part)
+
+    def at(self, path: str) -> Place:
+        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
+
+        Raises OutsideError for a way that leads out.
+        """
+        place = self._follow(self._store.place(self._path(path)))
+        if place.kind == "file" and not self._seen(place.path):
+            return Place("missing", place.path)
+        if place.kind == "missing" and not path:
+            return Place("folder", place.path)
+        return place
+
+    def itself(self, path: str) -> Place:
+        """What lies at `path`, a symlink not followed."""
+        place = self._store.place(self._path(path))
+        if place.kind == "file" and not self._seen(place.path):
+            return Place("missing", place.path)
+        return place
+
+    def _follow(self, place: Place) -> Place:
+        place = self._store.follow(place)
+        if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
+            raise OutsideError(place.path, self._project)
+        return place
+
+    def entries(self, path: str) -> list[tuple[str, Place]]:
+        """What a listing of a folder shows: (name, place it leads to), hidden names and `node_modules` left out,
+        links that lead nowhere or outside too; sorted by code point."""
+        found = []
+        for each in self._store.entries(self._path(path)):
+            name = each.path.rpartition("/")[2]
+            if name.startswith(".") or name == "node_modules":
+                continue
+            try:
+                name.encode()
+                place = self._follow(each)
+            except (OutsideError, UnicodeEncodeError):
+                continue
+            if place.kind == "folder" or (place.kind == "file" and self._seen(place.path)):
+                found.append((name, Place(place.kind, place.path, place.size, each.link)))
+        return found
+
+    def read(self, path: str) -> File:
+        """The file's bytes."""
+        place = self.at(path)
+        if place.kind != "file":
+            raise NotFound(path, self._project)
+        return self._store.read(place.path)
+
+    def count_access(self, place: Place) -> None:
+        """Count a read of the note at `place`."""
+        if self._store.is_note(place.path):
+            note = self._note(place.path)
+            if note is not None:
+                self._core.access.note(note.id)
+
+    def _note(self, path: str):
+        try:
+            file = self._store.read(path)
+        except CommonplaceError:
+            return None
+        return self._core.note_of(self._project, path, file)
+
+    def _seen(self, path: str) -> bool:
+        """Whether the caller may see the file; only frontmatter can say otherwise."""
+        if self._memory.agent is None:
+            return True
+        return self._memory.sees(self._scope(path))
+
+    def _scope(self, path: str) -> str:
+        try:
+            with self._store.open_parent(path) as folder:
+                return scope_of(read_head(path.rpartition("/")[2], folder.fd))
+        except (CommonplaceError, OSError):
+            return "global"
+
+    def write(self, path: str, text: str, *, overwrite: bool) -> None:
+        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`,
+        a file of a foreign scope; NotADirectory when a parent is a file."""
+        repeated(lambda: self._write(path, text, overwrite))
+
+    def _write(self, path: str, text: str, overwrite: bool) -> None:
+        with self._core.writing():
+            raw = self._store.place(self._path(path))
+            place = self._follow(raw)
+            taken = place.kind in ("folder", "other") or (raw.kind == "link" and place.kind == "missing")
+            if taken or not path:
+                raise Exists(path)
+            old = None
+            if place.kind == "file":
+                if not overwrite or not self._seen(place.path):
+                    raise Exists(path)
+                old = self._store.read(place.path)
+            else:
+                self._check_parents(self._path(path))
+            data = text.encode()
+            scope = self._new_scope(data, old)
+            target = place.path if old else self._target(place.path)
+            self._commit("create", [self._step("put", target, data=data, old=old, scope=scope)], target)
+
+    def _new_scope(self, data: bytes, old: File | None) -> str:
+        """The scope a change is listed under; one the caller does not see is refused."""
+        scope = scope_of(data)
+        if not self._memory.sees(scope):
+            raise InvalidInput(f'invalid scope "{scope}"')
+        before = scope_of(old.data) if old else scope
+        return scope if before == "global" else before
+
+    def _check_parents(self, path: str) -> None:
+        """Each folder on the way must be a folder or missing."""
+        parent = path.rpartition("/")[0]
+        while parent:
+            kind = self._follow(self._store.place(parent)).kind
+            if kind == "folder":
+                return
+            if kind != "missing":
+                raise NotADirectory(parent)
+            parent = parent.rpartition("/")[0]
+
+    def edit(self, path: str, change: Any) -> Any:
+        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, the edit's errors."""
+        return repeated(lambda: self._edit(path, change))
+
+    def _edit(self, path: str, change: Any) -> Any:
+        with self._core.writing():
+            place = self.at(path)
+            if place.kind == "folder":
+                raise IsFolder(path)
+            if place.kind != "file":
+                raise NotFound(path, self._project)
+            old = self._store.read(place.path)
+            try:
+                text = old.data.decode()
+            except UnicodeDecodeError:
+                raise NotText(path) from None
+            edited = change.apply(text)
+            data = edited.text.encode()
+            step = self._step("put", place.path, data=data, old=old, scope=self._new_scope(data, old))
+            self._commit("edit", [step], place.path)
+            return edited
+
+    def delete(self, path: str) -> None:
+        """Remove a file, a link, or a folder with all it holds, as one change."""
+        repeated(lambda: self._delete(path))
+
+    def _delete(self, path: str) -> None:
+        with self._core.writing():
+            place = self.itself(path)
+            if place.kind == "missing":
+                raise NotFound(path, self._project)
+            self._commit("delete", self._removal(place), place.path + ("/" if place.kind == "folder" else ""))
+
+    def clear(self) -> None:
+        """Remove everything, as one change."""
+        with self._core.writing():
+            if self._store.place(self._base).kind != "folder":
+                return
+            steps = [step for each in self._store.entries(self._base) for step in self._removal(each)]
+            if steps:
+                self._commit("delete", steps, f"{self._base}/" if self._base else "")
+
+    def _removal(self, place: Place) -> list[Step]:
+        if place.kind == "link":
+            return [self._step("unlink", place.path, link=place.link)]
+        if place.kind == "folder":
+            steps = [step for each in self._store.entries(place.path) for step in self._removal(each)]
+            return [*steps, self._step("rmdir", place.path)]
+        if place.kind == "other":
+            raise InvalidInput(f"{place.path} is neither a file nor a folder and was not deleted.")
+        file = self._store.read(place.path)
+        scope = scope_of(file.data)
+        if not self._memory.sees(scope):
+            raise InvalidInput("It holds files of another agent's scope, so nothing was changed.")
+        return [self._step("remove", place.path, old=file, scope=scope)]
+
+    def rename(self, path: str, to: str) -> None:
+        """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
+        with self._core.writing():
+            source, target = self._store.place(self._path(path)), self._store.place(self._path(to))
+            hidden = source.kind == "file" and not self._seen(source.path)
+            recased = source.path.lower() == target.path.lower() and source.path != target.path
+            if not to or (target.kind != "missing" and not (recased and self._same(source, target))):
+                raise Exists(to)
+            if source.kind == "missing" or hidden:
+                raise NotFound(path, self._project)
+            if f"{target.path}/".startswith(f"{source.path}/"):
+                raise InvalidInput(f"Cannot rename {path} to a place inside itself.")
+            self._check_parents(self._path(to))
+            target_path = self._target(self._path(to))
+            old, scope = None, "global"
+            if source.kind == "file":
+                old = self._store.read(source.path)
+                scope = scope_of(old.data)
+            elif source.kind == "folder" and self._memory.agent is not None:
+                self._removal(source)  # refuses a folder that holds files of another scope
+            step = self._step("move", source.path, to=target_path, old=old, scope=scope)
+            self._commit("move", [step], source.path + ("/" if source.kind == "folder" else ""))
+
+    def _target(self, path: str) -> str:
+        """`path` with the folder links on the way resolved, as far as it exists."""
+        parent, _, name = path.rpartition("/")
+        missing = [name]
+        while parent and self._store.place(parent).kind == "missing":
+            parent, _, name = parent.rpartition("/")
+            missing.insert(0, name)
+        if not parent:
+            return "/".join(missing)
+        return "/".join([self._follow(self._store.place(parent)).path, *missing])
+
+    def _same(self, source: Place, target: Place) -> bool:
+        root = self._store.root
+        return os.path.samefile(os.path.join(root, source.path), os.path.join(root, target.path))
+
+    def _step(self, do: str, path: str, **more: Any) -> Step:
+        return self._core.step(do, self._project, path, **more)
+
+    def _commit(self, verb: str, steps: list[Step], path: str) -> None:
+        self._core.commit(verb, steps, (self._project, path), self._memory.agent, self._memory.face)
+
+
+class NotADirectory(CommonplaceError):
+    """A file stands where the path needs a folder."""
+
+    code = "invalid"
+
+    def __init__(self, path: str):
+        super().__init__(f"{path} is not a directory.")
+
+
+class IsFolder(CommonplaceError):
+    """A folder stands where a file is needed."""
+
+    code = "invalid"
+
+    def __init__(self, path: str):
+        super().__init__(f"The path {path} is not a file.")

@@ -1,0 +1,43 @@
+"""Views of the engine in other systems' words. `registry` puts toolsets together by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from commonplace.config import Settings
+from commonplace.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from commonplace.faces.hooks import Hooks
+    from commonplace.faces.tool import Registry, Toolset
+
+TOOLSETS = ("memory", "notes")
+DEFAULT_TOOLSETS = ("memory", "notes")
+
+
+def registry(names: Sequence[str], settings: Settings, hooks: Hooks | None = None) -> Registry:
+    """The toolsets of these names (`all` = every one). Raises InvalidInput for an unknown name."""
+    from commonplace.faces.tool import Registry
+
+    wanted: list[str] = []
+    for name in names:
+        wanted += [each for each in (TOOLSETS if name == "all" else (name,)) if each not in wanted]
+    return Registry([_toolset(name, wanted, settings) for name in wanted], hooks)
+
+
+def _toolset(name: str, wanted: Sequence[str], settings: Settings) -> Toolset:
+    if name == "memory":
+        from commonplace.faces import files
+
+        return files.toolset(
+            create_existing=settings.create_existing,
+            instructions=settings.instructions,
+            view_max_characters=settings.view_max_characters,
+            with_notes="notes" in wanted,
+        )
+    if name == "notes":
+        from commonplace.faces import notes
+
+        return notes.toolset(agents_may_add_projects=settings.agents_may_add_projects)
+    raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')

@@ -1,0 +1,136 @@
+"""Hooks around tool calls, and the events of a session (contract 001, 14).
+
+A hook is any object with some of `before_tool_call(ctx, name, params) -> bool` (False blocks),
+`after_tool_call(ctx, name, params, result) -> result | None` and `on_event(event)`. Hooks come from the
+Python API or from entry points of the group `commonplace.hooks`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from commonplace.clock import Clock, now, stamp
+
+if TYPE_CHECKING:
+    from commonplace.faces.tool import Reply
+
+QUEUE = 64
+_log = logging.getLogger("commonplace.hooks")
+
+
+@dataclass(slots=True)
+class Context:
+    """Who calls: `agent` is the caller's identity, None the owner."""
+
+    agent: str | None
+
+
+@dataclass(slots=True)
+class Event:
+    """`type` is agent_start, agent_end, tool_start, tool_end or error; `timestamp` ISO 8601 UTC."""
+
+    type: str
+    timestamp: str
+    tool_name: str | None = None
+    data: Any = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Subscription:
+    """Events in order for one subscriber; at most 64 wait, the oldest goes first."""
+
+    waiting: deque[Event] = field(default_factory=lambda: deque(maxlen=QUEUE))
+
+    def drain(self) -> list[Event]:
+        """All waiting events, oldest first; afterwards none wait."""
+        events = list(self.waiting)
+        self.waiting.clear()
+        return events
+
+
+class Hooks:
+    """The hooks and subscribers of one registry."""
+
+    def __init__(self, hooks: Iterable[Any] = (), clock: Clock = now):
+        self._hooks = list(hooks)
+        self._clock = clock
+        self._subscriptions: list[Subscription] = []
+
+    @classmethod
+    def configured(cls) -> Hooks:
+        """Hooks from the entry points `commonplace.hooks`; one that cannot be loaded raises its own error."""
+        from importlib.metadata import entry_points
+
+        return cls(each.load()() for each in entry_points(group="commonplace.hooks"))
+
+    def subscribe(self) -> Subscription:
+        """A queue that receives every event from now on."""
+        subscription = Subscription()
+        self._subscriptions.append(subscription)
+        return subscription
+
+    @contextmanager
+    def session(self):
+        """agent_start now, agent_end at the end."""
+        self._emit("agent_start")
+        try:
+            yield self
+        finally:
+            self._emit("agent_end")
+
+    def around(self, agent: str | None, name: str, run: Callable[[Any], Reply]) -> Callable[[Any], Reply]:
+        """`run` with hooks and events around it."""
+        if not self._hooks and not self._subscriptions:
+            return run
+        return lambda arguments: self._around(Context(agent), name, arguments, run)
+
+    def _around(self, context: Context, name: str, arguments: Any, run: Callable[[Any], Reply]) -> Reply:
+        from commonplace.faces.tool import Reply
+
+        self._emit("tool_start", name, arguments)
+        if not self._allowed(context, name, arguments):
+            text = f"tool {name} blocked by before_tool_call hook"
+            self._emit("error", name, error=text)
+            return Reply(text, {"error": text, "is_error": True, "code": "blocked"}, is_error=True)
+        reply = run(arguments)
+        for hook in self._having("after_tool_call"):
+            try:
+                reply = hook.after_tool_call(context, name, arguments, reply) or reply
+            except Exception as error:  # a hook is foreign code; it may not break the call
+                _log.warning("after_tool_call of %s failed: %s", type(hook).__name__, error)
+        if reply.is_error:
+            self._emit("error", name, error=reply.text)
+        else:
+            self._emit("tool_end", name, reply)
+        return reply
+
+    def _allowed(self, context: Context, name: str, arguments: Any) -> bool:
+        for hook in self._having("before_tool_call"):
+            try:
+                if not hook.before_tool_call(context, name, arguments):
+                    return False
+            except Exception as error:  # foreign code that fails must not let the call through
+                _log.warning("before_tool_call of %s failed: %s", type(hook).__name__, error)
+                return False
+        return True
+
+    def _having(self, method: str) -> list[Any]:
+        return [hook for hook in self._hooks if hasattr(hook, method)]
+
+    def _emit(self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None) -> None:
+        if not self._hooks and not self._subscriptions:
+            return
+        event = Event(kind, stamp(self._clock()), tool, data, error)
+        for subscription in self._subscriptions:
+            subscription.waiting.append(event)
+        for hook in self._having("on_event"):
+            try:
+                hook.on_event(event)
+            except Exception as failure:  # foreign code again
+                _log.warning("on_event of %s failed: %s", type(hook).__name__, failure)

@@ -1,0 +1,70 @@
+"""The face `notes`: twelve tools, two prompts and one resource template (contract 000b)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from commonplace.engine import Memory
+from commonplace.faces.notes import changing, context, editing, finding, projects, prompts, reading, resources
+from commonplace.faces.notes.words import answering
+from commonplace.faces.texts import text_file
+from commonplace.faces.tool import Arguments, Reply, Tool, Toolset
+
+_IGNORED = (
+    "project_id", "workspace", "compact", "include_frontmatter", "include_content", "entity_types", "min_similarity",
+    "search_all_projects",
+)  # fmt: skip
+_COMMON: dict[str, Any] = {
+    "output_format": {"type": "string", "enum": ["text", "json"]},
+    **dict.fromkeys(_IGNORED),
+}
+_ALSO: dict[str, dict[str, Any]] = {
+    "write_note": {"folder": "directory", "entity_type": "note_type"},
+    "list_directory": {"folder": "dir_name", "directory": "dir_name"},
+    "search_notes": {
+        "projects": {"type": "array", "items": {"type": "string"}},
+        "max_tokens": {"type": "integer"},
+    },
+    "recent_activity": {"type": None, "depth": None},
+}
+
+
+def toolset(agents_may_add_projects: bool = True) -> Toolset:
+    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
+    runs: dict[str, Callable[[Memory, Arguments], Reply]] = {
+        "write_note": changing.write_note,
+        "read_note": reading.read_note,
+        "edit_note": editing.edit_note,
+        "move_note": changing.move_note,
+        "delete_note": changing.delete_note,
+        "list_directory": reading.list_directory,
+        "search_notes": finding.search_notes,
+        "build_context": context.build_context,
+        "recent_activity": reading.recent_activity,
+        "list_memory_projects": projects.list_memory_projects,
+        "create_memory_project": partial(projects.create_memory_project, allowed=agents_may_add_projects),
+        "delete_project": projects.delete_project,
+    }
+    rewrites = {"move_note": changing.with_destination, "search_notes": finding.as_text_search}
+    tools = [
+        Tool(
+            name := each["name"],
+            each["description"],
+            each["inputSchema"],
+            answering(runs[name]),
+            annotations=each["annotations"],
+            also=_COMMON | _ALSO.get(name, {}),
+            rewrite=rewrites.get(name),
+        )
+        for each in json.loads(text_file("notes-tools.json"))
+    ]
+    return Toolset(
+        "notes",
+        tools,
+        instructions=text_file("notes-instructions.md").strip(),
+        prompts=prompts.prompts(),
+        templates=[resources.template()],
+    )

@@ -1,0 +1,8 @@
+"""Prompts, guides, instructions and tool definitions, as files."""
+
+from pathlib import Path
+
+
+def text_file(name: str) -> str:
+    """The text of one of these files."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

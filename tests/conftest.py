@@ -1,0 +1,93 @@
+"""What tests of several folders share: the `memory` command run in this process, and `--update`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="rewrite session transcripts and reference pages")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
+    )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How one run of the command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> str:
+        """The first line on stderr without `Error: `."""
+        return self.err.split("\n", 1)[0].removeprefix("Error: ")
+
+
+class Terminal:
+    """Runs `memory` in this process as a person would in a shell, in an environment of its own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.home = folder / "user" / ".memory"
+
+    def __call__(self, *argv: str, stdin: str | bytes = "") -> Ran:
+        from commonplace.cli import main
+
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        streams = sys.stdin, sys.stdout, sys.stderr
+        sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+        sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        try:
+            status = main(list(argv))
+            sys.stdout.flush()
+            sys.stderr.flush()
+            out, err = (each.buffer.getvalue().decode() for each in (sys.stdout, sys.stderr))
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = streams
+        return Ran(status, out, err)
+
+    def ok(self, *argv: str, stdin: str | bytes = "") -> str:
+        """What the command printed; it must have succeeded without a word on stderr."""
+        ran = self(*argv, stdin=stdin)
+        assert (ran.status, ran.err) == (0, ""), ran
+        return ran.out
+
+    def write(self, *argv: str, stdin: str | bytes = "") -> str:
+        """The id of a memory just written."""
+        ran = self("write", "--json", *argv, stdin=stdin)
+        assert ran.status == 0, ran
+        return ran.json["memory"]["id"]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """The command with an empty home below tmp_path, in UTC, without any of our environment variables."""
+    user = tmp_path / "user"
+    user.mkdir()
+    monkeypatch.setenv("HOME", str(user))
+    monkeypatch.setenv("TZ", "UTC")
+    for name in ("MEMORY_HOME", "MEMORY_AGENT", "_MEMORY_COMPLETE", "BASIC_MEMORY_CONFIG_DIR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    time.tzset()
+    yield Terminal(tmp_path)
+    monkeypatch.undo()
+    time.tzset()

@@ -1,0 +1,104 @@
+"""The cases of memory_tool.json: setting a store up, checking results and what lies on disk afterwards."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+CASES = json.loads((Path(__file__).parent / "data" / "memory_tool.json").read_text(encoding="utf-8"))["cases"]
+NAMES = [case["name"] for case in CASES]
+_LEAKS = re.compile(r"Traceback|Error\b.*\bErrno|\b[A-Z]\w+Error\b|\bErrno\b")
+
+
+class Store:
+    """The /memories folder of a home, seen from outside, and a folder beside the home nobody may touch."""
+
+    def __init__(self, home: Path):
+        self.home = home
+        self.root = home / "memories"
+        self.outside = home.parent / f"{home.name}-outside"
+
+    def fill(self, case: dict[str, Any]) -> None:
+        """Empty the store, then lay out the case's files, folders and links."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.rmtree(self.outside, ignore_errors=True)
+        self.root.mkdir(parents=True)
+        self.outside.mkdir()
+        (self.outside / "secret.txt").write_text("the secret")
+        for path, text in case.get("setup_files", {}).items():
+            self._write(path, text.encode())
+        for path, data in case.get("setup_files_b64", {}).items():
+            self._write(path, base64.b64decode(data))
+        for path, made in case.get("setup_generated", {}).items():
+            text, count = made["repeat"]
+            self._write(path, (text * count).encode())
+        for path in case.get("setup_dirs", []):
+            self.place(path).mkdir(parents=True, exist_ok=True)
+        for path, target in case.get("setup_symlinks", {}).items():
+            link = self.place(path)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if target.startswith("OUTSIDE"):
+                goal = str(self.outside) + target.removeprefix("OUTSIDE")
+            else:
+                goal = os.path.relpath(self.place(target), link.parent)
+            os.symlink(goal, link)
+
+    def place(self, path: str) -> Path:
+        return self.root / path.removeprefix("/memories").lstrip("/")
+
+    def _write(self, path: str, data: bytes) -> None:
+        place = self.place(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+    def check(self, case: dict[str, Any]) -> None:
+        """Compare the store with the case's `expect_files`, and the folder beside it with what it was."""
+        assert sorted(p.name for p in self.outside.iterdir()) == ["secret.txt"]
+        assert (self.outside / "secret.txt").read_text() == "the secret"
+        if "expect_files" not in case:
+            return
+        wanted = case["expect_files"]
+        found: dict[str, Path] = {}
+        for folder, folders, files in os.walk(self.root):
+            here = Path(folder)
+            for name in files + [each for each in folders if (here / each).is_symlink()]:
+                found[f"/memories/{(here / name).relative_to(self.root)}"] = here / name
+            if not files and not folders and here != self.root:
+                found[f"/memories/{here.relative_to(self.root)}"] = here
+        assert sorted(found) == sorted(wanted)
+        for path, want in wanted.items():
+            place = found[path]
+            if "symlink" in want:
+                assert place.is_symlink()
+            elif "empty_dir" in want:
+                assert place.is_dir()
+            elif "text" in want:
+                assert place.read_bytes() == want["text"].encode()
+            elif "b64" in want:
+                assert place.read_bytes() == base64.b64decode(want["b64"])
+            else:
+                assert place.stat().st_size == want["bytes"]
+
+
+def arguments(op: dict[str, Any]) -> dict[str, Any]:
+    """The tool input of an operation."""
+    return {key: value for key, value in op.items() if key != "expect"}
+
+
+def check_reply(op: dict[str, Any], text: str, is_error: bool, home: Path) -> None:
+    """Compare one result with what the case expects."""
+    expect = op["expect"]
+    assert is_error == expect["is_error"], text
+    if "text" in expect:
+        assert text == expect["text"]
+    else:
+        match = re.fullmatch if expect.get("match") == "fullmatch" else re.search
+        assert match(expect["regex"], text), text
+    assert str(home) not in text
+    if is_error:
+        assert not _LEAKS.search(text), text

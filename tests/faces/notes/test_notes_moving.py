@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_note_moves_and_its_own_permalink_stays(face):
+    face.put("A.md", "---\npermalink: my/own\n---\nx")
+    reply = face.call("move_note", identifier="A", destination_path="archive/2026/B")
+    assert reply.data == {
+        "action": "moved",
+        "project": "notes",
+        "old_path": "A.md",
+        "new_path": "archive/2026/B.md",
+        "notes": 1,
+        "broken_links": [],
+    }
+    assert reply.text.splitlines()[0] == "# Moved note"
+    assert "A.md" in reply.text
+    assert "archive/2026/B.md" in reply.text
+    assert face.data("read_note", identifier="my/own")["file_path"] == "archive/2026/B.md"
+
+
+def test_a_final_slash_keeps_the_name(face):
+    face.put("A.md", "x")
+    assert face.data("move_note", identifier="A", destination_path="archive/")["new_path"] == "archive/A.md"
+    assert face.data("move_note", identifier="A", destination_folder="b/c")["new_path"] == "b/c/A.md"
+
+
+def test_links_by_path_that_no_longer_resolve_are_named(face):
+    face.put("specs/API.md", "---\ntitle: The API\n---\nx")
+    face.put("ByPath.md", "see [[specs/API]]")
+    face.put("ByTitle.md", "see [[The API]]")
+    reply = face.call("move_note", identifier="The API", destination_path="old/Interface.md")
+    assert reply.data["broken_links"] == ["ByPath.md"]
+    assert "ByPath.md" in reply.text
+    assert face.file("ByPath.md").read_text() == "see [[specs/API]]"
+
+
+def test_a_taken_destination_is_refused(face):
+    face.put("A.md", "a")
+    face.put("B.md", "b")
+    text = face.refused("move_note", "exists", identifier="A", destination_path="B")
+    assert text == "Destination already exists: B.md. Choose another destination_path."
+    assert face.snapshot() == {"A.md": b"a", "B.md": b"b"}
+    assert face.data("move_note", identifier="A", destination_path="C")["new_path"] == "C.md"
+
+
+@pytest.mark.parametrize("destination", ["", "  "])
+def test_an_empty_destination_is_refused(face, destination):
+    face.put("A.md", "a")
+    assert "`destination_path`" in face.refused("move_note", "invalid", identifier="A", destination_path=destination)
+
+
+@pytest.mark.parametrize(("tool", "more"), [("move_note", {"destination_path": "new"}), ("delete_note", {})])
+def test_a_folder_needs_is_directory(face, tool, more):
+    face.put("specs/A.md", "a")
+    text = face.refused(tool, "invalid", identifier="specs", **more)
+    assert "`is_directory` must be true" in text
+    assert face.data(tool, identifier="specs", is_directory=True, **more)["notes"] == 1
+
+
+def test_a_folder_moves_with_all_it_holds(face):
+    face.put("specs/A.md", "a")
+    face.put("specs/deep/B.md", "b")
+    face.put("specs/picture.png", b"\x89")
+    reply = face.call("move_note", identifier="specs", destination_path="archive/specs", is_directory=True)
+    assert (reply.data["old_path"], reply.data["new_path"], reply.data["notes"]) == (
+        "specs",
+        "archive/specs",
+        2,
+    )
+    assert reply.text.startswith("# Moved folder\n")
+    assert set(face.snapshot()) == {
+        "archive/specs/A.md",
+        "archive/specs/deep/B.md",
+        "archive/specs/picture.png",
+    }
+    assert face.data("search_notes", tags=[], query="b")["results"][0]["file_path"] == "archive/specs/deep/B.md"
+
+
+def test_a_folder_does_not_move_into_itself_or_onto_another(face):
+    face.put("a/A.md", "a")
+    face.put("b/B.md", "b")
+    assert "destination_path" in face.refused(
+        "move_note", "invalid", identifier="a", destination_path="a/inner", is_directory=True
+    )
+    assert "Destination already exists: b" in face.refused(
+        "move_note", "exists", identifier="a", destination_path="b", is_directory=True
+    )
+    assert set(face.snapshot()) == {"a/A.md", "b/B.md"}
+
+
+def test_a_deleted_note_comes_back_with_undo(face):
+    face.put("specs/A.md", "the text")
+    reply = face.call("delete_note", identifier="specs/A")
+    assert reply.data == {"action": "deleted", "project": "notes", "paths": ["specs/A.md"], "notes": 1}
+    assert reply.text.startswith("Deleted specs/A.md")
+    assert "memory undo" in reply.text
+    assert face.snapshot() == {}
+    face.memory.undo(int(reply.text.rpartition("memory undo ")[2].rstrip("`.")))
+    assert face.snapshot() == {"specs/A.md": b"the text"}
+    assert face.data("search_notes", query="the text")["total"] == 1
+
+
+def test_a_deleted_folder_comes_back_whole(face):
+    face.put("specs/A.md", "a")
+    face.put("specs/deep/B.md", "b")
+    face.put("specs/picture.png", b"\x89")
+    before = face.snapshot()
+    reply = face.call("delete_note", identifier="specs/", is_directory=True)
+    assert sorted(reply.data["paths"]) == ["specs/A.md", "specs/deep/B.md"]
+    assert reply.data["notes"] == 2
+    assert "specs/A.md" in reply.text
+    assert "2 notes" in reply.text
+    assert face.snapshot() == {"specs/picture.png": b"\x89"}
+    face.memory.undo()
+    assert face.snapshot() == before
+
+
+def test_a_moved_folder_goes_back_with_undo(face):
+    face.put("specs/deep/B.md", "b")
+    face.data("move_note", identifier="specs", destination_path="other", is_directory=True)
+    face.memory.undo()
+    assert face.snapshot() == {"specs/deep/B.md": b"b"}
+
+
+@pytest.mark.parametrize("identifier", ["/", "", "."])
+def test_a_whole_project_is_neither_moved_nor_deleted(face, identifier):
+    face.put("A.md", "a")
+    assert face.call("delete_note", identifier=identifier, is_directory=True).is_error
+    assert face.call("move_note", identifier=identifier, destination_path="x", is_directory=True).is_error
+    assert face.snapshot() == {"A.md": b"a"}
+
+
+def test_a_missing_folder(face):
+    text = face.refused("delete_note", "not_found", identifier="nowhere", is_directory=True)
+    assert '"nowhere"' in text
+    assert "list_directory" in text
+
+
+def test_a_folder_with_notes_of_another_agent_is_not_deleted(face):
+    face.put("specs/A.md", "a")
+    face.put("specs/Secret.md", "---\nscope: agent:other\n---\nx")
+    before = face.snapshot()
+    reply = face.as_agent("me").call("delete_note", identifier="specs", is_directory=True)
+    assert reply.is_error
+    assert "Secret" not in reply.text
+    assert face.snapshot() == before

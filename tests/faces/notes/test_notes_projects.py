@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import pytest
+
+from commonplace.engine import open_memory
+from commonplace.faces.notes import toolset
+from commonplace.faces.tool import Registry
+
+
+def test_the_built_in_projects_are_listed_with_their_notes(face):
+    face.write("A")
+    reply = face.call("list_memory_projects")
+    projects = {each["name"]: each for each in reply.data["projects"]}
+    assert list(projects) == ["categories", "memories", "notes", "graph", "banks", "kv"]
+    assert projects["notes"] == {
+        "name": "notes",
+        "path": str(face.memory.home / "notes"),
+        "notes": 1,
+        "default": True,
+        "built_in": True,
+    }
+    assert f"notes: 1 note, {face.memory.home / 'notes'} (default)" in reply.text
+
+
+def test_an_agent_sees_only_its_own_notes_counted(face):
+    face.put("a.md", "---\nscope: agent:other\n---\nx")
+    assert {each["notes"] for each in face.as_agent("me").data("list_memory_projects")["projects"]} == {0}
+
+
+def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
+    vault = tmp_path / "My Vault"
+    vault.mkdir()
+    (vault / "One.md").write_text("a wordofthevault")
+    reply = face.call("create_memory_project", project_name="My Vault", project_path=str(vault))
+    assert reply.data == {"action": "created", "name": "My Vault", "path": str(vault), "notes": 1}
+    assert reply.text.startswith("# Created project\nname: My Vault\n")
+    assert [each.name for each in vault.iterdir()] == ["One.md"]
+    assert face.data("search_notes", query="wordofthevault")["results"][0]["project"] == "My Vault"
+    again = face.data("create_memory_project", project_name="My Vault", project_path=str(vault))
+    assert again["action"] == "unchanged"
+
+
+def test_a_missing_folder_is_made(face, tmp_path):
+    face.data("create_memory_project", project_name="new", project_path=str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_project_can_become_the_default(face, tmp_path):
+    face.data("create_memory_project", project_name="v", project_path=str(tmp_path / "v"), set_default=True)
+    assert face.write("A")["project"] == "v"
+    assert [each["name"] for each in face.data("list_memory_projects")["projects"] if each["default"]] == ["v"]
+
+
+def test_removing_a_project_leaves_its_files(face, tmp_path):
+    vault = tmp_path / "v"
+    face.data("create_memory_project", project_name="v", project_path=str(vault))
+    face.write("A", project="v")
+    reply = face.call("delete_project", project_name="V")
+    assert reply.data == {"action": "removed", "name": "v", "path": str(vault)}
+    assert "files stay" in reply.text
+    assert (vault / "A.md").exists()
+    assert face.data("search_notes", query="text")["total"] == 0
+
+
+def test_files_are_never_deleted_with_a_project(face, tmp_path):
+    face.data("create_memory_project", project_name="v", project_path=str(tmp_path / "v"))
+    assert "`delete_notes`" in face.refused("delete_project", "invalid", project_name="v", delete_notes=True)
+    assert face.memory.project("v")
+
+
+def test_a_built_in_project_cannot_be_removed(face):
+    assert "built in" in face.refused("delete_project", "invalid", project_name="notes")
+
+
+def test_an_unknown_project_is_answered_with_those_there_are(face):
+    for tool, arguments in (
+        ("delete_project", {"project_name": "nope"}),
+        ("read_note", {"identifier": "A", "project": "nope"}),
+        ("write_note", {"title": "A", "content": "x", "project": "nope"}),
+        ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "project": "nope"}),
+        ("move_note", {"identifier": "A", "destination_path": "B", "project": "nope"}),
+        ("delete_note", {"identifier": "A", "project": "nope"}),
+        ("list_directory", {"project": "nope"}),
+        ("search_notes", {"query": "A", "project": "nope"}),
+        ("search_notes", {"query": "A", "projects": ["notes", "nope"]}),
+        ("build_context", {"url": "A", "project": "nope"}),
+        ("build_context", {"url": "A*", "project": "nope"}),
+        ("recent_activity", {"project": "nope"}),
+    ):
+        text = face.refused(tool, "project_not_found", **arguments)
+        assert text.startswith('No project "nope". Projects: ')
+        assert "notes" in text
+        assert text.endswith("Add one with create_memory_project.")
+
+
+def test_the_remedy_for_an_unknown_project_works(face, tmp_path):
+    face.refused("write_note", "project_not_found", title="A", content="x", project="work")
+    face.data("create_memory_project", project_name="work", project_path=str(tmp_path / "work"))
+    assert face.write("A", project="work")["project"] == "work"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 65, "a\nb", "..."])
+def test_a_bad_project_name_is_refused(face, tmp_path, name):
+    text = face.refused("create_memory_project", "invalid", project_name=name, project_path=str(tmp_path / "v"))
+    assert "`project_name`" in text
+    assert not (tmp_path / "v").exists()
+
+
+def test_a_name_in_use_is_refused(face, tmp_path):
+    text = face.refused("create_memory_project", "exists", project_name="Notes", project_path=str(tmp_path / "v"))
+    assert "project_name" in text
+    assert not (tmp_path / "v").exists()
+
+
+def test_folders_that_cannot_be_projects_are_refused(face, tmp_path):
+    (tmp_path / "file").write_text("x")
+    face.data("create_memory_project", project_name="outer", project_path=str(tmp_path / "outer"))
+    for folder in (
+        "/",
+        "relative/folder",
+        str(face.memory.home),
+        str(face.memory.home / "notes"),
+        str(face.memory.home / "x"),
+        str(tmp_path / "file"),
+        str(tmp_path / "outer"),
+        str(tmp_path / "outer" / "inner"),
+        str(tmp_path),
+    ):
+        text = face.refused("create_memory_project", "project_refused", project_name="p", project_path=folder)
+        assert text.startswith(f"Cannot use {folder} as a project: ")
+    assert {each.name for each in face.memory.projects if not each.built_in} == {"outer"}
+
+
+def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    for folder in ("~", "~/.ssh", "~/.config/notes", str(tmp_path / "me")):
+        face.refused("create_memory_project", "project_refused", project_name="p", project_path=folder)
+    made = face.data("create_memory_project", project_name="p", project_path="~/vault")
+    assert made["path"] == str(tmp_path / "me" / "vault")
+
+
+def test_the_owner_may_keep_adding_to_themselves(tmp_path):
+    registry = Registry([toolset(agents_may_add_projects=False)])
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        reply = registry.call(
+            memory, "create_memory_project", {"project_name": "v", "project_path": str(tmp_path / "v")}
+        )
+        assert reply.is_error
+        assert reply.data["code"] == "project_refused"
+        assert "memory project add" in reply.text
+        assert not (tmp_path / "v").exists()

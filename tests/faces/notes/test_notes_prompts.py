@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import os
+from urllib.parse import quote
+
+import pytest
+
+from commonplace.errors import (
+    CommonplaceError,
+    InvalidInput,
+    NotFound,
+    OutsideError,
+    ProjectNotFound,
+    TimeframeError,
+)
+from commonplace.faces.notes import toolset
+from commonplace.serve.offers import resource_result
+
+PROMPTS = {each.name: each for each in toolset().prompts}
+TEMPLATE = toolset().templates[0]
+LIMIT = 8000
+
+
+def ask(face, name, **arguments):
+    text = PROMPTS[name].render(face.memory, arguments)
+    assert len(text) <= LIMIT
+    return text
+
+
+@pytest.fixture
+def work(face):
+    face.put(
+        "Heron.md",
+        "---\ndate: 2025-03-01\n---\n- [decision] use inotify\n- [fact] two\n- [idea] three\n- [later] four\n",
+    )
+    face.put("Plain.md", "# Plain\n\nJust words about herons.\n")
+    return face
+
+
+def test_continuing_a_topic_shows_its_notes_with_date_permalink_and_first_observations(work):
+    text = ask(work, "continue_conversation", topic="Heron")
+    for part in (
+        "Heron",
+        "2025-03-01",
+        "notes: notes/heron",
+        "- [decision] use inotify",
+        "- [idea] three",
+        "read_note",
+        "build_context",
+    ):
+        assert part in text
+    assert "four" not in text
+    assert "Just words about herons." in text
+
+
+def test_continuing_without_a_topic_shows_the_latest(work):
+    os.utime(work.file("Plain.md"), (1_700_000_000, 1_700_000_000))
+    text = ask(work, "continue_conversation")
+    assert "notes/heron" in text
+    assert "notes/plain" not in text
+    assert "notes/plain" in ask(work, "continue_conversation", timeframe="2023-01-01")
+
+
+def test_an_older_topic_is_found_unless_a_time_frame_is_given(work):
+    for name in ("Heron", "Plain"):
+        os.utime(work.file(f"{name}.md"), (1_700_000_000, 1_700_000_000))
+    text = ask(work, "continue_conversation", topic="Heron")
+    assert "notes/heron" in text
+    assert "Nothing changed in the last 7d" in text
+    assert "notes/heron" not in ask(work, "continue_conversation", topic="Heron", timeframe="2d")
+
+
+def test_searching_shows_the_hits(work):
+    text = ask(work, "search_knowledge_base", query="inotify")
+    assert '"inotify"' in text
+    assert "notes/heron" in text
+    assert "notes/plain" not in text
+    assert "search_notes" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("continue_conversation", {}),
+        ("continue_conversation", {"topic": "elephant"}),
+        ("search_knowledge_base", {"query": "elephant"}),
+    ],
+)
+def test_nothing_found_is_said_plainly_with_what_to_try(face, name, arguments):
+    text = ask(face, name, **arguments)
+    assert "nothing" in text
+    assert "recent_activity" in text
+    assert "list_directory" in text
+    for word in arguments.values():
+        assert word in text
+
+
+def test_bad_arguments_are_refused(face):
+    with pytest.raises(TimeframeError):
+        ask(face, "continue_conversation", timeframe="soon")
+    with pytest.raises(TimeframeError):
+        ask(face, "search_knowledge_base", query="x", timeframe="soon")
+    with pytest.raises(InvalidInput):
+        ask(face, "search_knowledge_base", query=" ")
+
+
+def test_prompts_stay_short_however_much_there_is(face):
+    for n in range(12):
+        face.put(f"{n}.md", f"---\ntitle: {'long title ' * 50}\n---\n" + f"- [fact] samewords {'x' * 3000}\n" * 5)
+    for name, arguments in (
+        ("continue_conversation", {}),
+        ("continue_conversation", {"topic": "samewords " * 200}),
+        ("search_knowledge_base", {"query": "samewords"}),
+        ("search_knowledge_base", {"query": "$notes ${x} samewords " + "y" * 9000}),
+    ):
+        assert "read_note" in ask(face, name, **arguments) or "search_notes" in ask(face, name, **arguments)
+
+
+def test_prompts_show_only_what_the_caller_may_see(face):
+    face.put("Secret.md", "---\nscope: agent:other\n---\nsamewords\n")
+    me = face.as_agent("me")
+    assert "ecret" not in ask(me, "continue_conversation")
+    assert "ecret" not in ask(me, "search_knowledge_base", query="samewords")
+
+
+def read(face, uri):
+    (content,) = resource_result(face.memory, [TEMPLATE], uri)["contents"]
+    return content["text"]
+
+
+@pytest.mark.parametrize("encode", [str, quote])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("specs/API (v2).md", "api\r\n"),
+        ("specs/api-v2", "api\r\n"),
+        ("notes/specs/api-v2", "api\r\n"),
+        ("中文/量词.md", "一本书"),
+        ("中文/量词", "一本书"),
+        ("100%.md", "all"),
+    ],
+)
+def test_a_note_is_a_resource_by_path_or_permalink_encoded_or_not(face, encode, path, text):
+    face.put("specs/API (v2).md", "api\r\n")
+    face.put("中文/量词.md", "一本书")
+    face.put("100%.md", "all")
+    assert read(face, f"memory://notes/{encode(path)}") == text
+
+
+def test_a_resource_is_the_whole_note_however_long(face):
+    face.put("Long.md", "line\n" * 10_000)
+    assert read(face, "memory://notes/Long.md") == "line\n" * 10_000
+
+
+def test_a_resource_lies_in_the_project_named(face, tmp_path):
+    face.put("A.md", "in memories", "memories")
+    face.data("create_memory_project", project_name="My Vault", project_path=str(tmp_path / "v"))
+    face.put("B.md", "in the vault", "My Vault")
+    assert read(face, "memory://Memories/A.md") == "in memories"
+    assert read(face, "memory://My%20Vault/B.md") == "in the vault"
+    with pytest.raises(NotFound):
+        read(face, "memory://notes/A.md")
+    with pytest.raises(ProjectNotFound):
+        read(face, "memory://nope/A.md")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "%2e%2e/x", "%2e%2e%2fx", "%252e%252e/x", "/etc/passwd", ".git/x.md", "%2egit/x.md"]
+)
+def test_a_resource_cannot_leave_its_project(face, path):
+    face.put(".git/x.md", "secret")
+    with pytest.raises((OutsideError, NotFound)):
+        read(face, f"memory://notes/{path}")
+
+
+def test_a_missing_or_foreign_note_is_no_resource(face):
+    face.put("Secret.md", "---\nscope: agent:other\n---\nx")
+    for path in ("nowhere", "Secret.md"):
+        with pytest.raises(CommonplaceError, match="not found"):
+            read(face.as_agent("me"), f"memory://notes/{path}")
+    assert "x" in read(face, "memory://notes/Secret.md")
+
+
+def complete(face, variable, beginning, **others):
+    return TEMPLATE.complete(face.memory, variable, beginning, others)
+
+
+def test_projects_and_permalinks_complete_by_their_beginning(face):
+    face.put("specs/API.md", "x")
+    face.put("specs/Search.md", "x")
+    face.put("中文/量词.md", "x")
+    face.put("specs/own.md", "---\npermalink: specs/my-own\n---\nx")
+    assert complete(face, "project", "NO") == ["notes"]
+    assert "kv" in complete(face, "project", "")
+    assert sorted(complete(face, "path", "spec", project="notes")) == [
+        "specs/api",
+        "specs/my-own",
+        "specs/search",
+    ]
+    assert complete(face, "path", "中", project="notes") == ["中文/量词"]
+    assert complete(face, "path", "notes/specs/a") == ["notes/specs/api"]
+    assert complete(face, "path", "x", project="nope") == []
+    assert complete(face, "other", "x") == []
+    for value in complete(face, "path", "", project="notes"):
+        assert read(face, f"memory://notes/{value}") == face.text("read_note", identifier=value)
+
+
+def test_at_most_a_hundred_values_complete(face):
+    for n in range(120):
+        face.put(f"n{n}.md", "x")
+    assert len(complete(face, "path", "n", project="notes")) == 100
+
+
+def test_completion_hides_what_the_caller_may_not_see(face):
+    face.put("Secret.md", "---\nscope: agent:other\n---\nx")
+    assert complete(face.as_agent("me"), "path", "", project="notes") == []

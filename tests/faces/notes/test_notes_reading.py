@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+NOTE = "---\ntitle: Lines\nnumber: 1.10\n---\none\ntwo\nthree\n"
+
+
+def test_a_note_is_shown_exactly_as_it_lies_on_disk(face):
+    face.put("A.md", NOTE)
+    reply = face.call("read_note", identifier="A.md")
+    assert reply.text == NOTE
+    changed = reply.data.pop("changed")
+    assert changed.endswith("Z")
+    assert reply.data == {
+        "title": "Lines",
+        "permalink": "notes/a",
+        "file_path": "A.md",
+        "project": "notes",
+        "type": "note",
+        "checksum": reply.data["checksum"],
+        "frontmatter": {"title": "Lines", "number": "1.10"},
+        "content": NOTE,
+        "start_line": 1,
+        "end_line": 7,
+        "total_lines": 7,
+        "truncated": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no newline",
+        "crlf\r\nlines\r\n",
+        "\ufeffwith BOM\n",
+        "\n\n",
+        "---\nbroken: [\n---\nbody",
+        "a\u2028b\x0cc\n",
+    ],
+)
+def test_odd_texts_are_shown_exactly(face, text):
+    face.put("Odd.md", text)
+    reply = face.call("read_note", identifier="Odd.md")
+    assert not reply.is_error
+    assert reply.text == reply.data["content"] == text
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "shown"),
+    [
+        (5, 6, "one\ntwo\n"),
+        (7, -1, "three\n"),
+        (6, 99, "two\nthree\n"),
+        (1, 1, "---\n"),
+        (7, None, "three\n"),
+    ],
+)
+def test_a_range_of_lines(face, first, last, shown):
+    face.put("A.md", NOTE)
+    reply = face.call("read_note", identifier="A.md", start_line=first, end_line=last)
+    assert reply.text == reply.data["content"] == shown
+    assert reply.data["start_line"] == first
+    assert reply.data["total_lines"] == 7
+    assert reply.data["truncated"] is False
+
+
+def test_a_range_past_the_end_is_empty(face):
+    face.put("A.md", NOTE)
+    reply = face.call("read_note", identifier="A.md", start_line=8)
+    assert not reply.is_error
+    assert reply.data["content"] == ""
+    assert "7 lines" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "name"),
+    [
+        (0, -1, "start_line"),
+        (-3, -1, "start_line"),
+        (4, 3, "end_line"),
+        (1, -2, "end_line"),
+        (1, 0, "end_line"),
+    ],
+)
+def test_an_impossible_range_is_refused(face, first, last, name):
+    face.put("A.md", NOTE)
+    assert f"`{name}`" in face.refused("read_note", "invalid", identifier="A.md", start_line=first, end_line=last)
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "API Design",
+        "notes/specs/api",
+        "specs/api",
+        "specs/API.md",
+        "specs/API",
+        "memory://notes/specs/api",
+        "memory://specs/API.md",
+        "memory://notes/specs/API%2Emd",
+        "11111111-1111-4111-8111-111111111111",
+        "11111111",
+        "api design",
+    ],
+)
+def test_every_kind_of_identifier_leads_to_the_note(face, identifier):
+    face.put("specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n")
+    assert face.data("read_note", identifier=identifier)["file_path"] == "specs/API.md"
+
+
+def test_a_note_of_another_project_is_found_when_it_is_the_only_one(face):
+    face.put("user/pref.md", "x", "memories")
+    assert face.data("read_note", identifier="memories/user/pref")["project"] == "memories"
+    assert face.data("read_note", identifier="pref", project="memories")["project"] == "memories"
+
+
+def test_bytes_that_are_not_text_are_shown_with_a_warning(face):
+    face.put("Latin.md", b"caf\xe9\n")
+    reply = face.call("read_note", identifier="Latin.md")
+    assert reply.data["content"] == "caf\ufffd\n"
+    assert reply.text.startswith("caf\ufffd\n")
+    assert "Latin.md" in reply.data["warnings"][0]
+    assert reply.data["warnings"][0] in reply.text
+
+
+def test_a_read_counts_as_an_access(face):
+    face.write("A")
+    face.text("read_note", identifier="A")
+    face.text("read_note", identifier="A")
+    assert face.memory.find("A").access_count == 2
+
+
+def test_a_listing_shows_folders_first_then_notes(face):
+    face.put("b.md", "---\ntitle: Second\n---\n")
+    face.put("a.md", "x")
+    face.put("z/deep/one.md", "x")
+    face.put("z/two.md", "x")
+    face.put("picture.png", "no note")
+    reply = face.call("list_directory")
+    data = reply.data
+    assert [(each["kind"], each["path"]) for each in data["entries"]] == [
+        ("folder", "z"),
+        ("note", "a.md"),
+        ("note", "b.md"),
+    ]
+    assert data["entries"][0]["notes"] == 2
+    assert data["entries"][2]["title"] == "Second"
+    assert data["entries"][2]["permalink"] == "notes/b"
+    assert data["entries"][2]["changed"].endswith("Z")
+    assert (data["project"], data["directory"], data["total"], data["more"]) == ("notes", "", 3, False)
+    rows = reply.text.splitlines()
+    assert rows[1] == "z/  (2 notes)"
+    assert rows[3].startswith("b.md  Second  20")
+
+
+def test_depth_and_glob_reach_below(face):
+    face.put("z/deep/one.md", "x")
+    face.put("z/two.md", "x")
+    paths = [each["path"] for each in face.data("list_directory", depth=3)["entries"]]
+    assert {"z", "z/deep", "z/two.md", "z/deep/one.md"} == set(paths)
+    found = face.data("list_directory", depth=10, file_name_glob="t*.md")["entries"]
+    assert "z/two.md" in [each["path"] for each in found]
+    assert "z/deep/one.md" not in [each["path"] for each in found]
+
+
+@pytest.mark.parametrize("name", ["z", "z/", "/z", "notes/z", "memory://notes/z"])
+def test_a_folder_is_known_by_several_names(face, name):
+    face.put("z/two.md", "x")
+    data = face.data("list_directory", dir_name=name)
+    assert (data["directory"], data["total"]) == ("z", 1)
+
+
+def test_a_folder_of_another_project(face):
+    face.put("user/a.md", "x", "memories")
+    for arguments in ({"dir_name": "user", "project": "memories"}, {"dir_name": "memories/user"}):
+        data = face.data("list_directory", **arguments)
+        assert (data["project"], data["directory"], data["total"]) == ("memories", "user", 1)
+
+
+def test_a_folder_that_is_not_there(face):
+    text = face.refused("list_directory", "not_found", dir_name="nowhere")
+    assert '"nowhere"' in text
+    assert "list_directory" in text
+
+
+def test_an_empty_project_lists_nothing(face):
+    data = face.data("list_directory")
+    assert (data["entries"], data["total"], data["more"]) == ([], 0, False)
+
+
+def test_pages_of_a_listing_follow_each_other(face):
+    for n in range(7):
+        face.put(f"{n}.md", "x")
+    seen = []
+    for page in (1, 2, 3):
+        data = face.data("list_directory", page=page, page_size=3)
+        seen += [each["path"] for each in data["entries"]]
+        assert data["more"] is (page < 3)
+    assert seen == [f"{n}.md" for n in range(7)]
+    text = face.text("list_directory", page=1, page_size=3)
+    assert text.endswith("Shown: 1-3 of 7. Next: page=2, page_size=3.")
+
+
+def test_a_page_past_the_end_is_empty(face):
+    face.put("a.md", "x")
+    for tool in ("list_directory", "recent_activity"):
+        reply = face.call(tool, page=9)
+        assert not reply.is_error
+        assert (reply.data["total"], reply.data["more"], reply.data["page"]) == (1, False, 9)
+        assert "Last page: 1." in reply.text
+    assert face.data("list_directory", page=10**30)["entries"] == []
+
+
+@pytest.mark.parametrize("tool", ["list_directory", "recent_activity"])
+@pytest.mark.parametrize("name", ["page", "page_size"])
+def test_pages_count_from_one(face, tool, name):
+    assert f"`{name}` must be 1 or more; got 0" in face.refused(tool, "invalid", **{name: 0})
+
+
+def test_depth_is_at_least_one_and_lowered_to_ten(face):
+    assert "`depth`" in face.refused("list_directory", "invalid", depth=0)
+    assert face.data("list_directory", depth=99)["total"] == 0
+
+
+def aged(file, seconds):
+    moment = datetime.now(UTC).timestamp() - seconds
+    os.utime(file, (moment, moment))
+
+
+def test_recent_activity_is_exact_and_newest_first(face):
+    for name, seconds in (("Old", 7300), ("Edge", 7100), ("New", 60)):
+        aged(face.put(f"{name}.md", "x"), seconds)
+    reply = face.call("recent_activity", timeframe="2h")
+    assert [each["title"] for each in reply.data["results"]] == ["New", "Edge"]
+    assert (reply.data["timeframe"], reply.data["total"], reply.data["more"]) == ("2h", 2, False)
+    since = datetime.fromisoformat(reply.data["since"])
+    assert timedelta(seconds=7190) < datetime.now(UTC) - since < timedelta(seconds=7260)
+    rows = reply.text.splitlines()
+    assert rows[1].endswith("  New  (notes: notes/new)")
+    datetime.strptime(rows[1][:16], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+    assert face.data("recent_activity", timeframe="3 hours")["total"] == 3
+
+
+def test_recent_activity_covers_all_projects_or_one(face):
+    face.put("a.md", "x")
+    face.put("b.md", "x", "memories")
+    assert face.data("recent_activity")["total"] == 2
+    assert [each["project"] for each in face.data("recent_activity", project="Memories")["results"]] == ["memories"]
+
+
+def test_recent_activity_says_when_nothing_changed(face):
+    text = face.text("recent_activity")
+    assert "0 notes" in text
+    assert "timeframe" in text
+
+
+def test_pages_of_recent_activity(face):
+    for n in range(5):
+        aged(face.put(f"{n}.md", "x"), n * 10)
+    titles = [
+        each["title"] for page in (1, 2, 3) for each in face.data("recent_activity", page=page, page_size=2)["results"]
+    ]
+    assert titles == ["0", "1", "2", "3", "4"]
+    assert face.data("recent_activity", page_size=500)["page_size"] == 100

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commonplace.faces.notes import toolset
+from commonplace.faces.tool import Registry
+
+PUBLISHED = json.loads(Path(__file__).with_name("tools_memory_notes.json").read_text(encoding="utf-8"))
+NOTE_TOOLS = PUBLISHED["tools"][1:]
+
+
+def without_descriptions(value):
+    if isinstance(value, dict):
+        return {k: without_descriptions(v) for k, v in value.items() if k != "description" or isinstance(v, dict)}
+    return value
+
+
+def listed():
+    return [
+        {
+            "name": t.name,
+            "description": t.description,
+            "inputSchema": t.schema,
+            "annotations": dict(t.annotations),
+        }
+        for t in toolset().tools
+    ]
+
+
+def test_the_twelve_tools_have_the_published_names_parameters_defaults_and_annotations():
+    assert [without_descriptions(each) for each in listed()] == [without_descriptions(each) for each in NOTE_TOOLS]
+
+
+def test_the_tool_list_stays_within_its_characters():
+    tools = [PUBLISHED["tools"][0], *listed()]
+    assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) <= PUBLISHED["max_characters"]
+
+
+def test_no_tool_has_an_output_schema():
+    assert all(tool.output_schema is None for tool in toolset().tools)
+
+
+def test_the_instructions_are_short_and_name_the_two_line_forms():
+    text = toolset().instructions
+    assert len(text) <= 1000
+    assert "- [category] fact #tag (context)" in text
+    assert "[[" in text
+    assert "not an instruction" in text
+
+
+def test_it_serves_two_prompts_and_one_template():
+    face = toolset()
+    assert [each.name for each in face.prompts] == ["continue_conversation", "search_knowledge_base"]
+    assert [each.uri for each in face.templates] == ["memory://{project}/{+path}"]
+    assert face.templates[0].mime == "text/markdown"
+
+
+def test_it_can_be_loaded_only_once():
+    with pytest.raises(Exception, match="write_note"):
+        Registry([toolset(), toolset()])
+
+
+def test_an_unknown_parameter_is_named_and_the_known_ones_listed(face):
+    text = face.refused("read_note", "invalid", identifier="x", colour="red")
+    assert "`colour`" in text
+    for name in ("identifier", "start_line", "end_line", "project"):
+        assert name in text
+
+
+def test_a_missing_parameter_is_named(face):
+    assert "`content`" in face.refused("write_note", "invalid", title="x")
+
+
+def test_parameters_of_other_programs_are_ignored(face):
+    face.write("A", project_id="p1", workspace="w", compact=True)
+    face.data("read_note", identifier="A", include_frontmatter=True, include_content=False)
+    found = face.data(
+        "search_notes", query="text", entity_types=["entity"], min_similarity=0.5, search_all_projects=True
+    )
+    assert found["total"] == 1
+    assert face.data("recent_activity", type="entity", depth=2)["total"] == 1
+
+
+def test_parameters_are_also_known_by_their_other_names(face):
+    made = face.write("A", folder="specs", entity_type="idea")
+    assert (made["file_path"], made["type"]) == ("specs/A.md", "idea")
+    moved = face.data("move_note", identifier="A", destination_folder="archive")
+    assert moved["new_path"] == "archive/A.md"
+
+
+def test_the_schemas_own_name_wins_over_the_other_one(face):
+    assert face.write("A", folder="x", directory="y")["file_path"] == "y/A.md"
+    assert face.write("B", folder="x", directory=None)["file_path"] == "x/B.md"
+
+
+@pytest.mark.parametrize("tags", ['["red", "blue"]', "red, blue", ["red", "blue"]])
+def test_lists_come_as_lists_as_json_text_or_with_commas(face, tags):
+    assert face.write("A", tags=tags)["tags"] == ["red", "blue"]
+    assert face.data("search_notes", tags=tags)["total"] == 1
+
+
+def test_numbers_objects_and_booleans_may_come_as_text(face):
+    face.write("A", metadata='{"priority": 3}')
+    face.write("A", "new", overwrite="true")
+    assert face.data("read_note", identifier="A", start_line="1", end_line=1.0)["end_line"] == 1
+
+
+def test_output_format_json_makes_the_text_the_data(face):
+    face.write("A")
+    for tool, arguments in (
+        ("write_note", {"title": "B", "content": "x"}),
+        ("read_note", {"identifier": "A"}),
+        ("search_notes", {"query": "text"}),
+        ("list_directory", {}),
+        ("build_context", {"url": "A"}),
+        ("recent_activity", {}),
+        ("list_memory_projects", {}),
+    ):
+        reply = face.call(tool, **arguments, output_format="json")
+        assert reply.text == json.dumps(reply.data, ensure_ascii=False, separators=(",", ":"))
+    assert "yaml" in face.refused("read_note", "invalid", identifier="A", output_format="yaml")
+
+
+def test_null_is_an_absent_parameter(face):
+    face.write("A", directory=None, tags=None, project=None, expected_checksum=None)
+    assert face.data("recent_activity", project=None)["total"] == 1
+
+
+def test_a_missing_project_folder_is_told_in_every_reply(face, tmp_path):
+    vault = tmp_path / "vault"
+    face.data("create_memory_project", project_name="vault", project_path=str(vault))
+    face.put("Kept.md", "kept", "vault")
+    assert face.data("search_notes", query="kept")["total"] == 1
+    vault.rename(tmp_path / "elsewhere")
+    reply = face.call("search_notes", query="kept")
+    assert reply.data["total"] == 1
+    assert "Warning: " in reply.text
+    assert "vault" in reply.text.rpartition("Warning: ")[2]
+    assert any("vault" in each for each in reply.data["warnings"])
+    missing = face.call("read_note", identifier="nowhere at all")
+    assert missing.is_error
+    assert missing.data["warnings"]

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import pytest
+
+CONTENT = """Some text.
+
+- [decision] use SQLite #storage (after a test)
+- [decision] one file
+- [fact] it is fast
+- implements [[Search]]
+- see [[Storage]]
+- needs [[Not There]]
+"""
+
+
+def test_the_reply_says_what_was_made_in_text_and_data(face):
+    face.write("Search")
+    face.write("Storage")
+    reply = face.call("write_note", title="API", content=CONTENT, directory="specs", tags=["api", "x"])
+    checksum = reply.data["checksum"]
+    assert reply.text == (
+        "# Created note\n"
+        "project: notes\n"
+        "file_path: specs/API.md\n"
+        "permalink: notes/specs/api\n"
+        f"checksum: {checksum}\n"
+        "observations: decision 2, fact 1\n"
+        "relations: 2 resolved, 1 not written yet\n"
+        "tags: api, x"
+    )
+    changed = reply.data.pop("changed")
+    assert changed.endswith("Z")
+    assert reply.data == {
+        "action": "created",
+        "title": "API",
+        "permalink": "notes/specs/api",
+        "file_path": "specs/API.md",
+        "project": "notes",
+        "type": "note",
+        "checksum": checksum,
+        "observations": {"decision": 2, "fact": 1},
+        "relations": {"resolved": 2, "unresolved": 1},
+        "tags": ["api", "x"],
+    }
+
+
+def test_the_checksum_is_that_of_the_file(face):
+    from hashlib import sha256
+
+    made = face.write("A")
+    assert made["checksum"] == sha256(face.file("A.md").read_bytes()).hexdigest()[:8]
+
+
+def test_the_body_is_written_as_given_with_a_final_newline(face):
+    face.write("A", "  first\n\n\tlast")
+    assert face.file("A.md").read_text().endswith("\n  first\n\n\tlast\n")
+
+
+def test_an_ambiguous_relation_counts_as_unresolved_and_is_named(face):
+    face.write("Twin", directory="a")
+    face.write("Twin", directory="b")
+    reply = face.call("write_note", title="A", content="- see [[Twin]]")
+    assert reply.data["relations"] == {"resolved": 0, "unresolved": 1}
+    assert "relations: 1 ambiguous" in reply.text
+
+
+def test_observations_without_category_are_counted_too(face):
+    reply = face.call("write_note", title="A", content="- only a #tag\n- [x1] fact\n- [X1] other")
+    assert reply.data["observations"] == {"x1": 2, "": 1}
+    assert "observations: x1 2, without category 1" in reply.text
+
+
+@pytest.mark.parametrize("directory", ["", "/", None])
+def test_without_a_directory_a_note_goes_to_the_projects_root(face, directory):
+    assert face.write("A", directory=directory)["file_path"] == "A.md"
+
+
+def test_a_slash_in_a_title_makes_no_folder(face):
+    made = face.write("Plan: a/b?")
+    assert made["file_path"] == "Plan- a-b-.md"
+    assert made["title"] == "Plan: a/b?"
+
+
+def test_a_blank_title_is_refused(face):
+    assert "`title`" in face.refused("write_note", "invalid", title="  ", content="x")
+
+
+def test_frontmatter_in_the_content_is_merged_and_the_call_wins(face):
+    content = "---\ntype: idea\ntags: [a]\nstatus: open\nowner: me\n---\nbody"
+    made = face.write("A", content, tags=["b"], metadata={"status": "done"})
+    assert made["type"] == "idea"
+    assert sorted(made["tags"]) == ["a", "b"]
+    header = face.data("read_note", identifier="A")["frontmatter"]
+    assert (header["status"], header["owner"]) == ("done", "me")
+    assert face.write("B", content, note_type="spec")["type"] == "spec"
+
+
+@pytest.mark.parametrize("value", ["no", "1.10", "012", "2026-11-01", "12:30", "true story: #1"])
+def test_a_value_comes_back_as_written(face, value):
+    face.write("A", metadata={"key": value})
+    assert face.data("read_note", identifier="A")["frontmatter"]["key"] == value
+
+
+def test_an_existing_note_is_refused_and_named(face):
+    face.write("API", "old", directory="specs")
+    before = face.snapshot()
+    text = face.refused("write_note", "exists", title="API", content="new", directory="specs")
+    assert text == (
+        "Note already exists: notes/specs/api. Change it with edit_note, or call write_note with overwrite=true."
+    )
+    assert face.refused("write_note", "exists", title="api", content="new", directory="specs") == text
+    assert face.snapshot() == before
+
+
+def test_overwrite_keeps_identity_and_replaces_the_rest(face):
+    face.put(
+        "A.md",
+        "---\nid: 11111111-1111-4111-8111-111111111111\npermalink: my/own\n"
+        "created_at: 2020-01-01T00:00:00Z\nold: 1\n---\nold\n",
+    )
+    reply = face.call("write_note", title="A", content="new", overwrite=True)
+    assert reply.text.startswith("# Updated note\n")
+    assert (reply.data["action"], reply.data["permalink"]) == ("updated", "my/own")
+    read = face.data("read_note", identifier="my/own")
+    assert read["frontmatter"]["id"] == "11111111-1111-4111-8111-111111111111"
+    assert read["frontmatter"]["created_at"].startswith("2020-01-01T00:00:00")
+    assert "old" not in read["frontmatter"]
+    assert "new" in read["content"]
+
+
+def test_the_checksum_guards_an_overwrite(face):
+    made = face.write("A", "one")
+    face.write("A", "two", overwrite=True, expected_checksum=made["checksum"])
+    now = face.data("read_note", identifier="A")["checksum"]
+    text = face.refused(
+        "write_note",
+        "conflict",
+        title="A",
+        content="three",
+        overwrite=True,
+        expected_checksum=made["checksum"],
+    )
+    assert text == (
+        f"notes/a changed since you read it (checksum {now}, expected {made['checksum']}). "
+        "Read it again with read_note and repeat the edit."
+    )
+    assert "two" in face.file("A.md").read_text()
+
+
+def test_a_note_can_be_written_to_another_project_named_in_any_case(face):
+    made = face.write("pref", "text", project="MEMORIES")
+    assert made["project"] == "memories"
+    assert face.file("pref.md", "memories").exists()
+
+
+def test_a_memory_goes_to_its_category(face):
+    made = face.write("Dark mode", "user prefers dark mode", project="categories", directory="preferences")
+    assert made["type"] == "preferences"
+    assert made["file_path"].startswith("preferences/")
+    assert face.data("search_notes", query="dark mode")["results"][0]["project"] == "categories"
+
+
+def test_a_memory_needs_one_of_the_categories(face):
+    text = face.refused("write_note", "invalid", title="A", content="x", project="categories", directory="stuff")
+    assert "`directory`" in text
+    assert "preferences" in text
+    assert face.write("A", project="categories", note_type="lessons")["type"] == "lessons"
+    assert face.write("A", project="categories")["type"] == "inbox"
+
+
+def test_what_was_written_is_found_by_the_next_call(face):
+    face.write("A", "a very rareword indeed")
+    assert face.data("search_notes", query="rareword")["total"] == 1
+
+
+def test_a_file_that_is_no_note_is_not_overwritten(face):
+    face.file("A.md").mkdir(parents=True)
+    text = face.refused("write_note", "exists", title="A", content="x", overwrite=True)
+    assert "Choose another title or directory." in text
+    assert face.file("A.md").is_dir()

@@ -1,0 +1,150 @@
+"""What a registry offers, in the form MCP has for it: plain values, no SDK.
+
+Errors are of our tree, worded for the client; serve/mcp.py gives them their protocol codes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from commonplace.errors import CommonplaceError, InvalidInput
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.faces.tool import Prompt, Registry, Reply, Template, Tool
+
+Result = dict[str, Any]
+
+VALUES = 100
+"""Most values one completion may have, by the protocol."""
+_VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
+
+
+class NoResource(CommonplaceError):
+    """No template reads `uri`."""
+
+    code = "not_found"
+
+    def __init__(self, uri: str, templates: Sequence[Template]):
+        shapes = ", ".join(template.uri for template in templates) or "none"
+        super().__init__(f'No resource "{uri}". Resources have the form {shapes}.')
+
+
+def tool_entry(tool: Tool) -> Result:
+    """A tool as `tools/list` shows it, the schema as the tool has it."""
+    entry = {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema}
+    entry["outputSchema"] = tool.output_schema
+    entry["annotations"] = dict(tool.annotations) or None
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def tool_result(reply: Reply) -> Result:
+    """A reply as the answer to `tools/call`."""
+    result: Result = {"content": [{"type": "text", "text": reply.text}], "isError": reply.is_error}
+    if reply.data is not None:
+        result["structuredContent"] = reply.data
+    return result
+
+
+def prompt_entry(prompt: Prompt) -> Result:
+    """A prompt as `prompts/list` shows it."""
+    arguments = [
+        {"name": name, "description": description, "required": required}
+        for name, description, required in prompt.arguments
+    ]
+    return {"name": prompt.name, "description": prompt.description, "arguments": arguments}
+
+
+def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> Result:
+    """A rendered prompt as the answer to `prompts/get`. Raises InvalidInput for a missing argument.
+
+    Arguments the prompt does not have are ignored; a blank one is one not given, as forms send it.
+    """
+    names = {name for name, _, _ in prompt.arguments}
+    arguments = {name: value for name, value in given.items() if name in names and value.strip()}
+    for name, _, required in prompt.arguments:
+        if required and name not in arguments:
+            raise InvalidInput(f"Argument `{name}` is required for the prompt {prompt.name}.")
+    message = {"role": "user", "content": {"type": "text", "text": prompt.render(memory, arguments)}}
+    return {"description": prompt.description, "messages": [message]}
+
+
+def template_entry(template: Template) -> Result:
+    """A template as `resources/templates/list` shows it."""
+    return {
+        "uriTemplate": template.uri,
+        "name": template.name,
+        "description": template.description,
+        "mimeType": template.mime,
+    }
+
+
+def resource_result(memory: Memory, templates: Sequence[Template], uri: str) -> Result:
+    """What the first template that fits reads at `uri`, as the answer to `resources/read`.
+
+    Raises NoResource when none fits, else what the template raises.
+    """
+    for template in templates:
+        variables = _variables(template.uri, uri)
+        if variables is not None:
+            text = template.read(memory, variables)
+            return {"contents": [{"uri": uri, "mimeType": template.mime, "text": text}]}
+    raise NoResource(uri, templates)
+
+
+def completion_result(
+    memory: Memory, template: Template | None, variable: str, beginning: str, others: Mapping[str, str]
+) -> Result:
+    """Values for `variable` that go on from `beginning`, as the answer to `completion/complete`.
+
+    Prompts have no values to offer: `template` None. Raises InvalidInput for a variable that is none.
+    """
+    values: list[str] = []
+    if template is not None:
+        names = [name for _, name in _VARIABLE.findall(template.uri)]
+        if variable not in names:
+            raise InvalidInput(f"{template.uri} has no variable `{variable}`. Its variables: {', '.join(names)}.")
+        if template.complete is not None:
+            values = template.complete(memory, variable, beginning, dict(others))
+    return {"completion": {"values": values[:VALUES], "total": len(values), "hasMore": len(values) > VALUES}}
+
+
+def prompt_named(registry: Registry, name: str) -> Prompt:
+    """The prompt `name`. Raises InvalidInput."""
+    prompts = registry.prompts
+    if name not in prompts:
+        raise InvalidInput(f'No prompt "{name}". Prompts: {", ".join(prompts) or "none"}.')
+    return prompts[name]
+
+
+def template_named(registry: Registry, uri: str) -> Template:
+    """The template whose own address is `uri`. Raises NoResource."""
+    for template in registry.templates:
+        if template.uri == uri:
+            return template
+    raise NoResource(uri, registry.templates)
+
+
+def _variables(template: str, uri: str) -> dict[str, str] | None:
+    """The variables of RFC 6570 `{name}` (one segment) and `{+name}` (the rest) in `uri`; None: no match.
+
+    `?` and `#` belong to the last variable: people write the names of their notes unencoded.
+    """
+    pattern = "".join(
+        f"(?P<{name}>.+)" if rest else f"(?P<{name}>[^/]+)" if name else re.escape(literal)
+        for literal, rest, name in _parts(template)
+    )
+    found = re.fullmatch(pattern, uri, re.DOTALL)
+    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
+
+
+def _parts(template: str) -> list[tuple[str, str, str]]:
+    """(literal, "", "") or ("", "+" or "", name), in order."""
+    parts, end = [], 0
+    for match in _VARIABLE.finditer(template):
+        parts += [(template[end : match.start()], "", ""), ("", match[1], match[2])]
+        end = match.end()
+    return [*parts, (template[end:], "", "")]

@@ -1,0 +1,109 @@
+"""`memory mcp`: one client, on this process's stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from commonplace.serve.turns import Turns
+from commonplace.serve.wire import Wire
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.faces.tool import Registry
+
+INTERRUPTED = 130
+"""Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
+_LAST_WORDS = 1.0  # seconds for a client to take its answers once the server was told to stop
+
+
+def run_stdio(
+    open_memory: Callable[[], Memory],
+    registry: Registry,
+    *,
+    name: str = "commonplace",
+    version: str = "",
+    title: str | None = None,
+    agent: str | None = None,
+    clients: Mapping[str, str] | None = None,
+) -> int:
+    """Serve `registry` over MCP until the client closes stdin, and return the process's exit status.
+
+    `open_memory` is called once, off the event loop, when the client has its first answer; if it raises
+    CommonplaceError each call answers with that error and the next one tries again. Every call sees the
+    memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the client's name, by
+    `clients` (configuration key `agents`) and the table of known clients. `name`, `version` and `title`
+    are what the server calls itself.
+
+    Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has sent
+    before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call end,
+    answer the waiting ones with an error and stop; a second signal ends the process at once.
+    Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
+    """
+    wire = Wire()
+    with _no_collections():
+        from commonplace.serve.mcp import Connection, Identity, converse
+
+    turns = Turns(open_memory)
+    identity = Identity(name, version, title, agent, clients or {})
+
+    async def session() -> int:
+        stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        connection = Connection(wire, turns.prepare)
+
+        def stop(number: int) -> None:
+            turns.refuse_waiting()
+            connection.end()
+            stopped.set_result(number)
+
+        _on_signal(stop)
+        wire.start(connection.receive, connection.end)
+        await converse(connection, registry, turns, identity)
+        await _flushed(wire, stopped)
+        return INTERRUPTED if stopped.done() and stopped.result() == signal.SIGINT else 0
+
+    try:
+        with registry.hooks.session():
+            return asyncio.run(session())
+    finally:
+        turns.close()
+
+
+@contextmanager
+def _no_collections():
+    """For imports: a tenth of the time they take is counting objects that all stay."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _on_signal(stop: Callable[[int], None]) -> None:
+    """Call `stop` at the first SIGINT or SIGTERM; the next one does what it does to any process."""
+    loop = asyncio.get_running_loop()
+    waiting = {signal.SIGINT, signal.SIGTERM}
+
+    def once(number: int) -> None:
+        if waiting:  # two that came together are one
+            for each in waiting:
+                loop.remove_signal_handler(each)
+                signal.signal(each, signal.SIG_DFL)
+            waiting.clear()
+            stop(number)
+
+    for each in waiting:
+        loop.add_signal_handler(each, once, each)
+
+
+async def _flushed(wire: Wire, stopped: asyncio.Future[int]) -> None:
+    """Let the client take all answers; once the server was told to stop, only so long."""
+    flushing = asyncio.ensure_future(wire.flush())
+    await asyncio.wait({flushing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({flushing}, timeout=_LAST_WORDS)
+    flushing.cancel()

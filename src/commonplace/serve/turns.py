@@ -1,0 +1,90 @@
+"""Calls that need the memory take turns: one at a time, in the order they came, off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from commonplace.errors import CommonplaceError
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+
+T = TypeVar("T")
+_log = logging.getLogger("commonplace.serve")
+
+
+class Stopping(CommonplaceError):
+    """The server was told to stop before the call's turn came."""
+
+    code = "stopping"
+
+    def __init__(self) -> None:
+        super().__init__("The server is stopping; this call was not carried out. Repeat it after a restart.")
+
+
+class Unforeseen(CommonplaceError):
+    """A fault of ours. The log has the traceback; the caller gets a sentence."""
+
+    code = "internal"
+
+    def __init__(self) -> None:
+        super().__init__("The call failed inside the server. Its log on stderr says why; `memory doctor` may help.")
+
+
+class Turns:
+    """One thread on which the memory is opened, by the first call or by `prepare`, and used."""
+
+    def __init__(self, open_memory: Callable[[], Memory]):
+        self._open = open_memory
+        self._memory: Memory | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commonplace")
+        self._prepared = self._stopping = False
+
+    def prepare(self) -> None:
+        """Open the memory at the next turn, once. If that fails, the next call tries again and says why."""
+        if not self._prepared and not self._stopping:
+            self._prepared = True
+            self._thread.submit(self._opened)
+
+    async def take(self, call: Callable[[Memory], T]) -> T:
+        """The result of `call(memory)`, after all calls that came before.
+
+        Cancelling a call that waits drops it; one that runs ends by itself. Raises CommonplaceError:
+        what `call` raises, `Stopping`, or `Unforeseen` for any other exception, which is logged.
+        """
+        if self._stopping:
+            raise Stopping
+        future = self._thread.submit(lambda: call(self._opened()))
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if self._stopping and future.cancelled():
+                raise Stopping from None
+            raise
+        except CommonplaceError:
+            raise
+        except Exception:  # the outermost loop of this transport: reported, and the connection lives
+            _log.exception("A call failed")
+            raise Unforeseen from None
+
+    def refuse_waiting(self) -> None:
+        """Let the running call end, and answer those that wait, and later ones, with `Stopping`."""
+        self._stopping = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> None:
+        """Wait for the running call and close the memory."""
+        self._stopping = True
+        self._thread.shutdown(wait=True)
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+    def _opened(self) -> Memory:
+        if self._memory is None:
+            self._memory = self._open()
+        return self._memory

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from commonplace.serve.clients import agent_of
+
+
+@pytest.mark.parametrize(
+    ("client", "agent"),
+    [
+        ("claude-code", "claude"),
+        ("claude-ai", "claude"),
+        ("Claude-Desktop", "claude"),
+        ("Visual Studio Code", "copilot"),
+        ("cursor-vscode", "cursor"),
+        ("codex-mcp-client", "codex"),
+    ],
+)
+def test_a_known_client_is_its_agent(client, agent):
+    assert agent_of(client) == agent
+
+
+@pytest.mark.parametrize(
+    ("client", "agent"),
+    [
+        ("Zed", "zed"),
+        ("My  Own (Client)", "my-own-client-"),
+        ("a.b_c-d 2", "a.b_c-d-2"),
+        ("  Spaced ", "spaced"),
+        ("@scope/name", "scope-name"),
+        ("..hidden", "hidden"),
+    ],
+)
+def test_another_client_is_its_own_name_in_the_form_of_a_scope(client, agent):
+    assert agent_of(client) == agent
+
+
+@pytest.mark.parametrize("client", ["", "   ", "记忆", "---", "\ud800"])
+def test_a_client_without_a_usable_name_is_unknown_and_not_the_owner(client):
+    assert agent_of(client) == "unknown"
+
+
+def test_the_owners_table_goes_before_ours_and_knows_names_in_any_case():
+    table = {"claude-code": "work", "house robot": "Robot", "other-thing": "else"}
+    assert agent_of("claude-code", table) == "work"
+    assert agent_of("House Robot", table) == "robot"
+    assert agent_of("Other Thing", table) == "else"
+    assert agent_of("cursor-vscode", table) == "cursor"
+
+
+@pytest.mark.parametrize("client", ["x" * 5000, "a\nb", "Ünïcode é", "100%", "A" + "-" * 50, "a\x00b"])
+def test_every_agent_can_stand_in_a_scope(client):
+    assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*", agent_of(client))

@@ -1,0 +1,84 @@
+"""The official SDK's own client against a server process, in every way it can connect."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp_types import Implementation, PromptReference, ResourceTemplateReference
+
+SECONDS = 60
+
+
+@pytest.fixture
+def parameters(mini_server):
+    command, *arguments = mini_server["command"]
+    return StdioServerParameters(command=command, args=arguments, env=mini_server["env"])
+
+
+def session(parameters, mode):
+    info = Implementation(name="Claude-Code", version="1")
+    return Client(stdio_client(parameters), mode=mode, client_info=info, read_timeout_seconds=SECONDS)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+def test_the_official_client_finds_everything(parameters, mode):
+    async def conversation():
+        async with session(parameters, mode) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert tools["append"].title == "Append"
+            assert tools["append"].annotations.destructive_hint is True
+            assert tools["odd"].input_schema["properties"]["when"]["default"] is None
+
+            done = await client.call_tool("append", {"text": "first"})
+            assert (done.is_error, done.structured_content, done.content[0].text) == (False, {"line": 1}, "line 1")
+            wrong = await client.call_tool("append", {"text": 5})
+            assert wrong.is_error
+            assert wrong.structured_content["error"] == wrong.content[0].text
+            assert (await client.call_tool("who", {})).content[0].text == "claude through mcp"
+            with pytest.raises(MCPError, match="Unknown tool: nothing"):
+                await client.call_tool("nothing", {})
+
+            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
+            greeting = await client.get_prompt("greet", {"name": "Bo"})
+            assert greeting.messages[0].content.text == "Greet Bo plainly."
+            assert (await client.list_resources()).resources == []
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [template.uri_template for template in templates] == ["memory://{project}/{+path}"]
+            note = await client.read_resource("memory://notes/记忆")
+            assert note.contents[0].text == "notes|记忆"
+            with pytest.raises(MCPError, match="Note not found in nowhere"):
+                await client.read_resource("memory://nowhere/x")
+
+            reference = ResourceTemplateReference(uri="memory://{project}/{+path}")
+            offered = await client.complete(reference, {"name": "project", "value": "m"})
+            assert offered.completion.values == ["memories"]
+            offered = await client.complete(PromptReference(name="greet"), {"name": "name", "value": "m"})
+            assert offered.completion.values == []
+            assert client.instructions == "Remember 记忆 things." or mode == "2026-07-28"
+
+    asyncio.run(asyncio.wait_for(conversation(), SECONDS))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_calls_the_official_client_makes_at_once_all_take_effect(parameters, mode):
+    async def conversation():
+        async with session(parameters, mode) as client:
+            await asyncio.gather(*(client.call_tool("append", {"text": str(n)}) for n in range(100)))
+            everything = (await client.call_tool("all", {})).content[0].text
+            assert everything.split("\n") == [str(n) for n in range(100)]
+
+    asyncio.run(asyncio.wait_for(conversation(), SECONDS))
+
+
+def test_the_official_client_ends_the_server_without_killing_it(parameters, tmp_path):
+    said = tmp_path / "stderr"
+
+    async def conversation():
+        with open(said, "w") as errors:
+            async with Client(stdio_client(parameters, errlog=errors), read_timeout_seconds=SECONDS) as client:
+                await client.call_tool("append", {"text": "x"})
+
+    asyncio.run(asyncio.wait_for(conversation(), SECONDS))
+    assert said.read_text().endswith("event agent_end\nmemory closed\n")

@@ -1,0 +1,169 @@
+"""How a server process starts, ends and is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+
+SECONDS = 60
+HANDSHAKE = {
+    "jsonrpc": "2.0", "id": 0, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
+}  # fmt: skip
+
+
+def lines(*calls: str) -> bytes:
+    """A handshake and one `append` for each text, as a client would send them."""
+    messages = [HANDSHAKE, {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    for n, text in enumerate(calls, 1):
+        params = {"name": "append", "arguments": {"text": text}}
+        messages.append({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params})
+    return "".join(json.dumps(message) + "\n" for message in messages).encode()
+
+
+def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(start):
+    server = start()
+    server.write(lines(*map(str, range(50))))
+    assert server.close() == 0
+    answers = server.rest()
+    assert [answer["id"] for answer in answers] == list(range(51))
+    assert answers[-1]["result"]["content"][0]["text"] == "line 50"
+
+
+def test_the_end_of_input_waits_for_a_call_in_progress(start, fifo):
+    server = start()
+    server.handshake()
+    waiting = server.send("tools/call", {"name": "wait", "arguments": {"text": str(fifo)}})
+    server.until_error_line("waiting")
+    server.process.stdin.close()
+    fifo.write_text("done")
+    assert server.receive()["id"] == waiting
+    assert server.process.wait(SECONDS) == 0
+
+
+def test_input_and_output_may_be_files(tmp_path, mini_server):
+    (tmp_path / "in").write_bytes(lines("a", "b").rstrip(b"\n"))  # the last line may lack its break
+    with open(tmp_path / "in", "rb") as given, open(tmp_path / "out", "wb") as taken:
+        done = subprocess.run(
+            mini_server["command"], stdin=given, stdout=taken, stderr=subprocess.PIPE, env=mini_server["env"],
+            timeout=SECONDS, check=True,
+        )  # fmt: skip
+    answers = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
+    assert [answer["id"] for answer in answers] == [0, 1, 2]
+    assert b"Traceback" not in done.stderr
+
+
+def test_no_input_at_all_is_a_quiet_end(start):
+    server = start()
+    assert server.close() == 0
+    assert server.rest() == []
+    assert server.errors() == "event agent_start\nevent agent_end\n"
+
+
+def test_a_session_has_its_events_and_closes_its_memory(start):
+    server = start()
+    server.handshake()
+    server.call("append", {"text": "x"})
+    assert server.close() == 0
+    assert server.errors().splitlines() == [
+        "event agent_start", "memory opened", "event tool_start", "event tool_end", "event agent_end", "memory closed",
+    ]  # fmt: skip
+
+
+def test_the_memory_is_opened_before_the_first_call_needs_it(start):
+    server = start()
+    server.handshake()
+    server.until_error_line("memory opened")
+
+
+def test_sigterm_ends_an_idle_server_with_status_0(start):
+    server = start()
+    server.handshake()
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(SECONDS) == 0
+    assert "Traceback" not in (said := server.errors())
+    assert "memory closed" in said
+
+
+def test_sigint_ends_an_idle_server_with_status_130(start):
+    server = start()
+    server.handshake()
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(SECONDS) == 130
+    assert "Traceback" not in server.errors()
+
+
+def test_a_signal_lets_the_running_call_end_and_refuses_those_that_wait(start, fifo):
+    server = start()
+    server.handshake()
+    running = server.send("tools/call", {"name": "wait", "arguments": {"text": str(fifo)}})
+    waiting = server.send("tools/call", {"name": "append", "arguments": {"text": "never"}})
+    server.until_error_line("waiting")
+    server.process.send_signal(signal.SIGTERM)
+    refused = server.receive()
+    assert refused["id"] == waiting
+    assert refused["result"]["isError"]
+    assert refused["result"]["structuredContent"]["code"] == "stopping"
+    fifo.write_text("done")
+    answer = server.receive()
+    assert (answer["id"], answer["result"]["isError"]) == (running, False)
+    assert server.process.wait(SECONDS) == 0
+    assert "Traceback" not in server.errors()
+
+
+def test_a_second_signal_ends_the_process_at_once(start, fifo):
+    server = start()
+    server.handshake()
+    server.send("tools/call", {"name": "wait", "arguments": {"text": str(fifo)}})
+    server.send("tools/call", {"name": "append", "arguments": {"text": "never"}})
+    server.until_error_line("waiting")
+    server.process.send_signal(signal.SIGTERM)
+    assert server.receive()["result"]["isError"]
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(SECONDS) == -signal.SIGTERM
+
+
+@contextmanager
+def writing_to(output, mini_server):
+    """A server whose output nobody gathers."""
+    process = subprocess.Popen(
+        mini_server["command"], stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE, env=mini_server["env"]
+    )
+    os.close(output)
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def test_a_client_that_reads_no_more_ends_the_server_quietly(mini_server):
+    read, write = os.pipe()
+    with writing_to(write, mini_server) as process:
+        os.close(read)
+        process.stdin.write(lines("a", "b", "c"))
+        process.stdin.flush()  # and stdin stays open: the broken pipe alone must end it
+        assert process.wait(SECONDS) == 0
+        said = process.stderr.read().decode()
+    assert "Traceback" not in said
+    assert said.endswith("event agent_end\nmemory closed\n")
+
+
+def test_a_client_that_does_not_take_its_answers_can_still_stop_the_server(mini_server):
+    read, write = os.pipe()
+    params = {"name": "own", "arguments": {"text": "x" * 1_000_000}}
+    with writing_to(write, mini_server) as process:
+        message = HANDSHAKE | {"id": 1, "method": "tools/call", "params": params}
+        process.stdin.write(lines() + json.dumps(message).encode() + b"\n")
+        process.stdin.close()
+        for line in process.stderr:
+            if b"tool_end" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+        assert b"Traceback" not in process.stderr.read()
+    os.close(read)

@@ -1,0 +1,220 @@
+"""`write`, `read`, `list`, `search`, `delete`, `tag` (contract 001, 3)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.cli import memories
+from commonplace.cli.failures import Failure
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.syntax import Names, Number, command
+from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, PHASES, Draft
+from commonplace.query import Query
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
+
+SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
+CATEGORY_NAMES = Names("category", lambda: CATEGORIES)
+ALL = 1 << 30
+PHASE_NAMES = Names("phase", lambda: PHASES)
+
+
+def _category_option(function):
+    return click.option("--category", type=CATEGORY_NAMES, help="One of the categories.")(function)
+
+
+def _phase_option(function):
+    return click.option("--phase", type=PHASE_NAMES, help="inbox or organized.")(function)
+
+
+def _check(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
+    """Raises Failure for a category, phase or scope there is not."""
+    if category is not None and category not in CATEGORIES:
+        raise Failure(f'invalid category "{category}"')
+    if phase is not None and phase not in PHASES:
+        raise Failure(f'invalid phase "{phase}"')
+    if scope is not None and not SCOPE.fullmatch(scope):
+        raise Failure(f'invalid scope "{scope}"')
+
+
+def split_list(text: str | None) -> list[str]:
+    """The parts of a comma list, trimmed, without empty ones."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def text_from(words: tuple[str, ...]) -> str:
+    """The words joined by a blank; a lone `-` stands for all of stdin. Raises Failure if it is no UTF-8."""
+    if words != ("-",):
+        return " ".join(words)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
+    except UnicodeDecodeError:
+        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+
+
+@command("write", "CONTENT...", keys=("memory",), now=True)
+@_category_option
+@click.option("--tags", metavar="A,B", help="Tags, separated by commas.")
+@click.option("--scope", default=GLOBAL, show_default=True, help="global or agent:NAME.")
+@click.option("--source", default="manual", show_default=True, help="Where it comes from.")
+def write(call: Invocation, *words: str, category: str | None, tags: str | None, scope: str, source: str) -> None:
+    """Store a memory: in the inbox, or organized when a category is given.
+
+    CONTENT is joined by blanks; `-` reads it from stdin.
+    """
+    _check(category, scope=scope)
+    text = text_from(words)
+    if not text.strip():
+        raise Failure("content must not be empty")
+    with call.memory() as memory:
+        draft = Draft(
+            text,
+            project=memories.PROJECT,
+            category=category,
+            tags=split_list(tags),
+            scope=scope,
+            source=source,
+        )
+        note = memory.write(draft)
+        organized = note.phase != INBOX
+        said = (
+            f"Created {note.category}/organized memory: {note.id}" if organized else f"Created inbox memory: {note.id}"
+        )
+        call.answer(said, memory=memories.record(memory, note, note.content))
+
+
+@command("read", "ID", keys=("memory",))
+def read(call: Invocation, ref: str) -> None:
+    """Show a memory. Counts as one access."""
+    with call.memory() as memory:
+        note = memory.read(memory.memory_id(ref))
+        row = memories.record(memory, note, note.content)
+        if call.json:
+            call.document(memory=row)
+        else:
+            call.answer(memories.block(row, memory.settings.zone))
+
+
+@command("list", keys=("memories", "shown", "total"))
+@_phase_option
+@_category_option
+@click.option("--scope", help="global or agent:NAME.")
+@click.option("--source", help="Only from this source.")
+@click.option("--limit", type=Number(), default=50, show_default=True, help="How many at most; 0 = all.")
+def list_memories(call: Invocation, *, phase: str | None, category: str | None, scope: str | None,
+                  source: str | None, limit: int) -> None:  # fmt: skip
+    """List memories, newest first."""
+    _check(category, phase, scope)
+    wanted = Query(projects=(memories.PROJECT,), phase=phase, category=category, scope=scope, source=source)
+    with call.memory() as memory:
+        infos, total = memory.list(wanted, limit=limit, order="created")
+        if call.json:
+            return call.document(memories=memories.records(memory, infos), shown=len(infos), total=total)
+        if not infos:
+            return call.answer("No memories found.")
+        zone = memory.settings.zone
+        lines = [
+            memories.LIST_ROW.format("ID", "Phase", "Category", "Source", "Created", "Preview"),
+            "-" * 100,
+        ]
+        for info in infos:
+            shown = memories.preview(memories.content_of(memory, info), 40)
+            lines.append(memories.LIST_ROW.format(info.id[:8], info.phase, info.category, info.source or "",
+                                                  memories.minute(info.created, zone), shown))  # fmt: skip
+        call.answer("\n".join([*lines, "", f"Showing {len(infos)} of {total} memories"]))
+
+
+@command("search", "QUERY", keys=("query", "memories", "total"))
+@click.option("--tags", metavar="A,B", help="All of these tags.")
+@click.option("--scope", help="global or agent:NAME.")
+@_phase_option
+@_category_option
+@click.option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
+@click.option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
+@click.option("--limit", type=Number(), default=0, show_default=True, help="How many at most; 0 = all.")
+@click.option("--ranked", is_flag=True, help="Search words in title, tags and text; best first.")
+def search(
+    call: Invocation,
+    text: str,
+    *,
+    tags: str | None,
+    scope: str | None,
+    phase: str | None,
+    category: str | None,
+    first: str | None,
+    last: str | None,
+    limit: int,
+    ranked: bool,
+) -> None:
+    """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
+    _check(category, phase, scope)
+    with call.memory() as memory:
+        zone = memory.settings.zone
+        start, end = _day(first, "--from", zone), _day(last, "--to", zone, after=1)
+        wanted = Query(projects=(memories.PROJECT,), tags=tuple(split_list(tags)), scope=scope, phase=phase,
+                       category=category, created_from=start, created_until=end)  # fmt: skip
+        found, total = _found(memory, wanted, text, limit, ranked)
+        if call.json:
+            return call.document(query=text, memories=memories.records(memory, found), total=total)
+        if not found:
+            return call.answer("No matching memories found.")
+        call.answer("\n".join([*rows(memory, found, 80), "", f"Found: {total} memories"]))
+
+
+def rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
+    """Lines of id, phase, category and a preview of `length` characters."""
+    return [
+        memories.SEARCH_ROW.format(info.id[:8], info.phase, info.category,
+                                   memories.preview(memories.content_of(memory, info), length))
+        for info in infos
+    ]  # fmt: skip
+
+
+def _found(memory: Memory, wanted: Query, text: str, limit: int, ranked: bool) -> tuple[list[NoteInfo], int]:
+    if ranked and text.strip():
+        hits = memory.search(wanted.but(text=text), limit=limit or ALL)
+        return [hit.note for hit in hits], hits.total
+    return memory.list(wanted.but(contains=text or None), limit=limit, order="created")
+
+
+def _day(text: str | None, option: str, zone: tzinfo | None, after: int = 0) -> datetime | None:
+    """Midnight at which the day `text` begins in the local zone, or the day `after` days later."""
+    if text is None:
+        return None
+    try:
+        if len(text) != len("YYYY-MM-DD"):
+            raise ValueError(text)
+        day = date.fromisoformat(text) + timedelta(days=after)
+        midnight = datetime.combine(day, time())
+        return (midnight.replace(tzinfo=zone) if zone else midnight.astimezone()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Failure(f'invalid {option} date: "{text}"') from None
+
+
+@command("delete", "ID", keys=("id", "path"))
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+def delete(call: Invocation, ref: str, *, dry_run: bool) -> None:
+    """Delete a memory. `memory undo` brings it back."""
+    with call.memory() as memory:
+        info = memory.memory_id(ref)
+        if not dry_run:
+            memory.delete(info)
+        verb = "Would delete" if dry_run else "Deleted"
+        call.answer(f"{verb} memory: {info.id}", id=info.id, path=f"{memories.PROJECT}/{info.path}")
+
+
+@command("tag", "ID", keys=("id", "tags"))
+@click.option("--add", metavar="A,B", help="Tags to add.")
+@click.option("--remove", metavar="A,B", help="Tags to remove.")
+def tag(call: Invocation, ref: str, *, add: str | None, remove: str | None) -> None:
+    """Add tags to a memory or take them away."""
+    with call.memory() as memory:
+        note = memory.tag(memory.memory_id(ref), split_list(add), split_list(remove))
+        call.answer(f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]", id=note.id, tags=list(note.tags))

@@ -1,0 +1,73 @@
+"""`memory mcp --as PRESET`: which tools and projects stand in for another memory server.
+
+Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from commonplace.cli.failures import Failure
+from commonplace.errors import ConfigError
+from commonplace.note.model import BUILT_IN_PROJECTS
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The toolsets to serve, and projects (name -> folder) and a default project for this server only."""
+
+    tools: tuple[str, ...]
+    projects: Mapping[str, str] = field(default_factory=dict)
+    default_project: str | None = None
+
+
+def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
+    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file."""
+    if name not in PRESETS:
+        raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
+    return PRESETS[name](environ)
+
+
+def _anthropic(environ: Mapping[str, str]) -> Preset:
+    return Preset(("memory",))
+
+
+def _basic_memory(environ: Mapping[str, str]) -> Preset:
+    """The projects of an installed Basic Memory; its configuration is read, never written."""
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or "~/.basic-memory"
+    file = Path(os.path.expanduser(folder)) / "config.json"
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return Preset(("notes",))
+    except OSError as error:
+        raise ConfigError(f"load config: {file}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"load config: {file}: {error}") from None
+    listed = rows.get("projects") if isinstance(rows, dict) else None
+    if not isinstance(listed, dict):
+        raise ConfigError(f"load config: {file}: it names no projects")
+    default = rows.get("default_project")
+    projects = {_free(name): path for name, entry in listed.items() if (path := _folder(entry))}
+    return Preset(("notes",), projects, _free(default) if isinstance(default, str) else None)
+
+
+def _folder(entry: object) -> str | None:
+    """A project's folder: Basic Memory writes a path, or since 0.18 an object that holds one."""
+    path = entry.get("path") if isinstance(entry, dict) else entry
+    return path if isinstance(path, str) and path else None
+
+
+def _free(name: str) -> str:
+    """`name`, with a suffix when one of our own projects has it: nobody shall write to the wrong one."""
+    return f"{name} basic-memory" if name.lower() in BUILT_IN_PROJECTS else name
+
+
+PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {
+    "anthropic": _anthropic,
+    "basic-memory": _basic_memory,
+}

@@ -1,0 +1,300 @@
+"""How the command line is read, how errors are said, and what a run costs (contract 001, 1)."""
+
+from __future__ import annotations
+
+import ast
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commonplace
+import commonplace.cli
+from commonplace.cli import COMMANDS, output
+
+PACKAGE = Path(commonplace.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("argv", "message", "hint"),
+    [
+        (["bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
+        (["project", "bogus"], 'unknown command "bogus" for "memory project"',
+         "Run 'memory project --help' for usage."),
+        (["list", "--badflag"], "unknown flag: --badflag", "Run 'memory list --help' for usage."),
+        (["--badflag", "list"], "unknown flag: --badflag", "Run 'memory --help' for usage."),
+        (["list", "-x"], "unknown flag: -x", "Run 'memory list --help' for usage."),
+        (["write"], "requires at least 1 arg(s), only received 0", "Run 'memory write --help' for usage."),
+        (["read"], "accepts 1 arg(s), received 0", "Run 'memory read --help' for usage."),
+        (["read", "a", "b"], "accepts 1 arg(s), received 2", "Run 'memory read --help' for usage."),
+        (["link", "a"], "accepts 2 arg(s), received 1", "Run 'memory link --help' for usage."),
+        (["list", "x"], "accepts 0 arg(s), received 1", "Run 'memory list --help' for usage."),
+        (["log", "a", "b"], "accepts at most 1 arg(s), received 2", "Run 'memory log --help' for usage."),
+        (["call"], "accepts between 1 and 2 arg(s), received 0", "Run 'memory call --help' for usage."),
+        (["project", "add", "x"], "accepts 2 arg(s), received 1",
+         "Run 'memory project add --help' for usage."),
+        (["list", "--limit", "x"], 'invalid value "x" for --limit: not a number',
+         "Run 'memory list --help' for usage."),
+        (["list", "--limit", "-1"], 'invalid value "-1" for --limit: must be at least 0',
+         "Run 'memory list --help' for usage."),
+        (["list", "--limit"], "flag needs an argument: --limit", "Run 'memory list --help' for usage."),
+        (["list", "--json=1"], "--json takes no value", "Run 'memory list --help' for usage."),
+        (["write", "x", "--now", "soon"], 'invalid value "soon" for --now: not an ISO time',
+         "Run 'memory write --help' for usage."),
+        (["list", "--now", "2026-05-01"], "unknown flag: --now", "Run 'memory list --help' for usage."),
+        (["--now", "2026-05-01", "list"], "unknown flag: --now", "Run 'memory list --help' for usage."),
+        (["undo", "x"], 'invalid value "x" for N: not a number', "Run 'memory undo --help' for usage."),
+        (["doctor", "--dry-run"], "--dry-run needs --fix", "Run 'memory doctor --help' for usage."),
+        (["mcp", "--tools", "notes", "--as", "anthropic"], "--tools and --as exclude each other",
+         "Run 'memory mcp --help' for usage."),
+        (["help", "bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_said_once_with_the_way_to_the_help(
+    terminal: Any, argv: list[str], message: str, hint: str
+) -> None:
+    ran = terminal(*argv)
+    assert (ran.status, ran.out, ran.err) == (2, "", f"Error: {message}\n{hint}\n")
+    assert not terminal.home.exists()
+
+
+def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> None:
+    ran = terminal("write", "- buy milk")
+    assert ran.status == 2
+    assert ran.err.endswith("Put -- in front of text that begins with a dash.\n")
+    terminal.write("--", "- buy milk")
+    terminal.write("--", "-x", "--json")
+    listed = terminal("list", "--json").json["memories"]
+    assert [each["content"] for each in listed] == ["-x --json", "- buy milk"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "schema", "code", "status"),
+    [
+        (["bogus", "--json"], "memory/1", "usage", 2),
+        (["--json", "read"], "read/1", "usage", 2),
+        (["list", "--nope", "--json"], "list/1", "usage", 2),
+        (["read", "nobody", "--json"], "read/1", "not_found", 1),
+        (["--json", "write", " "], "write/1", "invalid", 1),
+        (["--json", "project", "remove", "x"], "project/1", "project_not_found", 1),
+        (["project", "remove", "kv", "--json"], "project/1", "invalid", 1),
+        (["call", "nope", "--json"], "call/1", "not_found", 1),
+        (["undo", "--json"], "undo/1", "cannot_undo", 1),
+    ],
+)
+def test_with_json_an_error_is_a_document_too(
+    terminal: Any, argv: list[str], schema: str, code: str, status: int
+) -> None:
+    ran = terminal(*argv)
+    assert ran.status == status
+    assert list(ran.json) == ["schema", "error"]
+    assert ran.json["schema"] == schema
+    assert ran.json["error"] == {"code": code, "message": ran.error}
+    assert ran.err.count("Error:") == 1
+
+
+def test_json_after_two_dashes_is_text(terminal: Any) -> None:
+    assert terminal.ok("write", "--", "--json").startswith("Created inbox memory: ")
+
+
+def test_global_options_stand_before_or_after_the_command(terminal: Any, tmp_path: Path) -> None:
+    there = str(tmp_path / "there")
+    terminal.ok("--home", there, "write", "one", "--scope", "agent:claude")
+    terminal.ok("write", "two", "--home", there)
+    terminal.ok("--home", there, "--agent", "claude", "write", "three")
+    assert terminal("list", "--json", "--home", there).json["total"] == 3
+    assert terminal("--json", "list", "--home", there, "--agent", "copilot").json["total"] == 2
+    assert terminal("--json", "project", "--home", there, "list").json["projects"][0]["notes"] == 3
+    assert not terminal.home.exists()
+
+
+def test_the_home_is_the_option_then_the_variable_then_the_configuration(
+    terminal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text(f"storage:\n  root: {tmp_path}/configured\n")
+    terminal.ok("--config", str(config), "write", "in the configured home")
+    assert (tmp_path / "configured" / "categories" / "inbox").is_dir()
+    monkeypatch.setenv("MEMORY_HOME", "~/variable")
+    terminal.ok("write", "in the home of the variable", "--config", str(config))
+    assert (tmp_path / "user" / "variable" / "categories" / "inbox").is_dir()
+    terminal.ok("write", "in the home given", "--home", str(tmp_path / "given"), "--config", str(config))
+    assert (tmp_path / "given" / "categories" / "inbox").is_dir()
+    assert (tmp_path / "given").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_bad_configuration_is_named(terminal: Any) -> None:
+    terminal.home.mkdir(mode=0o700)
+    (terminal.home / "config.yaml").write_text("storage: [\n")
+    ran = terminal("list")
+    assert ran.status == 1
+    assert ran.error.startswith(f"load config: {terminal.home}/config.yaml: ")
+
+
+def test_the_agent_is_the_option_then_the_variable(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ref = terminal.write("mine alone", "--scope", "agent:claude")
+    monkeypatch.setenv("MEMORY_AGENT", "copilot")
+    assert terminal("read", ref).error == f"memory not found: {ref}"
+    assert terminal("read", ref, "--agent", "claude").status == 0
+    assert terminal("write", "x", "--scope", "agent:claude").error == 'invalid scope "agent:claude"'
+    assert terminal("list", "--agent", "No Name").error == 'invalid agent "No Name"'
+
+
+def test_alone_it_prints_the_help(terminal: Any) -> None:
+    text = terminal.ok()
+    assert text == terminal.ok("--help") == terminal.ok("help")
+    assert all(f"\n  {name} " in text for name in COMMANDS)
+    assert terminal.ok("project") == terminal.ok("project", "-h")
+    assert terminal.ok("help", "project", "add") == terminal.ok("project", "add", "--help")
+
+
+def test_the_version_is_the_package_s(terminal: Any) -> None:
+    assert terminal.ok("--version") == f"memory {commonplace.__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_and_takes_the_global_options(terminal: Any, name: str) -> None:
+    text = terminal.ok(name, "--help")
+    assert text.startswith(f"Usage: memory {name} ")
+    for option in ("--home", "--config", "--agent", "--json"):
+        assert option in text
+
+
+def test_an_interrupt_ends_with_130_and_silence(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commonplace.cli, "command_group", interrupted)
+    ran = terminal("list")
+    assert (ran.status, ran.out, ran.err) == (130, "", "")
+
+
+def test_what_nobody_foresaw_is_reported_with_its_place(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commonplace.cli.invocation import Invocation
+
+    def broken(self: Invocation) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(Invocation, "memory", broken)
+    ran = terminal("list", "--json")
+    assert ran.status == 1
+    begun = "something went wrong inside commonplace (ZeroDivisionError: by zero, at commonplace.cli."
+    assert ran.error.startswith(begun)
+    assert "report" in ran.err.splitlines()[1]
+    assert ran.json["error"]["code"] == "internal"
+
+
+def test_a_system_without_file_locks_is_told_so(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    ran = terminal("list")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("Error: memory needs a POSIX system with file locks ")
+    assert ran.err.count("\n") == 1
+
+
+def run_process(*argv: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **more.pop("env", {})}
+    return subprocess.run([sys.executable, *argv], env=environment, capture_output=True, timeout=60, **more)
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
+    for each in range(3):
+        terminal.write(f"{each} " + "long " * 30_000)
+    program = f'"{sys.executable}" -m commonplace search "" --json | head -1'
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(program, shell=True, env=environment, capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"{\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("redirect", "reason"), [(">/dev/full", "No space left on device"), (">&-", "stdout is closed")]
+)
+def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason: str) -> None:
+    terminal.write("x")
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    for command in ("list", "write --help"):
+        program = f'"{sys.executable}" -m commonplace {command} {redirect}'
+        done = subprocess.run(program, shell=True, env=environment, capture_output=True, timeout=60)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert done.stderr.decode() == f"Error: cannot write the output: {reason}\n"
+
+
+def test_python_m_commonplace_is_the_command(terminal: Any) -> None:
+    done = run_process("-m", "commonplace", "list", "x")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"Error: accepts 0 arg(s), received 1\n")
+
+
+def test_output_is_utf_8_in_any_locale(terminal: Any) -> None:
+    terminal.write("深色模式")
+    plain = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = run_process("-m", "commonplace", "search", "深", env=plain)
+    assert done.returncode == 0
+    assert "深色模式" in done.stdout.decode()
+
+
+HEAVY = (
+    "mcp", "numpy", "pydantic", "asyncio", "ruamel", "yaml", "anthropic", "anyio",
+    "commonplace.faces",
+)  # fmt: skip
+
+
+def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
+    ref = terminal.write("light")
+    program = (
+        "import sys; from commonplace.cli import main; status = main(sys.argv[1:]);"
+        "print(*sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    done = run_process("-c", program, "read", ref)
+    assert done.returncode == 0, done
+    loaded = done.stderr.decode().split()
+    assert "commonplace.engine" in loaded
+    assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
+
+
+PRINTERS = {("click", "echo"), ("click", "secho"), ("sys", "stdout"), ("sys", "stderr")}
+
+
+def prints(source: str) -> list[int]:
+    """The lines of `source` that print."""
+    return [node.lineno for node in ast.walk(ast.parse(source)) if _is_printing(node)]
+
+
+def _is_printing(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("print", "echo", "input")
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return (node.value.id, node.attr) in PRINTERS
+    return False
+
+
+def test_only_one_module_prints() -> None:
+    printing = [path for path in PACKAGE.rglob("*.py") if prints(path.read_text("utf-8"))]
+    assert [str(path.relative_to(PACKAGE)) for path in printing] == ["cli/output.py"]
+
+
+def test_the_check_for_printing_sees_it() -> None:
+    assert prints("print(1)") == [1]
+    assert prints("import click\nclick.echo(1)") == prints("import sys\nsys.stderr.write('')") == [2]
+
+
+def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with output.progress("Indexing") as silent:
+        assert silent is None
+    leader, follower = os.openpty()
+    with open(follower, "w", encoding="utf-8") as screen:
+        monkeypatch.setattr(sys, "stderr", screen)
+        with output.progress("Indexing") as show:
+            assert show is not None
+            show(1, 2)
+            show(2, 2)
+            shown = ""
+            while "100%" not in shown:
+                assert select.select([leader], [], [], 10)[0], shown
+                shown += os.read(leader, 10_000).decode()
+    os.close(leader)
+    assert "Indexing" in shown

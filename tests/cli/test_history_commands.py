@@ -1,0 +1,114 @@
+"""log, undo, restore (contract 001, 16)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+KEYS = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
+
+
+def test_the_log_shows_who_did_what_where_newest_first(terminal: Any) -> None:
+    assert terminal.ok("log") == "No changes found.\n"
+    a = terminal.write("alpha", "--category", "skills")
+    terminal.ok("tag", a, "--add", "x", "--agent", "claude")
+    rows = terminal.ok("log").splitlines()
+    where = f"categories/skills/alpha-{a[:8]}.md"
+    assert re.fullmatch(rf"#2 \d{{4}}-\d\d-\d\d \d\d:\d\d tag        claude   {re.escape(where)}", rows[0])
+    assert re.fullmatch(rf"#1 \d{{4}}-\d\d-\d\d \d\d:\d\d write      owner    {re.escape(where)}", rows[1])
+
+
+def test_an_entry_has_the_hashes_of_its_file(terminal: Any) -> None:
+    a = terminal.write("alpha")
+    terminal.ok("tag", a, "--add", "x")
+    tagged, written = terminal("log", "--json").json["entries"]
+    assert list(tagged) == list(written) == KEYS
+    assert (written["old_hash"], written["agent"], written["face"]) == (None, None, "cli")
+    assert tagged["old_hash"] == written["new_hash"] != tagged["new_hash"]
+    assert (tagged["change"], tagged["verb"], tagged["project"]) == (2, "tag", "categories")
+
+
+def test_the_log_is_narrowed_by_note_agent_time_and_number(terminal: Any) -> None:
+    a, b = terminal.write("alpha"), terminal.write("beta")
+    terminal.ok("--agent", "claude", "tag", a, "--add", "x")
+
+    def numbers(*argv: str) -> list[int]:
+        return [each["change"] for each in terminal("log", *argv, "--json").json["entries"]]
+
+    assert numbers() == [3, 2, 1]
+    assert numbers(a) == numbers(a[:8]) == [3, 1]
+    assert numbers(f"categories/inbox/beta-{b[:8]}.md") == [2]
+    assert numbers("--agent", "claude") == [3]
+    assert numbers("--limit", "1") == [3]
+    assert numbers("--limit", "0") == [3, 2, 1]
+    assert numbers("--since", "yesterday") == [3, 2, 1]
+    assert numbers("--since", "2099-01-01") == []
+    terminal.ok("delete", b)
+    assert numbers(b) == [4, 2]
+    assert terminal("log", "--since", "soonish").error == 'invalid --since date: "soonish"'
+    assert terminal("log", "nobody").error == "memory not found: nobody"
+
+
+def test_before_the_command_the_agent_is_who_looks(terminal: Any) -> None:
+    terminal.write("private", "--scope", "agent:claude")
+    assert terminal("--agent", "copilot", "log").out == "No changes found.\n"
+    assert terminal("log", "--agent", "copilot").out == "No changes found.\n"
+    assert terminal("--agent", "claude", "log").out != "No changes found.\n"
+
+
+def test_an_undo_is_a_change_that_can_be_undone(terminal: Any) -> None:
+    a = terminal.write("alpha")
+    path = f"categories/inbox/alpha-{a[:8]}.md"
+    terminal.ok("delete", a)
+    assert terminal.ok("undo") == f"Undid #2: delete {path}\n"
+    assert terminal("read", a).status == 0
+    assert terminal("undo", "#3", "--json").json == {"schema": "undo/1", "undone": 3, "change": 4}
+    assert terminal("read", a).error == f"memory not found: {a}"
+
+
+def test_an_undo_is_refused_when_the_file_changed_later(terminal: Any) -> None:
+    a = terminal.write("alpha")
+    terminal.ok("tag", a, "--add", "x")
+    terminal.ok("tag", a, "--add", "y")
+    ran = terminal("undo", "2", "--json")
+    assert ran.error == f"cannot undo #2: categories/inbox/alpha-{a[:8]}.md changed later (#3)"
+    assert ran.json["error"]["code"] == "cannot_undo"
+    assert terminal("undo", "77").status == 1
+
+
+def test_a_deleted_memory_is_restored_by_id_and_by_path(terminal: Any) -> None:
+    a = terminal.write("alpha")
+    path = f"categories/inbox/alpha-{a[:8]}.md"
+    terminal.ok("delete", a)
+    assert terminal.ok("restore", a) == f"Restored {path} from #2\n"
+    terminal.ok("delete", a)
+    assert terminal("restore", path, "--json").json == {"schema": "restore/1", "path": path, "change": 4}
+    assert terminal("read", a).status == 0
+
+
+def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:
+    def store(text: str) -> None:
+        note = {"title": "Plan", "content": text, "overwrite": True}
+        terminal.ok("call", "write_note", json.dumps(note))
+
+    store("first")
+    store("second")
+    written = terminal("log", "--json").json["entries"][1]["time"]
+    store("third")
+    file = terminal.home / "notes" / "Plan.md"
+    terminal.ok("restore", "notes/Plan.md", "--change", "2", "--to", "notes/Old.md")
+    assert file.with_name("Old.md").read_text().endswith("first\n")
+    terminal.ok("restore", "notes/Plan.md", "--at", written)
+    assert file.read_text().endswith("first\n")
+    assert terminal("restore", "notes/Plan.md", "--to", "notes/Old.md").status == 1
+    assert terminal("restore", "notes/Plan.md", "--at", "once").error == 'invalid --at time: "once"'
+    assert terminal("restore", "notes/None.md").error == "no older text of notes/None.md is kept"
+
+
+@pytest.mark.parametrize("argv", [["restore", "nobody"], ["restore", "nobody/x.md"]])
+def test_what_the_history_does_not_know_is_not_found(terminal: Any, argv: list[str]) -> None:
+    ran = terminal(*argv)
+    assert (ran.status, ran.err) == (1, f"Error: memory not found: {argv[1]}\n")

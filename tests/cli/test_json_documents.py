@@ -1,0 +1,90 @@
+"""`--json` of every command has the keys the contract gives, in their order (contract 001, 1, 3, 16)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from commonplace.cli import COMMANDS, command_group
+from commonplace.cli.syntax import Command
+
+pytestmark = pytest.mark.promise("001-17.1")
+
+PROJECT = ["name", "path", "notes", "default", "built_in"]
+ENTRY = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
+STATUS = [
+    "home", "memories", "projects", "index", "daemon", "last_dream", "pending_reminders", "unreadable_files",
+]  # fmt: skip
+RUNS: list[tuple[list[str], list[str]]] = [
+    (["write", "x"], ["memory"]),
+    (["read", "ID"], ["memory"]),
+    (["list"], ["memories", "shown", "total"]),
+    (["search", "x"], ["query", "memories", "total"]),
+    (["search", "x", "--ranked"], ["query", "memories", "total"]),
+    (["tag", "ID", "--add", "t"], ["id", "tags"]),
+    (["delete", "ID", "--dry-run"], ["id", "path"]),
+    (["delete", "ID"], ["id", "path"]),
+    (["link", "ID", "OTHER"], ["source", "target", "changed"]),
+    (["unlink", "ID", "OTHER"], ["source", "target", "changed"]),
+    (["backlinks", "ID"], ["id", "memories"]),
+    (["resolve-links"], ["resolved", "links_added", "unresolved"]),
+    (["resolve-links", "--dry-run"], ["resolved", "links_added", "unresolved"]),
+    (["status"], STATUS),
+    (["doctor"], ["findings", "problems"]),
+    (["reindex"], ["notes", "projects", "seconds"]),
+    (["log"], ["entries"]),
+    (["undo"], ["undone", "change"]),
+    (["restore", "GONE"], ["path", "change"]),
+    (["project", "add", "extra", "DIR"], ["project"]),
+    (["project", "list"], ["projects"]),
+    (["project", "remove", "work"], ["project"]),
+    (["project", "default", "work"], ["project"]),
+    (["call", "list_memory_projects"], ["tool", "is_error", "text", "structured"]),
+    (["completion", "bash"], ["shell", "script"]),
+    (["help", "write"], ["command", "text"]),
+]
+INNER = {
+    "project": PROJECT,
+    "projects": PROJECT,
+    "entries": ENTRY,
+    "unresolved": ["id", "target"],
+    "findings": ["level", "code", "path", "text", "fixed"],
+}
+
+
+def command_of(argv: list[str]) -> Command:
+    """The command a line names."""
+    found: click.Command | None = command_group()
+    context = click.Context(click.Command("memory"))
+    for word in argv:
+        if not isinstance(found, click.Group):
+            break
+        found = found.get_command(context, word)
+    assert isinstance(found, Command)
+    return found
+
+
+@pytest.mark.parametrize(("argv", "keys"), RUNS, ids=lambda each: " ".join(each))
+def test_the_document_of_a_command_has_its_keys_in_order(terminal: Any, argv: list[str], keys: list[str]) -> None:
+    terminal.ok("project", "add", "work", str(terminal.folder / "work"))
+    words = {"ID": terminal.write("one [[nobody]]"), "OTHER": terminal.write("two"), "GONE": terminal.write("three")}
+    words["DIR"] = str(terminal.folder / "dir")
+    terminal.ok("delete", words["GONE"])
+    ran = terminal(*(words.get(word, word) for word in argv), "--json")
+    assert ran.status == 0, ran
+    assert list(ran.json) == ["schema", *keys]
+    assert ran.json["schema"] == f"{argv[0]}/1"
+    assert ran.out.startswith('{\n  "schema"')
+    assert ran.out.endswith("\n}\n")
+    declared = command_of(argv).keys
+    assert list(declared) == keys
+    for key in (each for each in keys if declared[each]):
+        assert list(declared[key]) == INNER[key]
+        rows = ran.json[key] if isinstance(ran.json[key], list) else [ran.json[key]]
+        assert all(list(row) == INNER[key] for row in rows)
+
+
+def test_every_command_is_among_these_but_the_one_that_speaks_a_protocol() -> None:
+    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp"}

@@ -1,0 +1,53 @@
+"""link, unlink, backlinks, resolve-links (contract 001, 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_linking_twice_changes_nothing(terminal: Any) -> None:
+    a, b = terminal.write("a"), terminal.write("b")
+    assert terminal("link", a, b, "--json").json["changed"] is True
+    before = terminal("read", a, "--json").json["memory"]
+    assert terminal("link", b, a, "--json").json["changed"] is False
+    after = terminal("read", a, "--json").json["memory"]
+    assert (after["links"], after["updated_at"]) == ([b], before["updated_at"])
+
+
+def test_unlinking_is_remembered_by_both(terminal: Any) -> None:
+    a, b = terminal.write("a"), terminal.write("b")
+    assert terminal("unlink", a, b, "--json").json["changed"] is False
+    terminal.ok("link", a, b)
+    assert terminal("unlink", a, b, "--json").json["changed"] is True
+    for one, other in ((a, b), (b, a)):
+        memory = terminal("read", one, "--json").json["memory"]
+        assert (memory["links"], memory["unlinked"]) == ([], [other])
+
+
+def test_the_missing_end_is_named(terminal: Any) -> None:
+    a = terminal.write("a")
+    for verb in ("link", "unlink"):
+        ran = terminal(verb, "nope", a, "--json")
+        assert ran.error == "source not found: memory not found: nope"
+        assert ran.json["error"]["code"] == "not_found"
+        assert terminal(verb, a, "nope").error == "target not found: memory not found: nope"
+        assert terminal(verb, a, a[:8]).error == "cannot link a memory to itself"
+
+
+def test_links_to_be_made_are_shown_first(terminal: Any) -> None:
+    a = terminal.write("Heron")
+    b = terminal.write("see [[heron]], [[Nobody]] and [[heron]]")
+    assert terminal.ok("resolve-links", "--dry-run").startswith(f"would link {b[:8]} ")
+    assert terminal("read", b, "--json").json["memory"]["links"] == []
+    done = terminal("resolve-links", "--json").json
+    assert (done["resolved"], done["links_added"]) == (1, 2)
+    assert done["unresolved"] == [{"id": b, "target": "Nobody"}]
+    assert terminal("read", a, "--json").json["memory"]["links"] == [b]
+    assert terminal.ok("resolve-links", "--dry-run") == "Nothing to link.\n"
+
+
+def test_backlinks_show_a_preview_of_fifty(terminal: Any) -> None:
+    a = terminal.write("Heron")
+    b = terminal.write("[[Heron]] " + "x" * 60)
+    row = terminal.ok("backlinks", a).split("\n")[2]
+    assert row == f"{b[:8]} inbox      inbox      [[Heron]] {'x' * 40}..."

@@ -1,0 +1,244 @@
+"""write, read, list, search, delete, tag (contract 001, 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KEYS = [
+    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
+    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
+]  # fmt: skip
+
+
+@pytest.mark.promise("001-17.1")
+def test_a_memory_in_json_has_the_fixed_keys_first(terminal: Any) -> None:
+    ref = terminal.write("héllo", "--category", "skills")
+    memory = terminal("read", ref, "--json").json["memory"]
+    assert list(memory) == KEYS
+    assert memory["content_hash"] == hashlib.sha256("héllo".encode()).hexdigest()
+    assert memory["path"] == f"categories/skills/hello-{ref[:8]}.md"
+    assert memory["tags"] == memory["links"] == []
+
+
+def test_further_keys_follow_when_they_are_set(terminal: Any) -> None:
+    ref = terminal.write("x", "--category", "reminders")
+    path = terminal.home / terminal("read", ref, "--json").json["memory"]["path"]
+    text = path.read_text().replace(
+        "version: 1\n",
+        "version: 1\nrepeat: FREQ=DAILY\ndue_at: 2026-05-08T17:00:00+02:00\nall_day: true\ncolour: red\n"
+        "title: Tea\naliases:\n  - chai\n",
+    )
+    path.write_text(text)
+    memory = terminal("read", ref, "--json").json["memory"]
+    assert list(memory) == [*KEYS, "title", "aliases", "due_at", "all_day", "repeat"]
+    assert (memory["all_day"], memory["aliases"]) == (True, ["chai"])
+    assert memory["due_at"] == "2026-05-08T15:00:00Z"
+    lines = terminal.ok("read", ref).split("\n")
+    assert lines[10:13] == ["Due:     2026-05-08 15:00 repeat FREQ=DAILY", "", "x"]
+
+
+@pytest.mark.promise("001-17.3")
+@pytest.mark.parametrize(
+    "content",
+    ["a\r\nb\r\n", "\n\nedges\n\n", "---\nid: 1\n---\ntext", "tab\tand 😀 and \u2028", "  blanks  ", "#"],
+)
+def test_what_stdin_gives_is_kept_to_the_byte(terminal: Any, content: str) -> None:
+    ref = terminal.write("-", stdin=content)
+    assert terminal("read", ref, "--json").json["memory"]["content"] == content
+    assert terminal.ok("read", ref).encode().endswith(b"\n\n" + content.encode() + b"\n")
+
+
+@pytest.mark.promise("001-17.3")
+def test_a_megabyte_from_stdin_comes_back(terminal: Any) -> None:
+    content = "深色 mode\r\n" * 100_000
+    ref = terminal.write("-", stdin=content)
+    assert terminal("read", ref, "--json").json["memory"]["content"] == content
+
+
+def test_bytes_that_are_no_text_are_refused(terminal: Any) -> None:
+    assert terminal("write", "-", stdin=b"\xff\xfe").error == "the text on stdin is not valid UTF-8"
+    for argv in (["write", "\udcff"], ["read", "\udcff"], ["write", "x", "--tags", "\udcff"]):
+        assert terminal(*argv).error == "an argument is not valid UTF-8 text"
+    assert terminal.ok("list") == "No memories found.\n"
+
+
+def test_a_dash_among_other_words_is_a_word(terminal: Any) -> None:
+    ref = terminal.write("a", "-", "b", stdin="unused")
+    assert terminal("read", ref, "--json").json["memory"]["content"] == "a - b"
+
+
+@pytest.mark.parametrize("content", ["", " ", "\n\t"])
+def test_nothing_is_no_memory(terminal: Any, content: str) -> None:
+    assert terminal("write", "-", stdin=content).error == "content must not be empty"
+
+
+def test_with_a_category_it_is_organized_without_one_it_waits_in_the_inbox(terminal: Any) -> None:
+    assert terminal.ok("write", "x", "--category", "lessons").startswith("Created lessons/organized memory: ")
+    assert terminal.ok("write", "x", "--category", "inbox").startswith("Created inbox memory: ")
+    assert terminal.ok("write", "x").startswith("Created inbox memory: ")
+    memories = terminal("list", "--json").json["memories"]
+    assert [(m["phase"], m["category"], m["expires_at"] is None) for m in memories] == [
+        ("inbox", "inbox", False), ("inbox", "inbox", False), ("organized", "lessons", True),
+    ]  # fmt: skip
+
+
+def test_now_is_the_time_of_writing(terminal: Any) -> None:
+    written = terminal("write", "x", "--now", "2026-05-01T12:00:00+02:00", "--json").json["memory"]
+    assert (written["created_at"], written["updated_at"]) == ("2026-05-01T10:00:00Z",) * 2
+    assert written["expires_at"] == "2026-05-08T10:00:00Z"
+    local = terminal("--now", "2026-05-01T12:00", "write", "y", "--json").json["memory"]
+    assert local["created_at"] == "2026-05-01T12:00:00Z"
+
+
+def test_times_in_text_are_local_in_json_utc(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    ref = terminal.write("x", "--now", "2026-05-01T20:30:00Z")
+    assert "\nCreated: 2026-05-02 04:30:00\n" in terminal.ok("read", ref)
+    assert " 2026-05-02 04:30 " in terminal.ok("list")
+    assert terminal("read", ref, "--json").json["memory"]["created_at"] == "2026-05-01T20:30:00Z"
+    (terminal.home / "config.yaml").write_text("timezone: America/New_York\n")
+    assert "\nCreated: 2026-05-01 16:30:00\n" in terminal.ok("read", ref)
+
+
+def test_tags_are_trimmed_and_empty_ones_dropped(terminal: Any) -> None:
+    ref = terminal.write("x", "--tags", " a ,, b c ,")
+    assert terminal("read", ref, "--json").json["memory"]["tags"] == ["a", "b c"]
+    assert terminal.ok("tag", ref, "--add", "d,e", "--remove", "A") == f"Tags of {ref[:8]}: [b c d e]\n"
+    assert terminal.ok("tag", ref, "--remove", "b c,d,e") == f"Tags of {ref[:8]}: []\n"
+    assert "\nTags:   []\n" in terminal.ok("read", ref)
+
+
+def test_an_id_may_be_cut_to_four_characters(terminal: Any) -> None:
+    ref = terminal.write("x")
+    for length in (4, 8, 13, 36):
+        assert terminal("read", ref[:length]).status == 0
+    assert terminal("read", ref.upper()).status == 0
+    assert terminal("read", ref[:3]).error == f"memory not found: {ref[:3]}"
+    assert terminal("read", ref + "0").error == f"memory not found: {ref}0"
+
+
+def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
+    folder = terminal.home / "categories" / "knowledge"
+    folder.mkdir(parents=True, mode=0o700)
+    for end in "123":
+        identity = f"abcd0000-0000-4000-8000-00000000000{end}"
+        (folder / f"{end}.md").write_text(f"---\nid: {identity}\n---\n{end}\n")
+    ran = terminal("read", "abcd", "--json")
+    assert ran.error == 'ambiguous id "abcd": 3 memories match'
+    assert ran.json["error"]["code"] == "ambiguous"
+
+
+@pytest.mark.promise("001-17.8")
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["write", "x", "--category", "../../../pwned"], 'invalid category "../../../pwned"'),
+        (["write", "x", "--scope", "agent:"], 'invalid scope "agent:"'),
+        (["write", "x", "--scope", "agent:UP"], 'invalid scope "agent:UP"'),
+        (["list", "--category", "Soul"], 'invalid category "Soul"'),
+        (["list", "--scope", "all"], 'invalid scope "all"'),
+        (["search", "x", "--phase", "long"], 'invalid phase "long"'),
+        (["search", "x", "--from", "2026-02-30"], 'invalid --from date: "2026-02-30"'),
+        (["search", "x", "--to", "20260201"], 'invalid --to date: "20260201"'),
+        (["read", "../../secret/s"], "memory not found: ../../secret/s"),
+        (["read", ""], "memory not found: "),
+        (["delete", "nope"], "memory not found: nope"),
+        (["tag", "nope"], "memory not found: nope"),
+    ],
+)
+def test_a_bad_argument_is_named_once(terminal: Any, argv: list[str], message: str) -> None:
+    ran = terminal(*argv)
+    assert (ran.status, ran.out, ran.err) == (1, "", f"Error: {message}\n")
+    assert [path for path in terminal.folder.rglob("*.md") if path.is_file()] == []
+
+
+def test_only_reading_one_memory_counts_as_access(terminal: Any) -> None:
+    ref = terminal.write("x")
+    terminal.ok("list")
+    terminal.ok("search", "x")
+    assert "\nAccess: 1\n" in terminal.ok("read", ref)
+    assert "\nAccess: 2\n" in terminal.ok("read", ref[:8])
+    assert terminal("list", "--json").json["memories"][0]["access_count"] == 2
+
+
+def test_previews_count_code_points_and_stay_on_one_line(terminal: Any) -> None:
+    terminal.write("漢" * 41)
+    terminal.write("a\r\nb\nc\td\x1b[31m" + "e" * 26)
+    rows = terminal.ok("list").split("\n")
+    assert rows[2].endswith("     a b c d [31m" + "e" * 26)
+    assert rows[3].endswith("     " + "漢" * 40 + "...")
+    assert terminal.ok("search", "漢").split("\n")[0].endswith(" inbox      inbox      " + "漢" * 41)
+
+
+def test_search_takes_its_days_in_local_time(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    terminal.write("x", "--now", "2026-05-01T20:30:00Z")
+    totals = [
+        terminal("search", "x", *argv, "--json").json["total"]
+        for argv in (["--from", "2026-05-02"], ["--from", "2026-05-03"], ["--to", "2026-05-01"],
+                     ["--to", "2026-05-02"], ["--from", "2026-05-02", "--to", "2026-05-02"])
+    ]  # fmt: skip
+    assert totals == [1, 0, 0, 1, 1]
+
+
+def test_search_finds_a_substring_newest_first(terminal: Any) -> None:
+    for number, text in enumerate(["The DARKest hour", "remarkable 100% [x]", "no"]):
+        terminal.write(text, "--now", f"2026-05-0{number + 1}T00:00:00Z")
+    found = [each["content"] for each in terminal("search", "ARK", "--json").json["memories"]]
+    assert found == ["remarkable 100% [x]", "The DARKest hour"]
+    assert terminal("search", "0% [", "--json").json["total"] == 1
+    page = terminal("search", "", "--limit", "2", "--json").json
+    assert (len(page["memories"]), page["total"]) == (2, 3)
+
+
+def test_ranked_search_ranks_words_in_title_tags_and_text(terminal: Any) -> None:
+    best = terminal.write("heron heron heron", "--tags", "heron")
+    terminal.write("a text that names heron only once among many other words of no interest at all")
+    terminal.write("remarkable")
+    found = terminal("search", "heron", "--ranked", "--json").json
+    assert (found["total"], found["memories"][0]["id"]) == (2, best)
+    assert terminal("search", "ark", "--ranked").out == "No matching memories found.\n"
+    assert terminal("search", "", "--ranked", "--json").json["total"] == 3
+
+
+def test_deleting_can_be_tried_first(terminal: Any) -> None:
+    ref = terminal.write("x")
+    path = Path(terminal.home) / terminal("read", ref, "--json").json["memory"]["path"]
+    assert terminal.ok("delete", ref, "--dry-run") == f"Would delete memory: {ref}\n"
+    assert path.exists()
+    assert terminal.ok("delete", ref) == f"Deleted memory: {ref}\n"
+    assert not path.exists()
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_sees_no_foreign_memory_nor_its_id_in_links(terminal: Any) -> None:
+    mine, theirs = terminal.write("mine"), terminal.write("theirs", "--scope", "agent:claude")
+    terminal.ok("link", mine, theirs)
+    assert terminal("read", mine, "--json").json["memory"]["links"] == [theirs]
+    assert terminal("read", mine, "--agent", "copilot", "--json").json["memory"]["links"] == []
+    assert "\nLinks:  []\n" in terminal.ok("read", mine, "--agent", "copilot")
+    assert terminal("read", mine, "--agent", "claude", "--json").json["memory"]["links"] == [theirs]
+    for argv in (["read", theirs], ["delete", theirs], ["tag", theirs, "--add", "x"], ["backlinks", theirs]):
+        assert terminal(*argv, "--agent", "copilot").error == f"memory not found: {theirs}"
+
+
+def test_unreadable_files_are_mentioned_once_and_left_alone(terminal: Any) -> None:
+    terminal.write("good", "--category", "knowledge")
+    bad = terminal.home / "categories" / "knowledge" / "bad.md"
+    bad.write_bytes(b"\xff\xfe bad")
+    broken = bad.with_name("broken.md")
+    broken.write_text("---\ntags: [\n---\nx\n")
+    ran = terminal("list", "--json")
+    assert (ran.status, ran.json["total"]) == (0, 1)
+    assert ran.err == "warning: 2 unreadable files, run memory doctor\n"
+    assert "unreadable files: 2\n" in terminal.ok("status")
+    bad.unlink()
+    assert terminal("search", "good").err == "warning: 1 unreadable file, run memory doctor\n"
+    assert broken.read_text() == "---\ntags: [\n---\nx\n"

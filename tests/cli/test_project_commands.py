@@ -1,0 +1,76 @@
+"""project add, list, remove, default (contract 001, 16; contract 000b, 1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "one.md").write_text("one\n")
+    (folder / "two.md").write_text("two\n")
+    return folder
+
+
+def test_a_folder_is_added_listed_and_taken_off_again(terminal: Any, vault: Path) -> None:
+    assert terminal.ok("project", "add", "work", str(vault)) == f"Added project work ({vault}, 2 notes)\n"
+    lines = terminal.ok("project", "list").splitlines()
+    assert lines[0] == "Name          Notes Folder"
+    assert f"{'notes':<12} {0:>6} {terminal.home}/notes (default)" in lines
+    assert lines[-1] == f"{'work':<12} {2:>6} {vault}"
+    assert terminal.ok("project", "remove", "WORK") == "Removed project work\n"
+    assert "work" not in terminal.ok("project", "list")
+    assert sorted(each.name for each in vault.iterdir()) == ["one.md", "two.md"]
+
+
+def test_a_project_in_json_names_all_there_is(terminal: Any, vault: Path) -> None:
+    added = terminal("project", "add", "work", str(vault), "--default", "--json").json
+    row = {"name": "work", "path": str(vault), "notes": 2, "default": True, "built_in": False}
+    assert added == {"schema": "project/1", "project": row}
+    assert row in terminal("project", "list", "--json").json["projects"]
+    assert terminal("project", "default", "notes", "--json").json["project"]["name"] == "notes"
+    assert terminal("project", "remove", "work", "--json").json["project"]["default"] is False
+
+
+def test_the_default_project_is_where_notes_go(terminal: Any, vault: Path) -> None:
+    terminal.ok("project", "add", "work", str(vault))
+    assert terminal.ok("project", "default", "work") == "Default project: work\n"
+    terminal.ok("call", "write_note", '{"title": "New", "content": "x"}')
+    assert (vault / "New.md").exists()
+
+
+def test_only_its_own_keys_of_the_configuration_change(terminal: Any, vault: Path) -> None:
+    terminal.ok("list")
+    config = terminal.home / "config.yaml"
+    config.write_text("# mine\ntimezone: UTC  # here\nhistory:\n  days: 7\n")
+    terminal.ok("project", "add", "work", str(vault))
+    terminal.ok("project", "remove", "work")
+    text = config.read_text()
+    assert text.startswith("# mine\ntimezone: UTC  # here\nhistory:\n  days: 7\n")
+    assert str(vault) not in text
+
+
+def test_what_cannot_be_a_project_is_said_in_one_line(terminal: Any, vault: Path) -> None:
+    terminal.ok("project", "add", "work", str(vault))
+    inside = str(vault / "inside")
+    for argv, message in [
+        (["add", "work", str(vault)], "project exists: work"),
+        (["add", "Work", "/elsewhere"], "project exists: work"),
+        (["add", "kv", "/elsewhere"], "project exists: kv"),
+        (["add", "a/b", str(vault)], "invalid project name: a/b"),
+        (["add", "file", str(vault / "one.md")], f"not a folder: {vault / 'one.md'}"),
+        (["add", "inside", inside], f"{inside} overlaps project work"),
+        (["remove", "nope"], "no such project: nope"),
+        (["remove", "kv"], "cannot remove a built-in project: kv"),
+        (["default", "nope"], "no such project: nope"),
+    ]:
+        ran = terminal("project", *argv)
+        assert (ran.status, ran.out, ran.err) == (1, "", f"Error: {message}\n")
+    ran = terminal("project", "add", "root", "/", "--json")
+    assert (ran.status, ran.json["error"]["code"]) == (1, "project_refused")
+    assert ran.err.count("Error: ") == 1

@@ -1,0 +1,164 @@
+"""mcp and call (contract 001, 16), presets (contract 000b, 10)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commonplace
+from commonplace.cli.presets import PRESETS, preset
+from commonplace.errors import CommonplaceError
+from commonplace.faces import TOOLSETS
+from commonplace.faces.tool import Reply, Tool, Toolset
+
+
+def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
+    written = terminal.ok("call", "write_note", '{"title": "Tea", "content": "green"}')
+    assert written.startswith("# Created note\n")
+    reply = terminal("call", "read_note", "-", "--json", stdin='{"identifier": "tea"}').json
+    assert (reply["tool"], reply["is_error"]) == ("read_note", False)
+    assert reply["text"].endswith("green\n")
+    assert reply["structured"]["permalink"] == "notes/tea"
+    assert "Tea" in terminal.ok("call", "recent_activity", "--tools", "notes")
+    terminal.ok("call", "memory", '{"command": "create", "path": "/memories/a.md", "file_text": "x"}')
+    assert (terminal.home / "memories" / "a.md").read_text() == "x"
+
+
+def test_a_tool_error_is_an_error_of_the_command(terminal: Any) -> None:
+    ran = terminal("call", "read_note", '{"identifier": "nobody"}')
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("Error: Note not found in ")
+    ran = terminal("call", "read_note", '{"identifier": "nobody"}', "--json")
+    assert ran.status == 1
+    assert (ran.json["is_error"], ran.json["structured"]["code"]) == (True, "not_found")
+    ran = terminal("call", "memory", '{"command": "view", "path": "/memories/none"}')
+    assert ran.status == 1
+    assert ran.err.count("Error") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["nope"], "tool not found: nope"),
+        (["read_note", "--tools", "memory"], "tool not found: read_note"),
+        (["read_note", "{"], "parse arguments: Expecting property name enclosed in double quotes"),
+        (["read_note", "--tools", "nope"], 'Unknown toolset "nope".'),
+        (["read_note", "[]"], "The arguments of read_note must be an object."),
+    ],
+)
+def test_a_call_that_cannot_be_made_is_refused(terminal: Any, argv: list[str], message: str) -> None:
+    ran = terminal("call", *argv)
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.error.startswith(message)
+
+
+def test_a_tool_two_toolsets_have_asks_for_one(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commonplace import faces
+    from commonplace.faces.tool import Registry
+
+    def twins(names: Any, settings: Any, hooks: Any = None) -> Registry:
+        return Registry([Toolset(each, [_echo(each)]) for each in names], hooks)
+
+    monkeypatch.setattr(faces, "registry", twins)
+    ran = terminal("call", "echo")
+    assert ran.error == f"tool echo is in several toolsets: {', '.join(TOOLSETS)}; choose one with --tools"
+    assert terminal.ok("call", "echo", "--tools", "notes") == "notes\n"
+
+
+def _echo(text: str) -> Tool:
+    return Tool("echo", "Echo.", {"type": "object", "properties": {}}, lambda memory, args: Reply(text))
+
+
+def serve(*argv: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    """The answers of `memory mcp` to a client that asks for the tools and the projects, then goes."""
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "claude-code", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+            "name": "list_memory_projects", "arguments": {}}},
+    ]  # fmt: skip
+    given = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    environment = {**os.environ, "PYTHONPATH": str(Path(commonplace.__file__).parents[1]), **(env or {})}
+    program = [sys.executable, "-m", "commonplace", "mcp", *argv]
+    done = subprocess.run(program, input=given, env=environment, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    answers = {each["id"]: each for each in map(json.loads, done.stdout.splitlines())}
+    return [answers[number] for number in (1, 2, 3)]
+
+
+def tools(answer: dict[str, Any]) -> set[str]:
+    return {tool["name"] for tool in answer["result"]["tools"]}
+
+
+def test_mcp_serves_the_default_toolsets(terminal: Any) -> None:
+    hello, listed, projects = serve()
+    assert hello["result"]["serverInfo"]["version"] == commonplace.__version__
+    assert {"memory", "write_note", "search_notes"} <= tools(listed)
+    assert "kv" in str(projects["result"])
+
+
+def test_mcp_serves_the_toolsets_asked_for(terminal: Any) -> None:
+    assert tools(serve("--tools", "memory")[1]) == {"memory"}
+
+
+def test_the_anthropic_preset_is_the_memory_tool_alone(terminal: Any) -> None:
+    assert tools(serve("--as", "anthropic")[1]) == {"memory"}
+
+
+@pytest.mark.promise("000b-12.18")
+@pytest.mark.parametrize("entry", ["path", {"path": "path"}])
+def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
+    terminal: Any, tmp_path: Path, entry: Any
+) -> None:
+    vault, folder = tmp_path / "vault", tmp_path / "basic"
+    vault.mkdir()
+    folder.mkdir()
+    (vault / "a.md").write_text("a\n")
+    path = {"path": str(vault)} if isinstance(entry, dict) else str(vault)
+    config = folder / "config.json"
+    config.write_text(json.dumps({"env": "dev", "projects": {"main": path}, "default_project": "main"}))
+    before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in (config, vault / "a.md")}
+    _hello, listed, projects = serve("--as", "basic-memory", env={"BASIC_MEMORY_CONFIG_DIR": str(folder)})
+    assert "memory" not in tools(listed)
+    assert "write_note" in tools(listed)
+    rows = projects["result"]["structuredContent"]["projects"]
+    main = next(row for row in rows if row["name"] == "main")
+    assert (main["path"], main["notes"], main["default"]) == (str(vault), 1, True)
+    assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in before} == before
+    assert [each.name for each in folder.iterdir()] == ["config.json"]
+    assert [each.name for each in vault.iterdir()] == ["a.md"]
+    assert "main" not in terminal.ok("project", "list")
+
+
+def test_a_basic_memory_that_was_never_configured_adds_nothing(tmp_path: Path) -> None:
+    found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
+    assert (found.tools, dict(found.projects), found.default_project) == (("notes",), {}, None)
+
+
+def test_a_project_of_basic_memory_never_hides_one_of_ours(tmp_path: Path) -> None:
+    config = {"projects": {"notes": "/n", "x": ""}, "default_project": "notes"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
+    assert dict(found.projects) == {"notes basic-memory": "/n"}
+    assert found.default_project == "notes basic-memory"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"projects": []}'])
+def test_a_basic_memory_configuration_nobody_can_read_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(CommonplaceError, match=r"^load config: .*config\.json: "):
+        preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
+
+
+def test_an_unknown_preset_lists_the_known_ones(terminal: Any) -> None:
+    ran = terminal("mcp", "--as", "nope")
+    assert (ran.status, ran.err) == (1, f'Error: unknown preset "nope"; presets: {", ".join(PRESETS)}\n')

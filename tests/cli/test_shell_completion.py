@@ -1,0 +1,72 @@
+"""`memory completion`, and what the shell is offered (contract 001, 1)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commonplace
+
+PACKAGE = Path(commonplace.__file__).parents[1]
+
+
+def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[str]:
+    """What bash is offered for the last word of `line`."""
+    monkeypatch.setenv("_MEMORY_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    program = [sys.executable, "-m", "commonplace"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    done = subprocess.run(program, env=environment, capture_output=True, timeout=60, check=False)
+    assert done.stderr == b""
+    monkeypatch.delenv("_MEMORY_COMPLETE")
+    return [row.partition(",")[2] for row in done.stdout.decode().split()]
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("memory re", ["read", "resolve-links", "reindex", "restore"]),
+        ("memory project d", ["default"]),
+        ("memory list --li", ["--limit"]),
+        ("memory list --phase o", ["organized"]),
+        ("memory write x --category ha", ["habits"]),
+        ("memory project remove ", ["work"]),
+        ("memory project default no", ["notes"]),
+        ("memory call write_", ["write_note"]),
+        ("memory call --tools memory ", ["memory"]),
+        ("memory mcp --as b", ["basic-memory"]),
+        ("memory mcp --tools n", ["notes"]),
+        ("memory completion ", ["bash", "zsh", "fish"]),
+        ("memory completion bash ", []),
+    ],
+)
+def test_names_are_offered(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, values: list[str]
+) -> None:
+    terminal.home.mkdir()
+    (terminal.home / "config.yaml").write_text(f"projects:\n  work: {tmp_path}/work\n")
+    assert offered(terminal, monkeypatch, line) == values
+    assert [each.name for each in terminal.home.iterdir()] == ["config.yaml"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_printed(terminal: Any, shell: str) -> None:
+    script = terminal.ok("completion", shell)
+    assert f"_MEMORY_COMPLETE={shell}_complete" in script
+    assert not terminal.home.exists()
+
+
+def test_another_shell_is_refused(terminal: Any) -> None:
+    assert terminal("completion", "ksh").error == 'no completion for "ksh"; there is one for bash, zsh, fish'
+
+
+def test_bash_understands_its_script(terminal: Any) -> None:
+    script = terminal.ok("completion", "bash")
+    done = subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,97 @@
+"""status, doctor, reindex (contract 001, 16)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import Any
+
+
+def test_status_counts_what_there_is(terminal: Any) -> None:
+    terminal.write("a")
+    terminal.write("b", "--category", "skills")
+    lines = dict(line.split(": ", 1) for line in terminal.ok("status").splitlines())
+    assert list(lines) == [
+        "home", "memories", "projects", "index", "daemon", "last dream", "pending reminders",
+        "unreadable files",
+    ]  # fmt: skip
+    assert lines["home"] == str(terminal.home)
+    assert lines["memories"].startswith("2 (")
+    assert "skills 1" in lines["memories"]
+    assert "inbox 1" in lines["memories"]
+    assert "categories 2" in lines["projects"]
+    assert (lines["index"], lines["daemon"], lines["last dream"]) == ("fresh", "not running", "never")
+    row = terminal("status", "--json").json
+    assert row["memories"]["total"] == 2
+    assert row["memories"]["phases"]["organized"] == row["memories"]["categories"]["skills"] == 1
+    assert row["daemon"] == {"running": False, "pid": None}
+
+
+def test_status_sees_what_was_changed_by_hand(terminal: Any) -> None:
+    terminal.write("a")
+    (terminal.home / "notes").mkdir(exist_ok=True)
+    (terminal.home / "notes" / "by hand.md").write_text("x\n")
+    assert "\nindex: stale\n" in terminal.ok("status")
+    assert "\nindex: fresh\n" in terminal.ok("status")
+
+
+def test_status_names_the_process_of_a_daemon(terminal: Any) -> None:
+    terminal.write("a")
+    with open(terminal.home / ".daemon.lock", "w") as lock:
+        lock.write("4711\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "\ndaemon: running 4711\n" in terminal.ok("status")
+        assert terminal("status", "--json").json["daemon"] == {"running": True, "pid": 4711}
+    assert "\ndaemon: not running\n" in terminal.ok("status")
+
+
+def test_status_counts_reminders_that_will_fire(terminal: Any) -> None:
+    due, fired = "due_at: 2026-05-08T15:00:00Z", "fired_at: 2026-05-08T15:00:00Z"
+    for header in (due, f"{due}\n{fired}", f"{due}\n{fired}\nrepeat: FREQ=DAILY", "x: y"):
+        ref = terminal.write("tea", "--category", "reminders")
+        path = terminal.home / "categories" / "reminders" / f"tea-{ref[:8]}.md"
+        path.write_text(path.read_text().replace("version: 1\n", f"version: 1\n{header}\n"))
+    assert terminal("status", "--json").json["pending_reminders"] == 2
+
+
+def test_doctor_finds_nothing_wrong_with_a_new_home(terminal: Any) -> None:
+    terminal.write("a")
+    assert terminal.ok("doctor") == "0 problems\n"
+
+
+def test_doctor_names_a_problem_with_level_code_and_path(terminal: Any) -> None:
+    terminal.write("a")
+    bad = terminal.home / "categories" / "inbox" / "bad.md"
+    bad.write_bytes(b"\xff")
+    ran = terminal("doctor", "--json")
+    finding = next(each for each in ran.json["findings"] if each["code"] == "unreadable")
+    assert list(finding) == ["level", "code", "path", "text", "fixed"]
+    assert ran.status == (1 if finding["level"] == "error" else 0)
+    lines = terminal("doctor").out.splitlines()
+    assert f"{finding['level']} unreadable {finding['path']}: {finding['text']}" in lines
+    assert lines[-1] == f"{ran.json['problems']} problems" != "0 problems"
+
+
+def test_doctor_repairs_when_told_to_and_says_so_first(terminal: Any) -> None:
+    terminal.write("a")
+    os.chmod(terminal.home, 0o755)
+    assert "permissions" in terminal("doctor").out
+    tried = terminal("doctor", "--fix", "--dry-run")
+    assert "(would set its mode to 700)" in tried.out
+    assert terminal.home.stat().st_mode & 0o777 == 0o755
+    done = terminal("doctor", "--fix")
+    assert "(fixed)" in done.out
+    assert done.out.endswith("\n0 problems\n")
+    assert done.status == 0
+    assert terminal.home.stat().st_mode & 0o777 == 0o700
+    assert terminal.ok("doctor") == "0 problems\n"
+
+
+def test_reindex_counts_what_it_indexed(terminal: Any) -> None:
+    terminal.write("a")
+    terminal.write("b")
+    assert terminal.ok("reindex").startswith("Indexed 2 notes in ")
+    row = terminal("reindex", "--json").json
+    assert row["notes"] == 2
+    assert row["seconds"] >= 0

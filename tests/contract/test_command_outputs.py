@@ -1,0 +1,176 @@
+"""Every step of the contract's recorded cases (contract 001, 17.1), as far as the commands exist.
+
+The data's `about` says how to read it. A case runs up to its first step that needs something not built
+yet; `LATER` names that step's command, and is itself checked, so that it shrinks as commands land.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.cli import COMMANDS
+
+pytestmark = pytest.mark.promise("001-17.1")
+
+DATA = json.loads(Path(__file__).with_name("data").joinpath("command_outputs.json").read_text("utf-8"))
+CASES = {case["name"]: case["steps"] for case in DATA["cases"]}
+
+LATER = {
+    "empty home": "export",
+    "file form": "memory.md",
+    "wrong usage": "dream",
+    "upgrade and delete": "upgrade",
+    "expire, decay, upgrade with a moved clock": "consolidate",
+    "duplicates": "consolidate",
+    "dream": "dream",
+    "reminders": "remind",
+    "export and import": "export",
+    "scope": "memory.md",
+    "ingest": "ingest",
+    "agent on stdin": "agent",
+}
+"""Case -> the first command or home file it needs that is still to come."""
+
+ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+MASKS = {
+    "<ID>": ID,
+    "<ID8>": r"[0-9a-f]{8}",
+    "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d",
+    "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
+    "<HASH>": r"[0-9a-f]{64}",
+    "<ANY>": r"[^\n]*",
+}
+
+
+def needs(step: dict[str, Any]) -> str | None:
+    """The command or home file of `step` that does not exist yet."""
+    if "argv" in step:
+        return None if step["argv"][0] in {*COMMANDS, "bogus"} else step["argv"][0]
+    for key in ("home_file", "home_file_has", "home_file_lacks"):
+        if step.get(key, [""])[0] == "memory.md":
+            return "memory.md"
+    return None
+
+
+def runnable(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The steps before the first one that needs something still to come."""
+    for step in steps:
+        if needs(step):
+            return
+        yield step
+
+
+def pattern(expected: str) -> str:
+    """`expected` with its masks as a regular expression."""
+    text = re.escape(expected)
+    for mask, regex in MASKS.items():
+        text = text.replace(re.escape(mask), regex)
+    return text
+
+
+def matches(expected: str, actual: str, prefix: bool = False) -> bool:
+    compare: Callable[..., Any] = re.match if prefix else re.fullmatch
+    return compare(pattern(expected), actual) is not None
+
+
+def assert_has(expected: Any, actual: Any, at: str = "$") -> None:
+    """`expected` is a part of `actual`: objects may have more keys, lists have as many items."""
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            assert key in actual, f"{at}.{key} is missing"
+            assert_has(value, actual[key], f"{at}.{key}")
+    elif isinstance(expected, list):
+        assert len(actual) == len(expected), f"{at}: {actual}"
+        for index, value in enumerate(expected):
+            assert_has(value, actual[index], f"{at}[{index}]")
+    elif isinstance(expected, str):
+        assert matches(expected, actual), f"{at}: {actual!r}, not {expected!r}"
+    else:
+        assert [actual, type(actual)] == [expected, type(expected)], f"{at}: {actual!r}, not {expected!r}"
+
+
+class Case:
+    """One case being run: what it captured, and its scratch folder."""
+
+    def __init__(self, terminal: Any):
+        self.terminal = terminal
+        self.scratch = terminal.folder / "scratch"
+        self.scratch.mkdir()
+        self.captured: dict[str, str] = {"TMP": str(self.scratch)}
+
+    def filled(self, value: Any) -> Any:
+        """`value` with `{NAME}` and `{NAME:8}` replaced, in every text of it."""
+        if isinstance(value, dict):
+            return {key: self.filled(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.filled(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        for name, text in self.captured.items():
+            value = value.replace("{" + name + "}", text).replace("{" + name + ":8}", text[:8])
+        return value
+
+    def run(self, step: dict[str, Any]) -> None:
+        step = self.filled({key: value for key, value in step.items() if key != "capture"}) | {
+            "capture": step.get("capture", {})
+        }
+        if "argv" in step:
+            self.command(step)
+        elif "tmp_file" in step:
+            path, text = step["tmp_file"]
+            (self.scratch / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.scratch / path).write_bytes(text.encode())
+        elif "same_files" in step:
+            one, other = (Path(each).read_bytes() for each in step["same_files"])
+            assert one == other
+        else:
+            self.home_file(step)
+
+    def home_file(self, step: dict[str, Any]) -> None:
+        for key in ("home_file", "home_file_has", "home_file_lacks"):
+            if key in step:
+                path, expected = step[key]
+                text = (self.terminal.home / path).read_bytes().decode()
+                found = matches(expected, text) if key == "home_file" else expected in text
+                assert found != (key == "home_file_lacks"), text
+
+    def command(self, step: dict[str, Any]) -> None:
+        ran = self.terminal(*step["argv"], stdin=step.get("stdin", ""))
+        assert ran.status == step.get("exit", 0), (step, ran)
+        prefix = step.get("prefix", False)
+        if "stdout" in step:
+            assert matches(step["stdout"], ran.out, prefix), (step, ran)
+        if "stderr" in step:
+            assert matches(step["stderr"], ran.error, prefix), (step, ran)
+        if "stderr_has" in step:
+            assert step["stderr_has"] in ran.err, (step, ran)
+        for key in ("json_has", "stdout_json_has"):
+            if key in step:
+                assert_has(step[key], json.loads(ran.out))
+        for name, regex in step["capture"].items():
+            found = re.search(regex, ran.out)
+            assert found, (step, ran)
+            self.captured[name] = found.group(1)
+
+
+def first_later(steps: list[dict[str, Any]]) -> str | None:
+    return next((need for step in steps if (need := needs(step))), None)
+
+
+def test_the_table_of_what_is_to_come_is_true() -> None:
+    assert {name: need for name, steps in CASES.items() if (need := first_later(steps))} == LATER
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_recorded_outputs_are_given(name: str, terminal: Any) -> None:
+    case = Case(terminal)
+    for step in runnable(CASES[name]):
+        if "note" not in step:
+            case.run(step)

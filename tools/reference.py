@@ -1,0 +1,156 @@
+"""Writes docs/cli.md and docs/tools.md from the code: `python tools/reference.py`.
+
+For developers; no part of the package. A test checks that the pages are what this writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commonplace import config
+from commonplace.cli import command_group
+from commonplace.cli.memories import FURTHER, KEYS
+from commonplace.cli.syntax import Command, Group, Words
+from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
+from commonplace.faces.tool import Tool, Toolset
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+CLI_HEAD = """# The `memory` command
+
+This page is made from the code by `tools/reference.py`; how things are meant is told by the transcripts in
+`tests/sessions`, which are checked too.
+
+Global options stand before or after the name of the command. An id may be cut to any beginning of at least
+4 characters that only one memory has. Exit status: 0 done (also when nothing was found), 1 the operation
+failed, 2 wrong usage, 130 interrupted; an error is one line on stderr, `Error: …`.
+
+With `--json` stdout is one document, whose first key is `"schema": "<command>/1"`; after a failure it is
+`{"schema", "error": {"code", "message"}}`. Times in text are local, in JSON UTC with `Z`.
+"""
+
+TOOLS_HEAD = """# The tools
+
+This page is made from the code by `tools/reference.py`. Every transport offers these tools: `memory mcp`
+(by default the toolsets {defaults}; `--tools` chooses), and `memory call TOOL JSON` for a single call.
+"""
+
+
+def cli_page() -> str:
+    """docs/cli.md: every command with its options and JSON keys."""
+    group = command_group()
+    context = click.Context(group, info_name="memory")
+    parts = [CLI_HEAD, "## Global options\n", _options(context, group.globals), _memory_object()]
+    parts += _commands(group, context)
+    return "\n".join(parts)
+
+
+def _commands(group: Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
+        assert each is not None
+        inner = click.Context(each, info_name=name, parent=context)
+        if isinstance(each, Group):
+            yield f"## {inner.command_path}\n\n{_help(each)}\n"
+            yield from _commands(each, inner)
+        elif isinstance(each, Command):
+            yield _command(each, inner)
+
+
+def _command(each: Command, context: click.Context) -> str:
+    words = next(param for param in each.params if isinstance(param, Words))
+    own = [param for param in each.params if isinstance(param, click.Option) and param not in each.globals]
+    usage = " ".join([context.command_path, *(["[OPTIONS]"] if own else []), *words.names])
+    parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(each) + "\n"]
+    if own:
+        parts.append(_options(context, own))
+    if each.takes_now:
+        parts.append("Takes `--now`.\n")
+    if each.keys:
+        parts.append(f"JSON: {', '.join(_key(*pair) for pair in each.keys.items())}.\n")
+    return "\n".join(parts)
+
+
+def _key(name: str, inner: Sequence[str]) -> str:
+    return f"`{name}`" + (f" ({', '.join(f'`{key}`' for key in inner)})" if inner else "")
+
+
+def _help(each: click.Command) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in (each.help or "").split("\n\n"))
+
+
+def _options(context: click.Context, options: Sequence[click.Option]) -> str:
+    rows = [record for each in options if (record := each.get_help_record(context))]
+    return "| option | |\n|---|---|\n" + "".join(f"| `{name}` | {_cell(text)} |\n" for name, text in rows)
+
+
+def _memory_object() -> str:
+    fixed, further = (", ".join(f"`{key}`" for key in keys) for keys in (KEYS, FURTHER))
+    return f"A memory in JSON has the keys {fixed}, and then those of {further} that are set.\n"
+
+
+def tools_page() -> str:
+    """docs/tools.md: every tool of every toolset with its parameters."""
+    settings = config.Settings(Path("home"), Path("home/config.yaml"))
+    parts = [TOOLS_HEAD.format(defaults=" and ".join(f"`{each}`" for each in DEFAULT_TOOLSETS))]
+    for name in TOOLSETS:
+        parts += _toolset(registry([name], settings).toolsets[0])
+    return "\n".join(parts)
+
+
+def _toolset(each: Toolset) -> Iterator[str]:
+    yield f"## Toolset `{each.name}`\n"
+    for tool in each.tools:
+        yield _tool(tool)
+    for prompt in each.prompts:
+        names = ", ".join(f"`{name}`" + ("" if required else "?") for name, _, required in prompt.arguments)
+        yield f"Prompt `{prompt.name}`({names}): {_line(prompt.description)}\n"
+    for template in each.templates:
+        yield f"Resource `{template.uri}` ({template.mime}): {_line(template.description)}\n"
+
+
+def _tool(tool: Tool) -> str:
+    required = tool.schema.get("required", ())
+    properties = tool.schema.get("properties", {})
+    rows = [_parameter(name, schema, name in required) for name, schema in properties.items()]
+    hints = ", ".join(name for name, value in tool.annotations.items() if value)
+    parts = [f"### {tool.name}\n", tool.description.strip() + "\n"]
+    if rows:
+        parts.append("| parameter | type | default | |\n|---|---|---|---|\n" + "".join(rows))
+    if hints:
+        parts.append(f"Hints: {hints}.\n")
+    return "\n".join(parts)
+
+
+def _parameter(name: str, schema: dict[str, Any], required: bool) -> str:
+    kind = schema.get("type", "any")
+    if "enum" in schema:
+        kind = " ".join(f"`{value}`" for value in schema["enum"])
+    default = "required" if required else ""
+    if schema.get("default") is not None:
+        default = f"`{schema['default']!r}`"
+    return f"| `{name}` | {kind} | {default} | {_cell(schema.get('description', ''))} |\n"
+
+
+def _cell(text: str) -> str:
+    return _line(text).replace("|", "\\|")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+PAGES = {"cli.md": cli_page, "tools.md": tools_page}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

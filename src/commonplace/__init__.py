@@ -11,9 +11,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from commonplace.engine import Memory, open_memory
     from commonplace.errors import (
-        Ambiguous, CannotUndo, CommonplaceError, ConfigError, Conflict, CountMismatch, Exists, InvalidInput, Locked,
-        NotFound, NotText, OutsideError, ProjectNotFound, ProjectRefused, SectionError, StorageError, TimeframeError,
-    )  # fmt: skip
+        Ambiguous,
+        CannotUndo,
+        CommonplaceError,
+        ConfigError,
+        Conflict,
+        CountMismatch,
+        Exists,
+        InvalidInput,
+        Locked,
+        NotFound,
+        NotText,
+        OutsideError,
+        ProjectNotFound,
+        ProjectRefused,
+        SectionError,
+        StorageError,
+        TimeframeError,
+    )
     from commonplace.index.rows import Hit
     from commonplace.note.model import Draft, Note
     from commonplace.query import Query

@@ -20,6 +20,7 @@ except ImportError as error:
 from commonplace.engine import Memory, open_memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.files import MemoryCommands
+from commonplace.faces.tool import Reply
 from commonplace.store.jail import clean
 
 _FIELDS = (
@@ -30,13 +31,14 @@ _FIELDS = (
 class _Bound:
     """A memory and the six commands on one folder of it."""
 
-    def __init__(self, home: str | os.PathLike[str] | None, agent: str | None, folder: str, create_existing: str | None):
+    def __init__(
+        self, home: str | os.PathLike[str] | None, agent: str | None, folder: str, create_existing: str | None
+    ):
         if create_existing not in (None, "overwrite", "error"):
             raise InvalidInput(f'create_existing must be "overwrite" or "error", got {create_existing!r}')
         place = clean(folder, "memories")
         self.memory: Memory = open_memory(home, agent, face="anthropic")
         settings = self.memory.settings
-        self._folder = place
         self._commands = MemoryCommands(
             create_existing=create_existing or settings.create_existing,
             view_max_characters=settings.view_max_characters,
@@ -46,20 +48,17 @@ class _Bound:
     def run(self, name: str, command: Any) -> str:
         """The text for the SDK's command object, whose fields may be missing or of a wrong type. Raises ToolError."""
         arguments = {field: getattr(command, field, None) for field in _FIELDS}
-        reply = self._commands.run(self.memory, {"command": name, **arguments})
+        return self._text(self._commands.run(self.memory, {"command": name, **arguments}))
+
+    def clear(self) -> str:
+        """What `clear_all_memory` answers. Raises ToolError."""
+        return self._text(self._commands.clear(self.memory))
+
+    @staticmethod
+    def _text(reply: Reply) -> str:
         if reply.is_error:
             raise ToolError(reply.text)
         return reply.text
-
-    def clear(self) -> str:
-        from commonplace.engine.files import Files
-        from commonplace.errors import CommonplaceError
-
-        try:
-            Files(self.memory, "memories", self._folder).clear()
-        except CommonplaceError as error:
-            raise ToolError(str(error)) from None
-        return "All memory cleared"
 
 
 class MemoryTool(BetaAbstractMemoryTool):

@@ -5,7 +5,9 @@ Read only by `open_memory`, `serve` and `cli`, which pass plain values on.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
@@ -196,30 +198,81 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
 
     Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
     """
+    before = _read(path)
+    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    wanted = {name: dict(rows) if isinstance(rows, dict) else rows for name, rows in before.items()}
+    lines = text.splitlines(keepends=True)
+    for name, value in changes.items():
+        section, _, key = name.partition(".")
+        _set(lines, section, key, value)
+        if not isinstance(wanted.get(section), dict):
+            wanted[section] = {}
+        wanted[section].pop(key, None)
+        if value is not None:
+            wanted[section][key] = value
+    changed = "".join(lines)
+    return changed if _loads_as(changed, wanted) else _round_trip(text, changes)
+
+
+def _set(lines: list[str], section: str, key: str, value: Any) -> None:
+    """Set, add or remove one nested line of a block mapping, in place."""
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    fresh = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
+    top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
+    if top is None:
+        lines += [f"{section}:\n", *(f"  {line}" for line in fresh)] if fresh else []
+        return
+    end = next((at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines))
+    nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
+    indent = lines[nested[0]][: len(lines[nested[0]]) - len(lines[nested[0]].lstrip())] if nested else "  "
+    names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
+    at = next((at for at in nested if lines[at].startswith(names)), None)
+    if at is None:
+        lines[(nested[-1] if nested else top) + 1 : (nested[-1] if nested else top) + 1] = [indent + line for line in fresh]
+    else:
+        lines[at : at + 1] = [indent + line for line in fresh]
+
+
+def _scalar(value: Any) -> str:
+    """A YAML scalar; what is not plainly safe is quoted as JSON, which YAML reads."""
+    text = str(value)
+    return text if re.fullmatch(r"[A-Za-z/~][\w/.~-]*", text) and text.lower() not in _WORDS else json.dumps(text)
+
+
+_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
+
+
+def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
+    import yaml
+
+    try:
+        rows = yaml.safe_load(text) or {}
+    except yaml.YAMLError:
+        return False
+    return {k: v for k, v in rows.items() if v not in (None, {})} == {k: v for k, v in wanted.items() if v not in (None, {})}
+
+
+def _round_trip(text: str, changes: Mapping[str, Any]) -> str:
+    """The same through ruamel.yaml, for files written in another style."""
     import io
 
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
 
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
-    try:
-        rows = yaml.load(text)
-    except YAMLError as error:
-        raise ConfigError(f"load config: {path}: {' '.join(str(error).split())}") from None
+    rows = yaml.load(text)
     rows = CommentedMap() if rows is None else rows
     for name, value in changes.items():
         section, _, key = name.partition(".")
-        inner = rows.get(section)
+        if rows.get(section) is None:
+            rows[section] = CommentedMap()
         if value is None:
-            if inner is not None:
-                inner.pop(key, None)
-            continue
-        if inner is None:
-            rows[section] = inner = CommentedMap()
-        inner[key] = value
+            rows[section].pop(key, None)
+        else:
+            rows[section][key] = value
     out = io.StringIO()
     yaml.dump(rows, out)
     return out.getvalue()

@@ -84,7 +84,8 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.UsageError as error:
         from commonplace.cli.syntax import usage_hint, usage_sentence
 
-        invocation.json = invocation.json or "--json" in arguments
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        invocation.json = invocation.json or "--json" in options
         return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
     except CommonplaceError as error:
         from commonplace.cli.failures import sentence

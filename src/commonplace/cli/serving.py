@@ -17,6 +17,7 @@ from commonplace.cli.syntax import Names, Usage, command
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
+    from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
 
 TOOLSET_NAMES = Names("list", lambda: _toolsets())
@@ -37,7 +38,6 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None) -> int:
     if tools is not None and as_ is not None:
         raise Usage("--tools and --as exclude each other", click.get_current_context())
     from commonplace import __version__
-    from commonplace.engine import Memory, open_memory
     from commonplace.faces import DEFAULT_TOOLSETS, registry
     from commonplace.faces.hooks import Hooks
     from commonplace.serve.stdio import run_stdio
@@ -48,6 +48,8 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None) -> int:
         settings = replace(settings, default_project=chosen.default_project)
 
     def opened() -> Memory:
+        from commonplace.engine import open_memory
+
         return open_memory(agent=agent, projects=chosen.projects, config=settings, face="mcp")
 
     served = registry(chosen.tools, settings, Hooks.configured())

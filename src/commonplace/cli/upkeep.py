@@ -6,7 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import click
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
+from commonplace.cli.memories import minute
 from commonplace.cli.syntax import Usage, command
 from commonplace.note.model import CATEGORIES, PHASES
 
@@ -39,7 +40,7 @@ def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
         row = _status(memory)
-        call.answer("\n".join(f"{key.replace('_', ' ')}: {_shown(value)}" for key, value in row.items()), **row)
+        call.answer("\n".join(_lines(row, memory.settings.zone)), **row)
 
 
 def _status(memory: Memory) -> dict[str, Any]:
@@ -66,17 +67,20 @@ def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     return {"total": sum(counts.values()), "phases": phases, "categories": some}
 
 
-def _shown(value: Any) -> str:
-    """A value of `status` on one line."""
-    if value is None:
-        return "never"
-    if not isinstance(value, dict):
-        return str(value)
-    if "running" in value:
-        return f"running {value['pid']}" if value["running"] else "not running"
-    if "total" in value:
-        return f"{value['total']} ({_shown(value['phases'])}; {_shown(value['categories'])})"
-    return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
+def _lines(row: Mapping[str, Any], zone: tzinfo | None) -> list[str]:
+    """`status` as text, one `name: value` line each."""
+    memories, daemon, dream = row["memories"], row["daemon"], row["last_dream"]
+    shown = dict(row) | {
+        "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
+        "projects": _counts(row["projects"]),
+        "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
+        "last_dream": minute(dream, zone) if dream else "never",
+    }
+    return [f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()]
+
+
+def _counts(row: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
 
 
 def _daemon(home: Path) -> dict[str, Any]:
@@ -96,9 +100,10 @@ def _daemon(home: Path) -> dict[str, Any]:
 def _last_dream(home: Path) -> str | None:
     """When the last dream left its report."""
     from commonplace.clock import stamp
+    from commonplace.store.layout import Layout
 
     try:
-        when = os.stat(home / ".commonplace" / "dream-report.json").st_mtime
+        when = os.stat(Layout(home).private / "dream-report.json").st_mtime
     except OSError:
         return None
     return stamp(datetime.fromtimestamp(int(when), UTC))

@@ -11,8 +11,16 @@ from commonplace.clock import stamp
 from commonplace.engine import storing
 from commonplace.engine.results import Changed, Deleted, Moved
 from commonplace.errors import (
-    CommonplaceError, Conflict, CountMismatch, Exists, InvalidInput, Locked, NotFound, NotText, SectionError,
-)  # fmt: skip
+    CommonplaceError,
+    Conflict,
+    CountMismatch,
+    Exists,
+    InvalidInput,
+    Locked,
+    NotFound,
+    NotText,
+    SectionError,
+)
 from commonplace.index import graph, lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import edit as edits

@@ -12,14 +12,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from commonplace import config
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError, Conflict, NotFound, ProjectNotFound, StorageError
+from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index import database, lookup, places, sync, writer
 from commonplace.index.rows import NoteInfo
 from commonplace.note.markdown import parse_note
@@ -53,7 +55,9 @@ class Core:
         self._troubles: dict[str, list[str]] = {}
         self.unreadable: dict[tuple[str, str], str] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
-        self._extra = dict(extra)
+        self._extra = {name: str(folder) for name, folder in extra.items()}
+        self._index = self.layout.index_for(self._extra)
+        self._config_stamp = _stamp_of(settings.file)
         self.stores = self._stores()
         self._wants_watch = watch
         self._watch: Watch | None = None
@@ -120,7 +124,7 @@ class Core:
         """The open index; made anew when it is missing, foreign or damaged."""
         if self._db is not None:
             try:
-                if os.stat(self.layout.index).st_ino == self._inode:
+                if os.stat(self._index).st_ino == self._inode:
                     return self._db
             except FileNotFoundError:
                 pass
@@ -128,8 +132,8 @@ class Core:
             self._db = None
         with self.home.lock:
             try:
-                self._db, _ = database.open_index(self.layout.index)
-                self._inode = os.stat(self.layout.index).st_ino
+                self._db, _ = database.open_index(self._index)
+                self._inode = os.stat(self._index).st_ino
             except OSError as error:
                 raise StorageError("the index", reason(error)) from None
         self._pending = set(self.stores)
@@ -142,14 +146,15 @@ class Core:
                 self._db.close()
                 self._db = None
             for suffix in ("", "-wal", "-shm"):
-                Path(str(self.layout.index) + suffix).unlink(missing_ok=True)
+                Path(str(self._index) + suffix).unlink(missing_ok=True)
 
     def fresh(self, progress: sync.Progress | None = None) -> sync.Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb."""
         result = sync.Result()
-        db = self.db
         if self._looked:
             return result
+        self._reload()
+        db = self.db
         if self._watch and any(os.path.isdir(self.stores[name].root) for name in self._absent):
             self._close_watch()  # a project's folder was made: watch it too
         changes = self._watch.drain() if self._watch else None
@@ -173,6 +178,19 @@ class Core:
         self._forget_projects(db, sweeps)
         self._looked = self._depth > 0
         return result
+
+    def _reload(self) -> None:
+        """Take up projects another process added to the configuration, or removed from it."""
+        stamp = _stamp_of(self.settings.file)
+        if stamp == self._config_stamp:
+            return
+        self._config_stamp = stamp
+        try:
+            now = config.load(self.layout.root, self.settings.file, {})
+        except ConfigError:
+            return  # somebody is editing it; what was read at the start stays in force
+        if now.projects != self.settings.projects:
+            self.set_projects(replace(self.settings, projects=now.projects))
 
     def _open_watch(self) -> None:
         from commonplace.index.changes import Watch
@@ -390,6 +408,14 @@ class Core:
                 self._db.close()
                 self._db = None
             self.home.close()
+
+
+def _stamp_of(file: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
 
 
 def repeated(run: Callable[[], T]) -> T:

@@ -12,7 +12,6 @@ from commonplace.engine import changing
 from commonplace.engine.core import NOT_UTF8, Core
 from commonplace.errors import StorageError
 from commonplace.index import lookup, places
-from commonplace.note import edit as edits
 from commonplace.note.frontmatter import REMOVE
 from commonplace.query import Query
 from commonplace.store.atomic import reason

@@ -6,18 +6,29 @@ Each verb is one critical section under the home's lock. Paths are project-relat
 
 from __future__ import annotations
 
-import os
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.core import repeated
 from commonplace.engine.storing import scope_of
-from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotFound, NotText, OutsideError
+from commonplace.errors import (
+    CommonplaceError,
+    Exists,
+    InvalidInput,
+    NotFound,
+    NotText,
+    OutsideError,
+    StorageError,
+)
 from commonplace.store.base import File
 from commonplace.store.folder import FolderStore, Place
 from commonplace.store.home import Step, read_head
 
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory
+
+
+_FOREIGN = "it holds files of another agent."
 
 
 class Files:
@@ -33,8 +44,21 @@ class Files:
     def _store(self) -> FolderStore:
         return self._core.store(self._project)
 
+    def alone(self) -> AbstractContextManager[None]:
+        """A critical section: inside, no other writer of this home is at work, in any process."""
+        return self._core.writing()
+
     def _path(self, path: str) -> str:
         return "/".join(part for part in (self._base, path) if part)
+
+    def _place(self, path: str) -> Place:
+        """What lies at `path`, a final symlink not followed. Raises OutsideError for a way that leads out."""
+        return self._inside(self._store.place(self._path(path)))
+
+    def _inside(self, place: Place) -> Place:
+        if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
+            raise OutsideError(place.path, self._project)
+        return place
 
     def at(self, path: str) -> Place:
         """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
@@ -50,16 +74,13 @@ class Files:
 
     def itself(self, path: str) -> Place:
         """What lies at `path`, a symlink not followed."""
-        place = self._store.place(self._path(path))
+        place = self._place(path)
         if place.kind == "file" and not self._seen(place.path):
             return Place("missing", place.path)
         return place
 
     def _follow(self, place: Place) -> Place:
-        place = self._store.follow(place)
-        if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
-            raise OutsideError(place.path, self._project)
-        return place
+        return self._inside(self._store.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, Place]]:
         """What a listing of a folder shows: (name, place it leads to), hidden names and `node_modules` left out,
@@ -72,7 +93,7 @@ class Files:
             try:
                 name.encode()
                 place = self._follow(each)
-            except (OutsideError, UnicodeEncodeError):
+            except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
             if place.kind == "folder" or (place.kind == "file" and self._seen(place.path)):
                 found.append((name, Place(place.kind, place.path, place.size, each.link)))
@@ -156,7 +177,7 @@ class Files:
             parent = parent.rpartition("/")[0]
 
     def edit(self, path: str, change: Any) -> Any:
-        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, the edit's errors."""
+        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
         return repeated(lambda: self._edit(path, change))
 
     def _edit(self, path: str, change: Any) -> Any:
@@ -204,35 +225,52 @@ class Files:
             steps = [step for each in self._store.entries(place.path) for step in self._removal(each)]
             return [*steps, self._step("rmdir", place.path)]
         if place.kind == "other":
-            raise InvalidInput(f"{place.path} is neither a file nor a folder and was not deleted.")
+            raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         file = self._store.read(place.path)
         scope = scope_of(file.data)
         if not self._memory.sees(scope):
-            raise InvalidInput("It holds files of another agent's scope, so nothing was changed.")
+            raise InvalidInput(_FOREIGN)
         return [self._step("remove", place.path, old=file, scope=scope)]
+
+    def _check_scopes(self, place: Place) -> None:
+        """A folder that holds files the caller may not see is not theirs to move."""
+        for each in self._store.entries(place.path):
+            if each.kind == "folder":
+                self._check_scopes(each)
+            elif each.kind == "file" and not self._seen(each.path):
+                raise InvalidInput(_FOREIGN)
 
     def rename(self, path: str, to: str) -> None:
         """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
+        repeated(lambda: self._rename(path, to))
+
+    def _rename(self, path: str, to: str) -> None:
         with self._core.writing():
-            source, target = self._store.place(self._path(path)), self._store.place(self._path(to))
+            source, target = self._place(path), self._place(to)
             hidden = source.kind == "file" and not self._seen(source.path)
-            recased = source.path.lower() == target.path.lower() and source.path != target.path
-            if not to or (target.kind != "missing" and not (recased and self._same(source, target))):
+            if not to or (target.kind != "missing" and not self._is_recased(source, target)):
                 raise Exists(to)
             if source.kind == "missing" or hidden:
                 raise NotFound(path, self._project)
-            if f"{target.path}/".startswith(f"{source.path}/"):
-                raise InvalidInput(f"Cannot rename {path} to a place inside itself.")
             self._check_parents(self._path(to))
             target_path = self._target(self._path(to))
+            if target_path.startswith(f"{source.path}/"):
+                raise InvalidInput("a folder cannot go inside itself.")
             old, scope = None, "global"
             if source.kind == "file":
                 old = self._store.read(source.path)
                 scope = scope_of(old.data)
             elif source.kind == "folder" and self._memory.agent is not None:
-                self._removal(source)  # refuses a folder that holds files of another scope
+                self._check_scopes(source)
             step = self._step("move", source.path, to=target_path, old=old, scope=scope)
             self._commit("move", [step], source.path + ("/" if source.kind == "folder" else ""))
+
+    def _is_recased(self, source: Place, target: Place) -> bool:
+        """Whether `target` is just `source` in another case, on a file system that takes both for one."""
+        if source.path.lower() != target.path.lower() or source.path == target.path:
+            return False
+        parent = target.path.rpartition("/")[0]
+        return all(each.path != target.path for each in self._store.entries(parent))
 
     def _target(self, path: str) -> str:
         """`path` with the folder links on the way resolved, as far as it exists."""
@@ -244,10 +282,6 @@ class Files:
         if not parent:
             return "/".join(missing)
         return "/".join([self._follow(self._store.place(parent)).path, *missing])
-
-    def _same(self, source: Place, target: Place) -> bool:
-        root = self._store.root
-        return os.path.samefile(os.path.join(root, source.path), os.path.join(root, target.path))
 
     def _step(self, do: str, path: str, **more: Any) -> Step:
         return self._core.step(do, self._project, path, **more)

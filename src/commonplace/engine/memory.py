@@ -17,8 +17,15 @@ from commonplace.config import Settings, load
 from commonplace.engine import changing, history, linking, projects, storing
 from commonplace.engine.core import Core, plain, repeated
 from commonplace.engine.results import (
-    Changed, Context, Deleted, Directory, Moved, Project, ResolvedLinks, Stored,
-)  # fmt: skip
+    Changed,
+    Context,
+    Deleted,
+    Directory,
+    Moved,
+    Project,
+    ResolvedLinks,
+    Stored,
+)
 from commonplace.errors import NotFound, StorageError
 from commonplace.index import database, evidence, find, graph, listing, lookup, search, sync
 from commonplace.index.rows import Edge, Hits, NoteInfo

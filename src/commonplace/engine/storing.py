@@ -228,6 +228,8 @@ def by_id(memory: Memory, text: str) -> NoteInfo:
     """The memory with this id or unique prefix; the index alone answers when the file is as it says."""
     core = memory._core
     text = text.strip().lower()
+    if not text.isascii():
+        raise NotFound(text, "categories")  # an id has no such characters
     if len(text) == ID_LENGTH and not core.is_swept:
         try:
             info = find.find_id(core.db, text, viewer=memory.agent)

@@ -7,18 +7,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
-from commonplace.engine.files import Files
 from commonplace.errors import (
-    CommonplaceError, CountMismatch, Exists, InvalidInput, NotFound, NotText, OutsideError, StorageError,
-)  # fmt: skip
+    CommonplaceError,
+    Conflict,
+    CountMismatch,
+    Exists,
+    InvalidInput,
+    NotFound,
+    NotText,
+    OutsideError,
+    StorageError,
+)
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
 from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
-from commonplace.store.folder import Place
+from commonplace.store.atomic import NAME_REASONS
 from commonplace.store.jail import NAME_BYTES, climbs
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.files import Files
+    from commonplace.store.folder import Place
 
 PROJECT = "memories"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
@@ -84,7 +95,20 @@ class MemoryCommands:
         try:
             return Reply(self._run(memory, arguments))
         except CommonplaceError as error:
-            return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
+            return _refusal(error)
+
+    def clear(self, memory: Memory) -> Reply:
+        """Move everything to the history, as one change."""
+        try:
+            self._files(memory).clear()
+            return Reply("All memory cleared")
+        except CommonplaceError as error:
+            return _refusal(_unwritable(error, _ROOT))
+
+    def _files(self, memory: Memory) -> Files:
+        from commonplace.engine.files import Files  # the engine is needed by the first call, not by the handshake
+
+        return Files(memory, PROJECT, self._folder)
 
     def _run(self, memory: Memory, arguments: Any) -> str:
         command = arguments.get("command") if isinstance(arguments, dict) else None
@@ -96,9 +120,9 @@ class MemoryCommands:
         for name in _NEEDS[command]:
             if given.get(name) is None:
                 raise Refused(f"Parameter `{name}` is required for command: {command}")
-        if "new_str" in given:
-            _text(given, "new_str", command)
-        return getattr(self, f"_{command}")(Files(memory, PROJECT, self._folder), given)
+        files = self._files(memory)
+        with files.alone():
+            return getattr(self, f"_{command}")(files, given)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -186,8 +210,8 @@ class MemoryCommands:
             raise _unwritable(error, path) from None
         lines = edited.text.split("\n")
         first = max(edited.line - SNIPPET, 1)
-        snippet = _lines(lines[first - 1 : edited.line + SNIPPET], first)
-        return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
+        header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        return header + _lines(lines[first - 1 : edited.line + SNIPPET], first)
 
     def _insert(self, files: Files, given: dict[str, Any]) -> str:
         line = _integer(given["insert_line"])
@@ -227,18 +251,24 @@ class MemoryCommands:
         if not source:
             raise Refused("Cannot rename the /memories directory itself")
         target = _inside(new)
+        for inside, path in ((source, old), (target, new)):
+            try:
+                files.itself(inside)
+            except CommonplaceError as error:
+                raise _unwritable(error, path) from None
         try:
             files.rename(source, target)
         except Exists:
             raise Refused(f"The destination {new} already exists") from None
         except NotFound:
             raise Refused(f"The path {old} does not exist") from None
-        except OutsideError as error:
-            shown = new if error.path == target else old
-            raise Refused(f"Path {shown} would escape /memories directory") from None
         except CommonplaceError as error:
             raise _unwritable(error, new) from None
         return f"Successfully renamed {old} to {new}"
+
+
+def _refusal(error: CommonplaceError) -> Reply:
+    return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -273,7 +303,7 @@ def _range(value: Any) -> tuple[int, int] | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(value, list) or len(value) != 2:
         return None
@@ -299,8 +329,12 @@ def _inside(path: str) -> str:
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            raise Refused(f"Invalid path: the name {part[:40]}… has more than {NAME_BYTES} bytes.")
+            raise Refused(f"Invalid path: the name {_short(part)} has more than {NAME_BYTES} bytes.")
     return "/".join(parts)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:60]}…"
 
 
 def _at(files: Files, inside: str, path: str) -> Place:
@@ -332,9 +366,13 @@ def _unwritable(error: CommonplaceError, path: str, what: str = "changed") -> Co
     if isinstance(error, NotFound):
         return Refused(f"The path {path} does not exist. Please provide a valid path.")
     if isinstance(error, StorageError):
+        if error.reason in NAME_REASONS:
+            return Refused(f"Invalid path: {error.reason}: {_short(path)}")
         return Refused(f"{path} could not be {what}: {error.reason}. Nothing was changed.")
     if isinstance(error, InvalidInput):
-        return Refused(f"Invalid path: {path}: {error}")
+        return Refused(f"{path} was not changed: {error}")
+    if isinstance(error, Conflict):
+        return Refused(f"{path} was not changed: another program keeps writing it. Try again.")
     return Refused(str(error))
 
 

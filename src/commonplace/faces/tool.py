@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.hooks import Hooks
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 Arguments = dict[str, Any]
 

@@ -20,8 +20,8 @@ COMMON = 2_000
 
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
 _PHRASE_TOKENS = 64
-_SHORTEST_STEM = 3
-_ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e", "y")
+_SHORTEST_STEM = 4
+_ENDINGS = ("ings", "ing", "ies", "ied", "ed", "es", "s", "e", "y")
 _NO_SUCH_NOTE = '"\uf8ff"'
 
 

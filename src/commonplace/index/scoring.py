@@ -18,7 +18,7 @@ from commonplace.index.expression import Term
 from commonplace.index.text import flatten, is_cjk, passages, tokens
 
 TITLE, HEADING, TAG, BODY, ADDRESS = 6.0, 3.0, 3.0, 1.0, 0.5
-BEGINNING = 0.6
+BEGINNING = 0.7
 """What the beginning of a word counts, against the whole word."""
 
 _USUAL_LENGTH = 1_200

@@ -12,8 +12,8 @@ from typing import Any
 
 from commonplace.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
 from commonplace.note.frontmatter import REMOVE, is_crlf, parse, set_keys, split
-from commonplace.note.model import Heading
 from commonplace.note.grammar import scan
+from commonplace.note.model import Heading
 
 __all__ = [
     "REMOVE", "AddItem", "Append", "Edit", "Edited", "FindReplace", "InsertAfterSection", "InsertBeforeSection",

@@ -249,15 +249,16 @@ def _quoted(value: Any) -> str:
 
 def dump(mapping: Mapping[str, Any]) -> str:
     """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as blocks."""
-    return "".join(f"{line}\n" for key, value in mapping.items() for line in _lines(key, value, ""))
+    return "".join(f"{line}\n" for key, value in mapping.items() for line in _lines(str(key), value, ""))
 
 
 def _lines(key: str, value: Any, indent: str) -> list[str]:
-    name = f"{indent}{scalar(str(key))}:"
+    # At the start of a line --- and ... would end the document.
+    name = f"{indent}{_quoted(key) if key.startswith(('---', '...')) else scalar(key)}:"
     if isinstance(value, Mapping):
         if not value:
             return [f"{name} {{}}"]
-        return [name, *(line for k, v in value.items() for line in _lines(k, v, indent + "  "))]
+        return [name, *(line for k, v in value.items() for line in _lines(str(k), v, indent + "  "))]
     if isinstance(value, (list, tuple, set, frozenset)):
         if not value:
             return [f"{name} []"]
@@ -269,7 +270,7 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
 
 def _item_lines(value: Any, indent: str) -> list[str]:
     if isinstance(value, Mapping) and value:
-        first, *rest = [line for k, v in value.items() for line in _lines(k, v, indent + "  ")]
+        first, *rest = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
         return [f"{indent}- {first.lstrip(' ')}", *rest]
     if isinstance(value, (Mapping, list, tuple)):
         return [f"{indent}- {_quoted(value)}"]

@@ -26,7 +26,7 @@ _SETEXT = re.compile(r"(?:=++|-++)[ \t]*+$")
 _FENCE = re.compile(r"(`{3,}+)[^`]*$|(~{3,}+)")
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
 _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
-_QUOTED = re.compile(r"[ \t]*>(?: ?>)*+ ?")
+_QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 _EMBEDDED = re.compile(r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE)
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
@@ -290,7 +290,10 @@ class _Lines:
         self._close(depth)
         at = self.number - self.offset - 1
         end = at + 1
-        while end < len(self.lines) and _QUOTED.match(self.lines[end]):
+        margin = self.offsets[-1] if self.offsets else 0
+        while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
+            if _column(mark[1], 0) < margin:
+                break  # the list item ends, and with it the quote in it
             end += 1
         quoted = [_QUOTED.sub("", line, count=1) for line in [first or self.lines[at], *self.lines[at + 1 : end]]]
         inside = _Lines("\n".join(quoted), quoted=self)

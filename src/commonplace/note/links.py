@@ -55,7 +55,10 @@ def slug(path: str) -> str:
     text = _ascii_slug(text) if text.isascii() else _unicode_slug(text)
     if "/" in text:
         text = _EDGES.sub("/", text)
-    return text.strip("-/")
+    text = text.strip("-/")
+    if "." in text:  # a part of dots alone would be no address
+        text = "/".join(part for part in text.split("/") if part.strip(".-"))
+    return text
 
 
 def _ascii_slug(text: str) -> str:
@@ -95,16 +98,16 @@ def fold(name: str) -> str:
     """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are equal.
 
     Without `.md`, case, marks and everything that is neither letter nor digit; a name of signs
-    alone folds to itself. A relative path (`../x`) must be resolved before it is folded.
+    alone folds to `fold_title` of itself. A relative path (`../x`) must be resolved before it is folded.
     """
     text = without_suffix(name.strip())
     if text.isascii():
-        return text.lower().translate(_ASCII_SIGNS) or text.lower()
+        return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
     known = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it `tm`.
-    kept = "".join(c for c in known if c.isalnum() or unicodedata.category(c)[0] == "M")
+    kept = "".join(filter(str.isalnum, known))
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", kept).casefold())
-    return "".join(filter(str.isalnum, plain.translate(_APOSTROPHES))) or text.casefold()
+    return "".join(filter(str.isalnum, plain.translate(_APOSTROPHES))) or fold_title(kept or text) or text
 
 
 def fold_title(name: str) -> str:

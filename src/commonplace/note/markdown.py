@@ -9,9 +9,9 @@ from hashlib import sha1
 from typing import Any
 
 from commonplace.note.frontmatter import parse, split
+from commonplace.note.grammar import LINKS_TO, scan
 from commonplace.note.links import first_line, permalink_for, without_suffix
 from commonplace.note.model import CATEGORIES, INBOX, ORGANIZED, PHASES, Note, Relation
-from commonplace.note.grammar import LINKS_TO, scan
 
 __all__ = ["names", "parse_note", "scan"]
 

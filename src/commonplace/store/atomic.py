@@ -28,6 +28,9 @@ _REASONS = {
     errno.EINVAL: "the file system refuses this name",
 }
 
+NAME_REASONS = frozenset(_REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL))
+"""The reasons that blame the name, not the disk."""
+
 
 def reason(error: OSError) -> str:
     """Why the disk said no, without host path or exception name."""
@@ -52,8 +55,7 @@ def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None 
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
-            if mode != 0o600:
-                os.fchmod(fd, mode)
+            os.fchmod(fd, mode)
             os.fsync(fd)
         finally:
             os.close(fd)

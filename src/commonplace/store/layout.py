@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from commonplace.note.model import BUILT_IN_PROJECTS
@@ -25,6 +27,13 @@ class Layout:
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
+
+    def index_for(self, extra: Mapping[str, str]) -> Path:
+        """The index file: one of its own for a process that has projects (name -> folder) no other has."""
+        if not extra:
+            return self.index
+        digest = hashlib.sha256("\0".join(f"{name}\0{extra[name]}" for name in sorted(extra)).encode()).hexdigest()
+        return self.index.with_name(f"index-{digest[:12]}.db")
 
     def project(self, name: str) -> Path:
         """The folder of a built-in project."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
 from commonplace.faces.notes import changing, context, editing, finding, projects, prompts, reading, resources
 from commonplace.faces.notes.words import answering
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Arguments, Reply, Tool, Toolset
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _IGNORED = (
     "project_id", "workspace", "compact", "include_frontmatter", "include_content", "entity_types", "min_similarity",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
 from commonplace.errors import Exists, InvalidInput, NotFound
 from commonplace.faces.notes.folders import folder_named, relative
 from commonplace.faces.notes.words import lines, note_data, plural, short, where
 from commonplace.faces.tool import Arguments, Reply
 from commonplace.note.model import CATEGORIES, Draft, Observation
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _SHOWN = 20
 _NO_CATEGORY = "without category"

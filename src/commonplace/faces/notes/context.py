@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.notes.page import ROOM, Page, lengths, whole
 from commonplace.faces.notes.words import address, lines, local, note_data, short
 from commonplace.faces.tool import Arguments, Reply
 from commonplace.index.rows import Edge, NoteInfo, Reached
 from commonplace.note.model import Observation
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _LINE, _CONTENT = 240, 2000
 

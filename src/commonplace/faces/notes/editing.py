@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.notes.page import whole
 from commonplace.faces.notes.words import lines, note_data, plural, short, where
 from commonplace.faces.tool import Arguments, Reply
 from commonplace.note import edit as edits
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _SECTIONS = {
     "replace_section": edits.ReplaceSection,

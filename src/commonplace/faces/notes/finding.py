@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine import Memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.notes.page import ROOM, Page, lengths, whole
 from commonplace.faces.notes.words import address, lines, note_data, plural, short
 from commonplace.faces.tool import Arguments, Reply
 from commonplace.index.rows import Hit, Hits
 from commonplace.query import Query, parse
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _WIDTHS = (200, 100, 50)
 """Characters of a snippet in the text; data holds it whole."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from commonplace.engine import Memory
 from commonplace.errors import NotFound, OutsideError
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _SCHEME = "memory://"
 

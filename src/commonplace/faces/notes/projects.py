@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from commonplace.engine import Memory
+from typing import TYPE_CHECKING
+
 from commonplace.errors import Exists, InvalidInput, ProjectRefused
 from commonplace.faces.notes.words import lines, plural, short
 from commonplace.faces.tool import Arguments, Reply
 from commonplace.query import Query
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _OWNERS = "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from string import Template
+from typing import TYPE_CHECKING
 
-from commonplace.engine import Memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.notes.page import fitting
 from commonplace.faces.notes.words import address, plural, short
@@ -12,6 +12,9 @@ from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt
 from commonplace.index.rows import Hit, Hits
 from commonplace.query import parse
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 LIMIT = 8000
 _NOTES, _OBSERVATIONS = 8, 3

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.engine import Memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.notes.folders import folder_named
 from commonplace.faces.notes.page import TEXT_LIMIT, Page, compact, lengths, whole
 from commonplace.faces.notes.words import DATA_TITLE, address, lines, local, note_data, plural, short, tail, told
 from commonplace.faces.tool import Arguments, Reply
 from commonplace.note.model import Note
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 NOT_UTF8 = "not_utf8"
 _HEADER_ROOM = 6000

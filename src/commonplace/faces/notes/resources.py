@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from commonplace.engine import Memory
+from typing import TYPE_CHECKING
+
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.faces.tool import Template
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _VALUES = 100
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
-from commonplace.engine import Memory
 from commonplace.errors import CommonplaceError, OutsideError
 from commonplace.faces.notes.page import TEXT_LIMIT, compact
 from commonplace.faces.tool import Arguments, Reply, error_reply
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 TITLE = 120
 DATA_TITLE = 1000

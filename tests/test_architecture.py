@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import commonplace
 import pytest
+
+import commonplace
 
 SOURCE = Path(commonplace.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -41,10 +42,7 @@ def layer(place: Path) -> str:
 def imports(place: Path) -> list[tuple[str, int, bool]]:
     """(module, line, only for type checkers) of every import in a file, those inside functions included."""
     tree = ast.parse(place.read_text(encoding="utf-8"))
-    typing: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            typing |= {id(inner) for each in node.body for inner in ast.walk(each)}
+    typing = for_type_checkers(tree)
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -56,6 +54,15 @@ def imports(place: Path) -> list[tuple[str, int, bool]]:
                 found += [(f"commonplace.{alias.name}", node.lineno, id(node) in typing) for alias in node.names]
             else:
                 found.append((module, node.lineno, id(node) in typing))
+    return found
+
+
+def for_type_checkers(tree: ast.Module) -> set[int]:
+    """The ids of all nodes below `if TYPE_CHECKING:`."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            found |= {id(inner) for each in node.body for inner in ast.walk(each)}
     return found
 
 
@@ -113,17 +120,17 @@ def module_name(place: Path) -> str:
 
 
 def reached(place: Path, known: dict[str, Path]) -> set[str]:
-    """Modules of ours a file imports, at its top or inside a function; type checking apart."""
+    """Modules of ours a file imports when it runs, at its top or inside a function; type checking apart."""
     found = set()
     tree = ast.parse(place.read_text(encoding="utf-8"))
+    typing = for_type_checkers(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in typing:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 if full in known or node.module in known:
                     found.add(full if full in known else node.module)
-    typed = {module for module, _, typing in imports(place) if typing}
-    return {name for name in found if name not in typed and name != module_name(place) and name != "commonplace"}
+    return found - {module_name(place), "commonplace"}
 
 
 @pytest.mark.parametrize("place", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

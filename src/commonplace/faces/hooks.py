@@ -12,12 +12,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clock import Clock, now, stamp
-
-if TYPE_CHECKING:
-    from commonplace.faces.tool import Reply
+from commonplace.faces.reply import Reply
 
 QUEUE = 64
 _log = logging.getLogger("commonplace.hooks")
@@ -91,8 +89,6 @@ class Hooks:
         return lambda arguments: self._around(Context(agent), name, arguments, run)
 
     def _around(self, context: Context, name: str, arguments: Any, run: Callable[[Any], Reply]) -> Reply:
-        from commonplace.faces.tool import Reply
-
         self._emit("tool_start", name, arguments)
         if not self._allowed(context, name, arguments):
             text = f"tool {name} blocked by before_tool_call hook"

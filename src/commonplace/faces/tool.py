@@ -14,20 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.hooks import Hooks
+from commonplace.faces.reply import Reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 Arguments = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Reply:
-    """What a tool answers: a readable text, and data that says the same by itself (None = text only)."""
-
-    text: str
-    data: dict[str, Any] | None = None
-    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

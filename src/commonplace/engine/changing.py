@@ -26,7 +26,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note import edit as edits
 from commonplace.note import links
 from commonplace.note.frontmatter import REMOVE
-from commonplace.note.model import Draft, Note
+from commonplace.note.model import MEMORY_KEYS, Draft, Note
 from commonplace.store import jail
 from commonplace.store.base import File
 from commonplace.store.home import Step
@@ -138,7 +138,7 @@ def key_step(memory: Memory, info: NoteInfo, file: File, text: str, keys: dict[s
     if info.project == "categories":
         keys = keys | {"updated_at": stamp(memory.clock())}
     try:
-        data = edits.SetKeys(keys).apply(text).text.encode()
+        data = edits.SetKeys(keys, MEMORY_KEYS if info.project == "categories" else ()).apply(text).text.encode()
     except ValueError:
         raise InvalidInput(
             f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Mend it first."

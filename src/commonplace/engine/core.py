@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
@@ -163,10 +164,11 @@ class Core:
             changes = None
         if not self._watch and self._wants_watch:
             self._open_watch()
+        troubled = set(self._troubles)
         if changes is None:
             sweeps = set(self.stores)
         else:
-            sweeps = self._pending & self.stores.keys()
+            sweeps = (self._pending | troubled) & self.stores.keys()
             for project, folder in sorted(changes.folders):
                 if project in self.stores and project not in sweeps:
                     self._sweep(db, self.stores[project], result, None, folder)
@@ -175,6 +177,8 @@ class Core:
                     self._check_file(db, self.stores[project], path, result)
         for project in sorted(sweeps):
             self._sweep(db, self.stores[project], result, progress)
+        if troubled - self._troubles.keys():
+            self._close_watch()  # what could be read again was not watched
         self._forget_projects(db, sweeps)
         self._looked = self._depth > 0
         return result
@@ -303,7 +307,7 @@ class Core:
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
-        changed = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC)
+        changed = _EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)  # exact, where a float rounds
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note = parse_note(text, project=project, path=path, changed=changed, born=born)
         note.warnings += warnings

@@ -52,8 +52,20 @@ class Files:
         return "/".join(part for part in (self._base, path) if part)
 
     def _place(self, path: str) -> Place:
-        """What lies at `path`, a final symlink not followed. Raises OutsideError for a way that leads out."""
-        return self._inside(self._store.place(self._path(path)))
+        """What lies at `path`, a final symlink not followed. Raises OutsideError for a way that leads out,
+        also where nothing lies at its end."""
+        place = self._inside(self._store.place(self._path(path)))
+        if place.kind == "missing":
+            self._nearest(path)
+        return place
+
+    def _nearest(self, path: str) -> Place:
+        """The nearest place above `path` that exists, links followed."""
+        while path := path.rpartition("/")[0]:
+            place = self._follow(self._store.place(self._path(path)))
+            if place.kind != "missing":
+                return place
+        return Place("folder", self._base)
 
     def _inside(self, place: Place) -> Place:
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
@@ -65,7 +77,7 @@ class Files:
 
         Raises OutsideError for a way that leads out.
         """
-        place = self._follow(self._store.place(self._path(path)))
+        place = self._follow(self._place(path))
         if place.kind == "file" and not self._seen(place.path):
             return Place("missing", place.path)
         if place.kind == "missing" and not path:
@@ -140,7 +152,7 @@ class Files:
 
     def _write(self, path: str, text: str, overwrite: bool) -> None:
         with self._core.writing():
-            raw = self._store.place(self._path(path))
+            raw = self._place(path)
             place = self._follow(raw)
             taken = place.kind in ("folder", "other") or (raw.kind == "link" and place.kind == "missing")
             if taken or not path:
@@ -151,7 +163,7 @@ class Files:
                     raise Exists(path)
                 old = self._store.read(place.path)
             else:
-                self._check_parents(self._path(path))
+                self._check_parents(path)
             data = text.encode()
             scope = self._new_scope(data, old)
             target = place.path if old else self._target(place.path)
@@ -167,14 +179,9 @@ class Files:
 
     def _check_parents(self, path: str) -> None:
         """Each folder on the way must be a folder or missing."""
-        parent = path.rpartition("/")[0]
-        while parent:
-            kind = self._follow(self._store.place(parent)).kind
-            if kind == "folder":
-                return
-            if kind != "missing":
-                raise NotADirectory(parent)
-            parent = parent.rpartition("/")[0]
+        nearest = self._nearest(path)
+        if nearest.kind != "folder":
+            raise NotADirectory(nearest.path)
 
     def edit(self, path: str, change: Any) -> Any:
         """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
@@ -252,7 +259,7 @@ class Files:
                 raise Exists(to)
             if source.kind == "missing" or hidden:
                 raise NotFound(path, self._project)
-            self._check_parents(self._path(to))
+            self._check_parents(to)
             target_path = self._target(self._path(to))
             if target_path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
@@ -273,7 +280,7 @@ class Files:
         return all(each.path != target.path for each in self._store.entries(parent))
 
     def _target(self, path: str) -> str:
-        """`path` with the folder links on the way resolved, as far as it exists."""
+        """`path`, whose way was checked, with the folder links on it resolved, as far as it exists."""
         parent, _, name = path.rpartition("/")
         missing = [name]
         while parent and self._store.place(parent).kind == "missing":
@@ -281,7 +288,7 @@ class Files:
             missing.insert(0, name)
         if not parent:
             return "/".join(missing)
-        return "/".join([self._follow(self._store.place(parent)).path, *missing])
+        return "/".join([self._store.follow(self._store.place(parent)).path, *missing])
 
     def _step(self, do: str, path: str, **more: Any) -> Step:
         return self._core.step(do, self._project, path, **more)

@@ -158,7 +158,7 @@ def _expect_free(core: Core, change: Change, project: str, path: str, later: lis
 
 
 def _blocked(change: Change, project: str, path: str, later: list[Change]) -> CannotUndo:
-    cause = next((each for each in reversed(later) if _concerns(each, (project, path))), None)
+    cause = next((each for each in later if _concerns(each, (project, path))), None)
     by = f"#{cause.number}" if cause else "outside commonplace"
     return CannotUndo(f"cannot undo #{change.number}: {project}/{path} changed later ({by})")
 

@@ -15,6 +15,12 @@ CATEGORIES = (
 INBOX, ORGANIZED = "inbox", "organized"
 PHASES = (INBOX, ORGANIZED)
 
+MEMORY_KEYS = (
+    "id", "content_hash", "phase", "category", "scope", "tags", "source", "created_at", "updated_at",
+    "expires_at", "access_count", "links", "version",
+)  # fmt: skip
+"""The header keys of a memory, in the order they are written (contract 001, 2)."""
+
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 GLOBAL = "global"
 

@@ -1,0 +1,139 @@
+"""Memories of the `categories` project: their header keeps its order, their links and hashes keep up."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+from commonplace import Draft, errors, open_memory
+from commonplace.note.edit import Append
+from commonplace.note.model import MEMORY_KEYS
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_memory(tmp_path / "home", watch=False) as opened:
+        yield opened
+
+
+def keys(note) -> list[str]:
+    return re.findall(r"^(\w+):", note.text[: note.body_at], re.M)
+
+
+def write(memory, text, **more):
+    return memory.write(Draft(text, project="categories", category="knowledge", **more))
+
+
+def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
+    one, two = write(memory, "one"), write(memory, "two")
+    memory.tag(one, add=["home", "Home", "work"])
+    memory.link(one, two)
+    note = memory.read(one.id, count=False)
+    assert keys(note) == list(MEMORY_KEYS)
+    assert note.tags == ("home", "work")
+    assert note.links == (two.id,)
+
+
+def test_an_edit_of_the_content_brings_hash_version_and_time_up_to_date(memory):
+    note = write(memory, "one")
+    changed = memory.edit(note.id, Append("more")).note
+    assert changed.version == 2
+    assert changed.header["content_hash"] == hashlib.sha256(changed.content.encode()).hexdigest()
+    assert changed.updated > note.updated
+    assert changed.id == note.id
+
+
+def test_a_change_of_tags_alone_leaves_the_version(memory):
+    note = memory.tag(write(memory, "one"), add=["x"])
+    assert note.version == 1
+
+
+def test_deleting_a_memory_takes_its_id_out_of_the_links_of_others_and_undo_brings_both_back(memory):
+    one, two = write(memory, "one"), write(memory, "two")
+    memory.link(one, two)
+    memory.delete(two.id)
+    assert memory.read(one.id).links == ()
+    memory.undo()
+    assert memory.read(one.id).links == (two.id,)
+    assert memory.read(two.id).links == (one.id,)
+
+
+def test_unlinked_pairs_are_remembered_until_they_are_linked_again(memory):
+    one, two = write(memory, "one"), write(memory, "two")
+    memory.link(one, two)
+    assert memory.unlink(two, one) is True
+    assert memory.unlink(two, one) is False
+    assert memory.read(one.id).header["unlinked"] == [two.id]
+    assert memory.link(one, two) is True
+    assert "unlinked" not in memory.read(one.id).header
+
+
+def test_a_batch_is_written_as_a_whole_or_not_at_all(memory):
+    drafts = [Draft("a", title="A"), Draft("b", title="B"), Draft("c", title="C", scope="bad")]
+    with pytest.raises(errors.InvalidInput):
+        memory.write_many(drafts)
+    assert memory.list()[1] == 0
+    assert len(memory.write_many(drafts[:2])) == 2
+    assert len(memory.log(limit=0)) == 1
+    memory.undo()
+    assert memory.list()[1] == 0
+
+
+def test_two_notes_of_one_batch_cannot_take_one_place(memory):
+    with pytest.raises(errors.Exists):
+        memory.write_many([Draft("a", title="A"), Draft("b", title="a")])
+    assert memory.list()[1] == 0
+
+
+def test_undo_steps_back_and_an_undo_can_be_undone(memory):
+    note = memory.write(Draft("one", title="N"))
+    memory.edit("N", Append("two"))
+    memory.edit("N", Append("three"))
+    assert memory.undo().undoes == 3
+    assert memory.undo().undoes == 2
+    assert memory.read("N").body == "one\n"
+    assert memory.undo(5).undoes == 5
+    assert memory.read("N").body == "one\ntwo\n"
+    with pytest.raises(errors.CannotUndo, match=r"changed later \(#6\)"):
+        memory.undo(1)
+    assert memory.undo().undoes == 2
+    assert memory.undo().undoes == 1
+    with pytest.raises(errors.NotFound):
+        memory.read(note.id)
+    with pytest.raises(errors.CannotUndo):
+        memory.undo()
+
+
+def test_what_was_edited_outside_is_not_undone_over(memory):
+    note = memory.write(Draft("one", title="N"))
+    memory.edit("N", Append("two"))
+    (memory.home / "notes" / note.path).write_text("by hand\n")
+    with pytest.raises(errors.CannotUndo, match="outside commonplace"):
+        memory.undo()
+    assert memory.read("N").text == "by hand\n"
+
+
+def test_restore_brings_back_older_and_deleted_texts_also_elsewhere(memory):
+    memory.write(Draft("one", title="N"))
+    memory.edit("N", Append("two"))
+    memory.delete("N")
+    place, change = memory.restore("notes/N.md")
+    assert (place, change) == ("notes/N.md", 3)
+    assert memory.read("N").body == "one\ntwo\n"
+    memory.restore("notes/N.md", change=2, to="old/N.md")
+    assert memory.read("old/N").body == "one\n"
+    with pytest.raises(errors.NotFound):
+        memory.restore("notes/never.md")
+    with pytest.raises(errors.Exists):
+        memory.restore("notes/N.md", change=2, to="old/N.md")
+
+
+def test_a_relation_between_notes_is_a_line_under_relations(memory):
+    memory.write(Draft("text", title="A"))
+    memory.write(Draft("text", title="B"))
+    assert memory.link("A", "B", "depends_on") is True
+    assert memory.link("A", "B", "depends_on") is False
+    memory.link("A", "B", "is like")
+    assert memory.read("A").body == 'text\n\n## Relations\n\n- depends_on [[B]]\n- "is like" [[B]]\n'
+    assert [(edge.type, edge.note.title) for edge in memory.outgoing("A")] == [("depends_on", "B"), ("is like", "B")]

@@ -21,30 +21,70 @@ def categories(text: str) -> list[str | None]:
     return [each.category for each in scan(text)[0]]
 
 
+@pytest.mark.promise("000b-12.3")
 @pytest.mark.parametrize(
     "text",
     [
-        "```\n[[x]]\n```", "~~~ py\n[[x]]\n~~~", "   ```\n[[x]]\n   ```", "````\n```\n[[x]]\n````", "```\n[[x]]",
-        "```\n~~~\n[[x]]\n```", "```\n[[x]]\n``\n[[x]]", "- a\n  ```\n  [[x]]\n  ```", "- a\n        ```\n        [[x]]\n",
-        "- ```\n  [[x]]\n  ```", "> ```\n> [[x]]\n> ```", "```\n[[x]]\n    ```\n[[x]]",
-        "    [[x]]", "\t[[x]]", "a\n\n    [[x]]", "# a\n    [[x]]", "- a\n\nb\n\n    [[x]]", "    - [x x] [[x]]",
-        "<!-- [[x]] -->", "a <!-- [[x]] --> b", "<!--\n\n[[x]]\n-->", "a <!-- b\n\n[[x]]\n-->", "<!-- never closed\n[[x]]",
-        "%% [[x]] %%", "a %%\n\n[[x]]\n\n%% b", "%%[[x]]%%%%[[x]]%%",
+        "```\n[[x]]\n```",
+        "~~~ py\n[[x]]\n~~~",
+        "   ```\n[[x]]\n   ```",
+        "````\n```\n[[x]]\n````",
+        "```\n[[x]]",
+        "```\n~~~\n[[x]]\n```",
+        "```\n[[x]]\n``\n[[x]]",
+        "- a\n  ```\n  [[x]]\n  ```",
+        "- a\n        ```\n        [[x]]\n",
+        "- ```\n  [[x]]\n  ```",
+        "> ```\n> [[x]]\n> ```",
+        "```\n[[x]]\n    ```\n[[x]]",
+        "    [[x]]",
+        "\t[[x]]",
+        "a\n\n    [[x]]",
+        "# a\n    [[x]]",
+        "- a\n\nb\n\n    [[x]]",
+        "    - [x x] [[x]]",
+        "<!-- [[x]] -->",
+        "a <!-- [[x]] --> b",
+        "<!--\n\n[[x]]\n-->",
+        "a <!-- b\n\n[[x]]\n-->",
+        "<!-- never closed\n[[x]]",
+        "%% [[x]] %%",
+        "a %%\n\n[[x]]\n\n%% b",
+        "%%[[x]]%%%%[[x]]%%",
     ],
-)  # fmt: skip
+)
 def test_code_and_comments_are_skipped(text: str) -> None:
     assert targets(text) == []
 
 
+@pytest.mark.promise("000b-12.3")
 @pytest.mark.parametrize(
     "text",
     [
-        "a\n    [[x]]", "- a\n    [[x]]", "- a\n\n    [[x]]", "``` a`b\n[[x]]", "    ```\n[[x]]", "```\n```\n[[x]]",
-        "- a\n  ```\n[[x]]", "> ```\n[[x]]", "<!-- a --> [[x]]", "a <!-- never closed [[x]]", "100%% [[x]]", "%% [[x]]",
-        "`<!--` [[x]] `-->`", "\\<!-- [[x]] -->", "```\n<!--\n```\n[[x]]", "<!--\n```\n-->\n[[x]]", "`a [[x]]",
-        "a `b\n\n[[x]] c`", "\\`[[x]]`", "%% a %% [[x]] %% b %%", "- <!-- a --> [[x]]", "| `a` | [[x]] |",
+        "a\n    [[x]]",
+        "- a\n    [[x]]",
+        "- a\n\n    [[x]]",
+        "``` a`b\n[[x]]",
+        "    ```\n[[x]]",
+        "```\n```\n[[x]]",
+        "- a\n  ```\n[[x]]",
+        "> ```\n[[x]]",
+        "<!-- a --> [[x]]",
+        "a <!-- never closed [[x]]",
+        "100%% [[x]]",
+        "%% [[x]]",
+        "`<!--` [[x]] `-->`",
+        "\\<!-- [[x]] -->",
+        "```\n<!--\n```\n[[x]]",
+        "<!--\n```\n-->\n[[x]]",
+        "`a [[x]]",
+        "a `b\n\n[[x]] c`",
+        "\\`[[x]]`",
+        "%% a %% [[x]] %% b %%",
+        "- <!-- a --> [[x]]",
+        "| `a` | [[x]] |",
     ],
-)  # fmt: skip
+)
 def test_what_is_neither_code_nor_comment_is_read(text: str) -> None:
     assert targets(text) == ["x"]
 
@@ -73,9 +113,19 @@ def test_lines_count_from_one_in_the_whole_file() -> None:
 
 @pytest.mark.parametrize(
     ("line", "heading"),
-    [("# One", (1, "One")), ("###### Six ##", (6, "Six")), ("  ## Two  ", (2, "Two")), ("#", (1, "")), ("# C#", (1, "C#")),
-     ("####### x", None), ("#tag", None), ("    # code", None), ("> # quoted", None), ("- # item", None)],
-)  # fmt: skip
+    [
+        ("# One", (1, "One")),
+        ("###### Six ##", (6, "Six")),
+        ("  ## Two  ", (2, "Two")),
+        ("#", (1, "")),
+        ("# C#", (1, "C#")),
+        ("####### x", None),
+        ("#tag", None),
+        ("    # code", None),
+        ("> # quoted", None),
+        ("- # item", None),
+    ],
+)
 def test_headings_are_those_with_signs_outside_lists_and_quotes(line: str, heading: tuple[int, str] | None) -> None:
     assert [(each.level, each.text) for each in scan(line)[2]] == ([heading] if heading else [])
 
@@ -123,15 +173,24 @@ def graph_scan() -> tuple[list[str], list[tuple[str, str, bool]]]:
 
 def test_observations_of_a_graph_note_are_the_items_of_the_first_section() -> None:
     assert graph_scan()[0] == [
-        "Returns [state, setState] tuple", "two\nlines", "[fact] uses SQLite #db (work), see [[Bob]]", "[x] done", "",
-    ]  # fmt: skip
+        "Returns [state, setState] tuple",
+        "two\nlines",
+        "[fact] uses SQLite #db (work), see [[Bob]]",
+        "[x] done",
+        "",
+    ]
 
 
 def test_relations_of_a_graph_note_are_the_items_of_the_first_section_and_other_links_stay() -> None:
     assert graph_scan()[1] == [
-        ("links_to", "Link", False), ("is_a", "React Hooks", True), ("leads to", "Not yet", True), ("knows", "A|b", True),
-        ("links_to", "Bob", True), ("links_to", "Cy", False), ("links_to", "Dee", False),
-    ]  # fmt: skip
+        ("links_to", "Link", False),
+        ("is_a", "React Hooks", True),
+        ("leads to", "Not yet", True),
+        ("knows", "A|b", True),
+        ("links_to", "Bob", True),
+        ("links_to", "Cy", False),
+        ("links_to", "Dee", False),
+    ]
 
 
 def test_an_observation_of_a_graph_note_has_category_and_context_where_written() -> None:
@@ -201,7 +260,7 @@ def test_hostile_notes_are_read_in_linear_time(name: str) -> None:
 
 
 @settings(max_examples=300)
-@given(st.text(st.sampled_from("-*+1.)[]()#`~<!->%\\\"|:x \t\n\r>&\ufeff\x00中"), max_size=80), st.booleans())
+@given(st.text(st.sampled_from('-*+1.)[]()#`~<!->%\\"|:x \t\n\r>&\ufeff\x00中'), max_size=80), st.booleans())
 def test_any_text_is_read_without_an_error(text: str, graph: bool) -> None:
     scan(text, graph=graph)
 

@@ -16,6 +16,7 @@ def related(text: str) -> list[tuple[str, str, str | None]]:
     return [(each.type, each.target, each.context) for each in scan(text)[1]]
 
 
+@pytest.mark.promise("000b-12.3")
 @pytest.mark.parametrize(
     ("item", "category", "content", "tags", "context"),
     [
@@ -56,20 +57,54 @@ def test_an_item_is_an_observation(
     assert observed(f"- {item}") == [(category, content, tags, context)]
 
 
+@pytest.mark.promise("000b-12.3")
 @pytest.mark.parametrize(
     "line",
     [
-        "- [ ] open", "- [x] done", "- [X] done", "- [-] dropped", "- [>] moved", "- [✓] done", "- [✔️] done",
-        "- [ ] open #tag", "- [x] done #tag",
-        "- [text](https://example.org)", "- [text][ref]", "- [ref]: https://example.org", "- [^1] note", "- [^1]: note",
-        "- [[Link]]", "- [[Link]] #tag", "- see [[Link]] #tag",
-        "- [00:11] he speaks", "- [1:02:03] he speaks", "- [24:33.098 - 24:41.260] he speaks", "- [00:01 --> 00:02] x",
-        "- [fact]", "- [fact] ", "- [fact]glued", "- [] empty", "- [  ] blank", "- [a(b)] x", "- [a [b]] x",
-        f"- [{'c' * 65}] x", "- \\[fact] x", "- [fact\\] x", "- plain text", "- 50% of #12", "- a#b", "- (see #12)",
-        "[fact] a paragraph", "# [fact] a heading", "| [fact] a cell |", "> - [fact] quoted", "-[fact] no blank",
-        "text\n2. [fact] no item", "- `[fact] x`",
+        "- [ ] open",
+        "- [x] done",
+        "- [X] done",
+        "- [-] dropped",
+        "- [>] moved",
+        "- [✓] done",
+        "- [✔️] done",
+        "- [ ] open #tag",
+        "- [x] done #tag",
+        "- [text](https://example.org)",
+        "- [text][ref]",
+        "- [ref]: https://example.org",
+        "- [^1] note",
+        "- [^1]: note",
+        "- [[Link]]",
+        "- [[Link]] #tag",
+        "- see [[Link]] #tag",
+        "- [00:11] he speaks",
+        "- [1:02:03] he speaks",
+        "- [24:33.098 - 24:41.260] he speaks",
+        "- [00:01 --> 00:02] x",
+        "- [fact]",
+        "- [fact] ",
+        "- [fact]glued",
+        "- [] empty",
+        "- [  ] blank",
+        "- [a(b)] x",
+        "- [a [b]] x",
+        f"- [{'c' * 65}] x",
+        "- \\[fact] x",
+        "- [fact\\] x",
+        "- plain text",
+        "- 50% of #12",
+        "- a#b",
+        "- (see #12)",
+        "[fact] a paragraph",
+        "# [fact] a heading",
+        "| [fact] a cell |",
+        "> - [fact] quoted",
+        "-[fact] no blank",
+        "text\n2. [fact] no item",
+        "- `[fact] x`",
     ],
-)  # fmt: skip
+)
 def test_a_line_is_no_observation(line: str) -> None:
     assert observed(line) == []
 
@@ -93,6 +128,7 @@ def test_an_observation_keeps_the_whole_items_text() -> None:
     assert scan("- [fact] uses SQLite #db (work)")[0][0].text == "[fact] uses SQLite #db (work)"
 
 
+@pytest.mark.promise("000b-12.3")
 @pytest.mark.parametrize(
     ("item", "relation"),
     [
@@ -124,20 +160,53 @@ def test_an_item_gives_a_relation(item: str, relation: tuple[str, str, str | Non
 
 
 @pytest.mark.parametrize(
-    "text", ["a [[X]] b", "# [[X]]", "| [[X]] |", "> [[X]]", "> - t [[X]]", "**[[X]]**", "type [[X]]", "![[X]]",
-             "![[X.md]]", "![[X v1.2]]", "[[X\\|shown]]", "[[[X]]]", "- a\n\n  [[X]]", "(`[[` [[X]])"]
-)  # fmt: skip
+    "text",
+    [
+        "a [[X]] b",
+        "# [[X]]",
+        "| [[X]] |",
+        "> [[X]]",
+        "> - t [[X]]",
+        "**[[X]]**",
+        "type [[X]]",
+        "![[X]]",
+        "![[X.md]]",
+        "![[X v1.2]]",
+        "[[X\\|shown]]",
+        "[[[X]]]",
+        "- a\n\n  [[X]]",
+        "(`[[` [[X]])",
+    ],
+)
 def test_a_link_anywhere_else_is_links_to(text: str) -> None:
     (relation,) = scan(text)[1]
     assert (relation.type, relation.is_item) == ("links_to", False)
     assert relation.target in ("X", "X.md", "X v1.2")
 
 
+@pytest.mark.promise("000b-12.3")
 @pytest.mark.parametrize(
     "text",
-    ["[[]]", "[[ ]]", "[[#Heading]]", "[[|shown]]", "- type [[]]", "- type [[ ]]", "[[a", "[[a\nb]]", "[a]]", "\\[[x]]",
-     "[\\[x]]", "[[x\\]]", "![[picture.png]]", "![[clip.MP4]]", "`[[x]]`", "``[[x]] ` ``", "`a\n[[x]]`"],
-)  # fmt: skip
+    [
+        "[[]]",
+        "[[ ]]",
+        "[[#Heading]]",
+        "[[|shown]]",
+        "- type [[]]",
+        "- type [[ ]]",
+        "[[a",
+        "[[a\nb]]",
+        "[a]]",
+        "\\[[x]]",
+        "[\\[x]]",
+        "[[x\\]]",
+        "![[picture.png]]",
+        "![[clip.MP4]]",
+        "`[[x]]`",
+        "``[[x]] ` ``",
+        "`a\n[[x]]`",
+    ],
+)
 def test_a_text_is_no_link(text: str) -> None:
     assert related(text) == []
 
@@ -155,8 +224,11 @@ def test_a_target_may_name_its_project() -> None:
 def test_a_relation_is_there_once() -> None:
     text = "[[A]] [[A|b]] [[a]]\n- uses [[A]]\n- uses [[A]] (again)\n- uses [[p::A]]\n"
     assert [(each.type, each.project, each.target, each.line) for each in scan(text)[1]] == [
-        ("links_to", None, "A", 1), ("links_to", None, "a", 1), ("uses", None, "A", 2), ("uses", "p", "A", 4),
-    ]  # fmt: skip
+        ("links_to", None, "A", 1),
+        ("links_to", None, "a", 1),
+        ("uses", None, "A", 2),
+        ("uses", "p", "A", 4),
+    ]
 
 
 def test_a_relation_item_outranks_a_link_in_the_text() -> None:

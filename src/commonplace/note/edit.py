@@ -6,7 +6,7 @@ Source: contract 000a, 6 (StrReplace, InsertLine); contract 000b, 7, edit_note (
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,13 +213,17 @@ class AddItem:
 
 @dataclass(frozen=True, slots=True)
 class SetKeys:
-    """Set frontmatter keys, or take them out with REMOVE; every other byte stays."""
+    """Set frontmatter keys, or take them out with REMOVE; every other byte stays.
+
+    `order` says behind which keys a new one goes.
+    """
 
     changes: Mapping[str, Any]
+    order: Sequence[str] = ()
 
     def apply(self, text: str) -> Edited:
         """Raises ValueError when the header there is not valid YAML."""
-        changed = set_keys(text, self.changes)
+        changed = set_keys(text, self.changes, self.order)
         return Edited(changed, _first_difference(text, changed), len(self.changes))
 
 
@@ -351,8 +355,8 @@ def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
 
 def _first_difference(before: str, after: str) -> int:
     """The first line that differs, 1 when none does."""
-    pairs = zip(before.split("\n"), after.split("\n"), strict=False)
-    for number, (old, new) in enumerate(pairs, 1):
-        if old != new:
-            return number
-    return 1 if before == after else min(before.count("\n"), after.count("\n")) + 1
+    if before == after:
+        return 1
+    old, new = before.split("\n"), after.split("\n")
+    differing = (number for number, (a, b) in enumerate(zip(old, new, strict=False), 1) if a != b)
+    return next(differing, min(len(old), len(new)) + 1)

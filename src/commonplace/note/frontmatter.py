@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
@@ -80,18 +80,18 @@ def _usual(text: str) -> dict[str, Any] | None:
     rows: dict[str, Any] = {}
     open_key, indent = None, ""
     for line in text.split("\n"):
-        if row := _ROW(line):
+        key, blank, value = line.partition(": ")
+        if blank and key.isidentifier() and len(key) < 100 and _is_word(value):
+            if key in rows:
+                return None
+            rows[key] = _TYPED.get(value, value)
+            open_key = None
+        elif row := _ROW(line):
             key = row[1]
             if key in rows:
                 return None
-            open_key = None
-            if row.lastindex == 2:
-                value = row[2].rstrip()
-                rows[key] = _TYPED.get(value, value)
-            else:
-                rows[key] = value = _row_value(row)
-                if value is None:
-                    open_key, indent = key, "-"
+            rows[key] = value = _row_value(row)
+            open_key, indent = (key, "-") if value is None and row.lastindex == 1 else (None, "")
         elif item := _ITEM(line):
             if open_key is None:
                 return None
@@ -107,8 +107,16 @@ def _usual(text: str) -> dict[str, Any] | None:
     return rows
 
 
+def _is_word(text: str) -> bool:
+    """Whether a plain scalar is so plain that no pattern need look at it."""
+    return text[:1].isalnum() and "#" not in text and ": " not in text and text[-1] not in ": "
+
+
 def _row_value(row: re.Match[str]) -> Any:
     group = row.lastindex
+    if group == 2:
+        value = row[2].rstrip()
+        return _TYPED.get(value, value)
     if group == 1:
         return [] if row.string.rstrip().endswith("]") else None
     if group == 5:
@@ -194,7 +202,7 @@ def _built(node: Any, budget: list[int], depth: int) -> Any:
 _RETYPED = re.compile(
     r"~|null|true|false|yes|no|on|off|y|n|<<|="
     r"|[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-f_]+|[-+]?\.inf|\.nan)"
-    r"|[-+]?(?:[0-9][0-9_]*(?::[0-9_]+)*\.?[0-9_]*|\.[0-9_]+)(?:e[-+]?[0-9]+)?"
+    r"|(?:(?:[-+][0-9_]|[0-9])[0-9_]*(?::[0-9_]+)*\.?[0-9_]*|[-+]?\.[0-9_]+)(?:e[-+]?[0-9]+)?"
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
     r"(?:(?:t|[ \t]+)[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]*)?)?(?:[ \t]*(?:z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?",
     re.IGNORECASE,
@@ -277,11 +285,12 @@ def _item_lines(value: Any, indent: str) -> list[str]:
     return [f"{indent}- {scalar(value)}"]
 
 
-def set_keys(text: str, changes: Mapping[str, Any]) -> str:
+def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
     """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays.
 
-    A key that already holds the value keeps its writing, a changed one its comment; new keys go to the
-    end of the header, which is made when there is none. Raises ValueError when the header there does
+    A key that already holds the value keeps its writing, a changed one its comment. A new key goes behind
+    the keys that `order` names before it, one that `order` does not name to the end of the header, which is
+    made when there is none. Raises ValueError when the header there does
     not parse.
     """
     yaml_text, body_at = split(text)
@@ -300,10 +309,13 @@ def set_keys(text: str, changes: Mapping[str, Any]) -> str:
         return text
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
-    for change in (_by_lines, _by_round_trip):
-        changed = text[:start] + change(yaml_text, differing, newline) + text[start + len(yaml_text) :]
-        if _reads(changed, wanted):
-            return changed
+    tail = text[start + len(yaml_text) :]
+    changed = text[:start] + _by_lines(yaml_text, differing, newline, order) + tail
+    if _reads(changed, wanted):
+        return changed
+    changed = text[:start] + _by_round_trip(yaml_text, differing, newline) + tail
+    if _reads(changed, wanted):
+        return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
 
@@ -364,14 +376,15 @@ def _is_json(inner: str) -> bool:
     return True
 
 
-def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
-    """Replace exactly the lines of the keys that change; new keys go to the end."""
+def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: Sequence[str]) -> str:
+    """Replace exactly the lines of the keys that change; new keys go where `order` says, else to the end."""
     lines = yaml_text.splitlines(keepends=True)
     for key, value in changes.items():
         fresh = [] if value is REMOVE else [line + newline for line in _lines(key, value, "")]
         spans = [(first, last) for name, first, last in _spans(lines) if name == key]
         if not spans:
-            lines += fresh
+            place = _place(lines, key, order)
+            lines[place:place] = fresh
         for at, (first, last) in reversed(list(enumerate(spans))):
             put = fresh if at == len(spans) - 1 else []  # of keys that stand twice the last one counts
             comment = _COMMENT.match(lines[first], _key_end(lines[first]))
@@ -379,6 +392,14 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
                 put = [put[0][: -len(newline)] + comment[1] + newline, *put[1:]]
             lines[first:last] = put
     return "".join(lines)
+
+
+def _place(lines: list[str], key: str, order: Sequence[str]) -> int:
+    """Where a new key goes: behind the last key that `order` names before it."""
+    if key not in order:
+        return len(lines)
+    earlier = set(order[: order.index(key)])
+    return max((last for name, _, last in _spans(lines) if name in earlier), default=0)
 
 
 def _key_end(line: str) -> int:

@@ -35,13 +35,16 @@ _ELSEWHERE = 1 << 30
 """The depth of a paragraph that ends in a blockquote: open, but of no list item."""
 
 Found = tuple[list[Observation], list[Relation], list[Heading]]
+Item = tuple[str, int, str]
+"""(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph note."""
 
 
-def scan(text: str, start: int = 0, *, graph: bool = False) -> Found:
+def scan(text: str, start: int = 0, *, graph: bool = False, items: list[Item] | None = None) -> Found:
     """The observations, relations and headings of `text[start:]`; lines count from 1 in all of `text`.
 
     Relations are one per (type, target, project), in order of their lines; a relation item is kept
-    rather than a link of type `links_to` in running text. `graph` reads the note as one of project `graph`.
+    rather than a link of type `links_to` in running text. `graph` reads the note as one of project `graph`;
+    then every list item with text goes to `items`, in order.
     """
     body = text[start:]
     if "[" not in body and "#" not in body and '`"' not in body:
@@ -49,6 +52,7 @@ def scan(text: str, start: int = 0, *, graph: bool = False) -> Found:
     if "\r" in body:
         body = body.replace("\r\n", "\n")
     lines = _Lines(body, graph=graph)
+    lines.items = items
     lines.read(body.split("\n"), text.count("\n", 0, start))
     return lines.observations, list(lines.relations.values()), lines.headings
 
@@ -64,12 +68,13 @@ class _Lines:
     wanted = frozenset(("observations", "relations"))  # sections of a graph note not met yet
     sections: tuple[tuple[str, int], ...] = ()  # (name, level) of those the line is in
     last_closers: dict[str, int] | None = None
+    items: list[Item] | None = None
 
     def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
         self.graph, self.quoted = graph, quoted is not None
         self.has_links = "[[" in body
-        self.has_ticks = "`" in body
-        self.has_comments = "<!--" in body or "%%" in body
+        self.has_ticks = "`" in body  # one character is found much faster than two
+        self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []
         self.relations: dict[tuple[str, str, str | None], Relation] = quoted.relations if quoted else {}
         self.headings: list[Heading] = []
@@ -90,7 +95,11 @@ class _Lines:
                 self.para, self.bare = 1, False  # an item that holds nothing but text, the usual one
                 offsets[:] = _ONE_ITEM
                 text = line[2:].rstrip(" \t\r")
-                if not self._reads_item(text, text, number) and has_links and "[[" in text:
+                if text[0] == "[" and not self.graph and (found := observation(text, text, number)):
+                    self.observations.append(found)
+                elif self._reads_item(text, text, number):
+                    continue
+                if has_links and "[[" in text:
                     self._links(text, text, number)
             elif not line:
                 if has_ticks or self.bare:
@@ -383,6 +392,8 @@ class _Lines:
         if not text:
             return True
         section = self.sections[-1][0] if self.graph and self.sections else ""
+        if self.items is not None:
+            self.items.append((section, number, text))
         if text[0] != "[" and ("[[" in text or '`"' in text) and (not self.graph or section == "relations"):
             relation = read_relation(text, number)
             if relation is not None:

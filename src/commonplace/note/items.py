@@ -23,6 +23,7 @@ _CODED = r'`("[^`]*")`'
 _RELATION = re.compile(
     rf"""(?:([^\W\d][\w\-./:+]*)|"([^"\[\]`\\]+)"|{_CODED})[ \t]+(?:\[\[([^\[\]\n]+)\]\]|{_CODED})(?:[ \t]*{_GROUP})?"""
 ).fullmatch
+_PLAIN_TARGET = re.compile(r"[^\[\]|#:\\]+").fullmatch
 _CODED_TEXT = re.compile(_CODED).fullmatch
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -32,6 +33,15 @@ def read_relation(text: str, number: int) -> Relation | None:
 
     The target is empty for `[[]]`-like ones; a coded name may be the empty string.
     """
+    word, opening, rest = text.partition(" [[")
+    if (
+        opening
+        and word.isascii()
+        and word.isidentifier()
+        and rest[-2:] == "]]"
+        and _PLAIN_TARGET(rest, 0, len(rest) - 2)
+    ):
+        return Relation(word, rest[:-2].strip(), None, None, number, True)
     match = _RELATION(text)
     if match is None:
         return None
@@ -124,6 +134,11 @@ def _group_start(text: str) -> int:
 
 def _tags(text: str) -> tuple[str, ...]:
     """Tags in order, each once; `#12` is none, nor is what is glued to it."""
+    at = text.find("#")
+    if (not at or text[at - 1] == " ") and text.find("#", at + 1) < 0:
+        tag = text[at + 1 :].partition(" ")[0]  # the usual case: one tag, of letters
+        if tag.isalpha():
+            return (tag,)
     found: dict[str, str] = {}
     for run in _TAGS(text):
         for tag in run[1:].split("#"):

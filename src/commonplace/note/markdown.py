@@ -49,7 +49,7 @@ def parse_note(text: str, *, project: str, path: str, changed: datetime, born: d
         project, path, text, header, body_at,
         identity or default_id(project, path),
         "",
-        "note" if kind is None else _text(kind) or ("" if project == "graph" else "note"),
+        _type(kind, project),
         permalink or permalink_for(project, path),
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
@@ -58,7 +58,7 @@ def parse_note(text: str, *, project: str, path: str, changed: datetime, born: d
         _read_header(note, header)
     elif warnings:
         _keep_closed(note, yaml_text or "")
-    _date(note, born)
+    _date(note, None if project == "graph" else born)
     if project == "categories":
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header)
@@ -92,18 +92,25 @@ def _text(value: Any) -> str:
     return _AS_WRITTEN[value] if isinstance(value, bool) else ""
 
 
+def _type(value: Any, project: str) -> str:
+    """The note's type; in project `graph` verbatim, be it empty (contract 002, 5.1)."""
+    if project == "graph" and isinstance(value, str):
+        return value
+    return _text(value) or "note"
+
+
 def _texts(value: Any) -> list[str]:
     """A list of scalars, or text split at commas; empty ones dropped."""
     each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
-    return [text for one in each if (text := _text(one))]
+    return [text for one in each if (text := one.strip() if type(one) is str else _text(one))]
 
 
 def _tags(value: Any) -> tuple[str, ...]:
     found: dict[str, str] = {}
-    for text in _texts(value):
-        tag = text.lstrip("#").strip()
-        if tag:
-            found.setdefault(tag.casefold(), tag)
+    for tag in _texts(value):
+        if tag[0] == "#" and not (tag := tag.lstrip("#").strip()):
+            continue
+        found.setdefault(tag.casefold(), tag)
     return tuple(found.values())
 
 

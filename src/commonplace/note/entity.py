@@ -1,0 +1,316 @@
+"""An entity of the knowledge graph as a note: exact text in one line, file names, changes by lines.
+
+Source: contract 002, 5. Reading items is note/items.py's and note/grammar.py's; this is the writing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from commonplace.note import frontmatter
+from commonplace.note.grammar import Item, scan
+from commonplace.note.items import coded_text, read_relation
+from commonplace.note.links import cut_bytes
+from commonplace.note.model import Heading, Relation
+
+OBSERVATIONS, RELATIONS = "observations", "relations"
+_TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
+
+_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
+_HAS_CONTROL = re.compile(f"[{_CONTROL}]").search
+_ESCAPED = re.compile("[`\x7f-\x9f\u2028\u2029\ufeff]")
+_NO_START = frozenset("-*+#>|<`~=_:%!\\^")
+_CATEGORY = re.compile(r"\[[^\[\]()]{2,}\] \S").match
+_NUMBERED = re.compile(r"[0-9]+[.)](?:\s|$)").match
+_BARE_TYPE = re.compile(r"[^\W\d][\w\-./:+]*").fullmatch
+_NO_QUOTED_TYPE = frozenset('"\\`[]')
+_NO_TARGET = frozenset("[]|#^`")
+
+_NO_FILE_SIGN = re.compile(r'[/\\:*?"<>|#^\[\]`\x00-\x1f\x7f-\x9f\u2028\u2029]')
+_DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{digit}" for port in ("com", "lpt") for digit in range(1, 10)}
+_FILE_BYTES, _CUT_BYTES = 120, 80
+_MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
+
+
+def observation_item(text: str) -> str:
+    """`text` as the text of a list item: plain where it reads back as itself, else coded (5.2)."""
+    return text if _is_plain(text) else coded(text)
+
+
+def relation_item(type: str, target: str) -> str:
+    """A relation as the text of a list item, `TYPE TARGET` (5.2)."""
+    kind = type if _BARE_TYPE(type) else f'"{type}"' if _is_quotable(type) else coded(type)
+    if _is_linkable(target):
+        item = f"{kind} [[{target}]]"
+        found = read_relation(item, 0)
+        if found is not None and (found.type, found.target, found.project) == (type, target, None):
+            return item
+    return f"{kind} {coded(target)}"
+
+
+def coded(text: str) -> str:
+    """One code span that holds `text` as a JSON string of one line."""
+    inner = _ESCAPED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return f"`{inner}`"
+
+
+def _is_plain(text: str) -> bool:
+    if not _is_tidy(text) or text[0] in _NO_START or _NUMBERED(text):
+        return False
+    return text[0] != "[" or _CATEGORY(text) is not None
+
+
+def _is_tidy(text: str) -> bool:
+    """Not empty, no blank at an edge, no control characters, no comment marks."""
+    return bool(text) and text == text.strip() and not _HAS_CONTROL(text) and "<!--" not in text and "%%" not in text
+
+
+def _is_quotable(text: str) -> bool:
+    return _is_tidy(text) and _NO_QUOTED_TYPE.isdisjoint(text)
+
+
+def _is_linkable(text: str) -> bool:
+    return _is_tidy(text) and _NO_TARGET.isdisjoint(text) and "::" not in text
+
+
+def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
+    """The file's name without `.md` (5.3): the entity's own where every system takes it and `is_taken` says no."""
+    if _is_file_name(name) and not is_taken(name):
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
+    plain = plain.strip().strip(".").strip()
+    stem = f"{plain or 'entity'}-{digest}"
+    number, free = 1, stem
+    while is_taken(free):
+        number += 1
+        free = f"{stem}-{number}"
+    return free
+
+
+def folded_name(stem: str) -> str:
+    """Two file names with equal forms are one on some system."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", stem).casefold())
+
+
+def _is_file_name(name: str) -> bool:
+    return (
+        0 < len(name.encode()) <= _FILE_BYTES
+        and not _NO_FILE_SIGN.search(name)
+        and name == name.strip()
+        and name[0] != "."
+        and name[-1] != "."
+        and name.partition(".")[0].rstrip().lower() not in _DEVICES
+        and unicodedata.is_normalized("NFC", name)
+    )
+
+
+def moment(microseconds: int) -> str:
+    """A time since 1970 as `created_at` has it: always six digits of fraction."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06}Z"
+
+
+def compose(
+    id: str, name: str, type: str | None, created: int, observations: Iterable[str] = (),
+    relations: Iterable[tuple[str, str]] = (), more: dict[str, Any] | None = None,
+) -> str:  # fmt: skip
+    """The file of a new entity (5.1), of a placeholder when `type` is None (5.4).
+
+    `created` in microseconds since 1970; relations are (type, target); `more` are further keys.
+    """
+    kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
+    header = {"id": id, "title": name, **kind, "created_at": moment(created), **(more or {})}
+    text = f"---\n{frontmatter.dump(header)}---\n"
+    if type is not None:
+        text += "\n## Observations\n" + _list([observation_item(each) for each in observations])
+    if items := [relation_item(*each) for each in relations]:
+        text += "\n## Relations\n" + _list(items)
+    return text
+
+
+def _list(items: Sequence[str]) -> str:
+    return "".join(["\n", *(f"- {each}\n" for each in items)]) if items else ""
+
+
+class EntityText:
+    """The text of a note, and the items of its two sections; changes leave every other line as it is."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self._read()
+
+    def _read(self) -> None:
+        self._items: list[Item] = []
+        self._headings: list[Heading] = scan(
+            self.text, frontmatter.split(self.text).body_at, graph=True, items=self._items
+        )[2]
+
+    @property
+    def observations(self) -> list[str]:
+        """What the items of `Observations` say, in order."""
+        return [_said(text) for section, _, text in self._items if section == OBSERVATIONS]
+
+    @property
+    def relations(self) -> list[Relation]:
+        """The relations among the items of `Relations`, in order."""
+        found = [relation_of(text, line) for section, line, text in self._items if section == RELATIONS]
+        return [each for each in found if each is not None]
+
+    def add_observations(self, texts: Sequence[str]) -> None:
+        """Put items after the last one of `Observations`. Raises ValueError when they would not read back."""
+        wanted = [*self.observations, *texts]
+        self._add(OBSERVATIONS, [observation_item(text) for text in texts])
+        _agree(self.observations, wanted)
+
+    def add_relations(self, relations: Iterable[tuple[str, str]]) -> None:
+        """Put items after the last one of `Relations`; they are (type, target). Raises ValueError as above."""
+        pairs = list(relations)
+        wanted = [*((each.type, each.target) for each in self.relations), *pairs]
+        self._add(RELATIONS, [relation_item(*each) for each in pairs])
+        _agree([(each.type, each.target) for each in self.relations], wanted)
+
+    def drop_observations(self, texts: set[str]) -> None:
+        """Take out every item of `Observations` that says one of `texts`. Raises ValueError when others would change."""
+        wanted = [each for each in self.observations if each not in texts]
+        self._drop({line for section, line, text in self._items if section == OBSERVATIONS and _said(text) in texts})
+        _agree(self.observations, wanted)
+
+    def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
+        """Take out the items of `Relations` for which `is_dropped`. Raises ValueError when others would change."""
+        before = self.relations
+        wanted = [(each.type, each.target) for each in before if not is_dropped(each)]
+        self._drop({each.line for each in before if is_dropped(each)})
+        _agree([(each.type, each.target) for each in self.relations], wanted)
+
+    def set_keys(self, changes: dict[str, Any]) -> None:
+        """Set keys of the header. Raises ValueError when it cannot be read."""
+        self.text = frontmatter.set_keys(self.text, changes)
+        self._read()
+
+    def make_entity(self, type: str, created: int) -> None:
+        """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
+        line = f"\nplaceholder: true\ncreated_at: {self._created()}\n"
+        start = self.text.find(line)
+        if 0 <= start < frontmatter.split(self.text).body_at:
+            fresh = f"\n{frontmatter.dump({'type': type, 'created_at': moment(created)})}"
+            self.text = self.text[:start] + fresh + self.text[start + len(line) :]
+        else:
+            keys = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
+            self.text = frontmatter.set_keys(self.text, keys)
+        self._read()
+
+    def _created(self) -> str:
+        match = re.search(r"^created_at: (\S+)$", self.text, re.MULTILINE)
+        return match[1] if match else ""
+
+    def ensure_observations(self) -> None:
+        """Write the heading `Observations` when it is missing."""
+        if self._heading(OBSERVATIONS) is None:
+            self._add(OBSERVATIONS, [])
+
+    def _heading(self, section: str) -> Heading | None:
+        return next((each for each in self._headings if each.text.casefold() == section), None)
+
+    def _add(self, section: str, items: Sequence[str]) -> None:
+        lines = _lines(self.text)
+        newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += newline
+        at, fresh = self._placed(section, [f"- {each}" for each in items], lines)
+        lines[at:at] = [line + newline for line in fresh]
+        self.text = "".join(lines)
+        self._read()
+
+    def _placed(self, section: str, fresh: list[str], lines: list[str]) -> tuple[int, list[str]]:
+        """Where the lines go (an index into `lines`), with the blank lines they need."""
+        own = [line for name, line, _ in self._items if name == section]
+        if own:
+            return _end(max(own) - 1, lines, self._starts()), fresh
+        heading = self._heading(section)
+        if heading is not None:
+            return self._after_heading(heading.line - 1, fresh, lines)
+        fresh = ["## " + _TITLES[section], *([""] if fresh else []), *fresh]
+        below = self._heading(RELATIONS) if section == OBSERVATIONS else None
+        at = below.line - 1 if below else len(lines)
+        before = [] if at == 0 or not lines[at - 1].strip() else [""]
+        return at, [*before, *fresh, *([""] if below else [])]
+
+    def _after_heading(self, at: int, fresh: list[str], lines: list[str]) -> tuple[int, list[str]]:
+        """Below the text of a section that has no items."""
+        end = min((each.line - 1 for each in self._headings if each.line - 1 > at), default=len(lines))
+        last = max(line for line in range(at, end) if line == at or lines[line].strip())
+        blanks = end - last - 1
+        follows = end < len(lines)
+        if not blanks:
+            return last + 1, ["", *fresh, *([""] if follows else [])]
+        return last + 2, [*fresh, *([""] if follows and blanks == 1 else [])]
+
+    def _drop(self, numbers: set[int]) -> None:
+        if not numbers:
+            return
+        lines, starts = _lines(self.text), self._starts()
+        gone = {at for number in numbers for at in range(number - 1, _end(number - 1, lines, starts))}
+        self.text = "".join(line for at, line in enumerate(lines) if at not in gone)
+        self._read()
+
+    def _starts(self) -> set[int]:
+        """The lines, from 0, in which an item or a heading begins."""
+        return {line - 1 for _, line, _ in self._items} | {each.line - 1 for each in self._headings}
+
+
+def _end(at: int, lines: list[str], starts: set[int]) -> int:
+    """The line after the last one of the item that begins in line `at` (both from 0)."""
+    marker = _MARKER.match(lines[at])
+    content = len(marker[0]) if marker else 0
+    fence, end, after_blank = "", at + 1, False
+    for number in range(at + 1, len(lines)):
+        line = lines[number]
+        if number in starts:
+            break
+        if not line.strip():
+            after_blank = True
+            continue
+        indent = len(line) - len(line.lstrip(" \t"))
+        inside = indent >= content or (line.startswith("\t") and content <= 4)
+        if not inside and (after_blank or fence == "closed" or _BLOCK_START.match(line)):
+            break
+        if inside and (mark := _FENCE.match(line)):
+            fence = "closed" if fence == mark[1][:3] else fence if fence in ("```", "~~~") else mark[1][:3]
+        elif fence == "closed":
+            fence = ""
+        end, after_blank = number + 1, False
+    return end
+
+
+def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
+    """The change must read back as meant: an open comment or code block in the note could swallow it."""
+    if list(found) != list(wanted):
+        raise ValueError("an open comment, code block or nested list is in the way")
+
+
+def relation_of(text: str, line: int) -> Relation | None:
+    """The relation an item of `Relations` is, None when it is none."""
+    if text[0] == "[" or not ("[[" in text or '`"' in text):
+        return None
+    found = read_relation(text, line)
+    return found if found is not None and (found.target or "`" in text) else None
+
+
+def _said(text: str) -> str:
+    plain = coded_text(text) if text[0] == "`" else None
+    return text if plain is None else plain
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their LF or CRLF; a lone CR ends none."""
+    parts = text.split("\n")
+    return [*(f"{part}\n" for part in parts[:-1]), *([parts[-1]] if parts[-1] else [])]

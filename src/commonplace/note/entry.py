@@ -1,0 +1,124 @@
+"""A key-value entry as a note of the project `kv`: where it lies and what its file holds (contract 004, 7).
+
+The names in the frontmatter are the truth; folder and file name stand in where it has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from commonplace.note import frontmatter
+from commonplace.note.markdown import parse_note
+from commonplace.note.model import Note
+
+PROJECT = "kv"
+DEFAULT_NAMESPACE = "default"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
+_AS_IT_IS = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
+_OTHERS = re.compile(r"[^a-z0-9_-]+")
+_LONGEST, _SLUG, _DIGITS, _ALL_DIGITS = 80, 40, 10, 64
+_NO_FOLDERS = ("node_modules",)
+_BEGINNING = "---\ntype: kv\n"
+
+
+def places(namespace: str, key: str) -> Iterator[str]:
+    """Paths for the entry, the usual one first; the others serve where another entry took it."""
+    folder = _name(namespace)
+    names = dict.fromkeys((_name(key), _coded(key, _DIGITS), _coded(key, _ALL_DIGITS)))
+    return (f"{folder}/{name}.md" for name in names)
+
+
+def _name(name: str) -> str:
+    if len(name) <= _LONGEST and name not in _NO_FOLDERS and _AS_IT_IS.fullmatch(name):
+        return name
+    return _coded(name, _DIGITS)
+
+
+def _coded(name: str, digits: int) -> str:
+    slug = _OTHERS.sub("-", name.lower())[:_SLUG].strip("-")
+    return f"{slug}~{sha256(name.encode()).hexdigest()[:digits]}"
+
+
+def namespace_of(header: Mapping[str, Any], path: str) -> str:
+    """The namespace an entry at `path` belongs to; the empty one is `default`."""
+    written = header.get("namespace")
+    if isinstance(written, bool):
+        written = "true" if written else "false"
+    if not isinstance(written, str):
+        written = path.rpartition("/")[0]
+    return written or DEFAULT_NAMESPACE
+
+
+def namespace_in(front: str, path: str) -> str:
+    """`namespace_of` from the frontmatter with its fences; quick for files this program wrote."""
+    if front.startswith(_BEGINNING + "namespace: "):
+        line, _, rest = front[len(_BEGINNING) :].partition("\n")
+        if "\nnamespace" not in rest:
+            return namespace_of(_row(line), path)
+    yaml_text = frontmatter.split(front).yaml
+    try:
+        return namespace_of(frontmatter.parse(yaml_text) if yaml_text else {}, path)
+    except ValueError:
+        return namespace_of({}, path)
+
+
+@lru_cache(maxsize=256)
+def _row(line: str) -> dict[str, Any]:
+    try:
+        return frontmatter.parse(line)
+    except ValueError:
+        return {}
+
+
+def read_entry(text: str, path: str, changed: datetime, born: datetime | None = None) -> tuple[Note, str]:
+    """The entry in `text`, the whole file: a note of its frontmatter alone (its title is the key), and the value.
+
+    `changed` and `born` are the file's times, as for `parse_note`.
+    """
+    head = text[: frontmatter.split(text).body_at]
+    note = parse_note(head, project=PROJECT, path=path, changed=changed, born=born)
+    return note, value_of(text[note.body_at :])
+
+
+def value_of(body: str) -> str:
+    """The value in the text after the frontmatter: all but the one line break a writer adds."""
+    return body[:-1] if body.endswith("\n") else body
+
+
+def is_passing(data: bytes) -> bool:
+    """Whether these bytes are an entry with a time to live: of such a text no copy is kept."""
+    if b"expires_at" not in data:
+        return False
+    return read_entry(data.decode("utf-8", "replace"), "x/x.md", _EPOCH)[0].expires is not None
+
+
+def compose_entry(
+    value: str, *, namespace: str, key: str, created: datetime, expires: datetime | None, before: str = ""
+) -> str:
+    """The file of a new entry. Of `before`, the text it replaces, the frontmatter's other keys stay, such as `scope`."""
+    moment = seconds(created)
+    ours = dict(zip(_KEYS, (PROJECT, namespace, key, moment, moment, expires and milliseconds(expires), 0), strict=True))
+    head = f"---\n{frontmatter.dump(ours)}---\n"
+    yaml_text, body_at = frontmatter.split(before)
+    try:
+        if yaml_text and frontmatter.parse(yaml_text).keys() - set(_KEYS):
+            head = frontmatter.set_keys(before[:body_at], ours)
+    except ValueError:
+        pass  # a header nobody can read is replaced as a whole; the history has it
+    return f"{head}{value}\n"
+
+
+def seconds(moment: datetime) -> str:
+    """`2026-05-07T10:00:00Z`, cut to the second."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def milliseconds(moment: datetime) -> str:
+    """`2026-05-07T10:00:00.000Z`, cut to the millisecond."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,274 @@
+"""A file's text as a note: each key of contract 000b, 2, its default, and what is warned about."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.note.markdown import default_id, names, parse_note
+from commonplace.note.model import Note
+
+CHANGED = datetime(2026, 5, 7, 10, tzinfo=UTC)
+
+
+def note(
+    header: str | None = None,
+    body: str = "body\n",
+    *,
+    project: str = "notes",
+    path: str = "a/Some note.md",
+    born: datetime | None = None,
+) -> Note:
+    text = body if header is None else f"---\n{header}\n---\n{body}"
+    return parse_note(text, project=project, path=path, changed=CHANGED, born=born)
+
+
+def test_a_file_without_header_has_every_default() -> None:
+    found = note()
+    assert (found.title, found.type, found.permalink, found.scope) == (
+        "Some note",
+        "note",
+        "notes/a/some-note",
+        "global",
+    )
+    assert found.id == str(uuid.uuid5(uuid.NAMESPACE_URL, "memory://notes/a/Some note.md"))
+    assert (found.created, found.changed, found.date, found.source) == (CHANGED, CHANGED, None, None)
+    assert (found.tags, found.aliases, found.locked, found.warnings, found.header) == ((), (), False, [], {})
+    assert not found.own_id
+    assert not found.own_permalink
+    assert found.body == "body\n"
+
+
+@given(st.text(), st.text())
+def test_the_default_id_is_uuid5_of_the_address(project: str, path: str) -> None:
+    assert default_id(project, path) == str(uuid.uuid5(uuid.NAMESPACE_URL, f"memory://{project}/{path}"))
+
+
+def test_every_key_is_read() -> None:
+    found = note(
+        "id: abc-1\ntitle: A title\naliases: [B, c]\ntype: Design Spec\npermalink: Old/Place\ntags: '#x, y,, X'\n"
+        "created_at: 2026-01-02T03:04:05+02:00\ndate: 2025-12-24\nscope: agent:claude\nlocked: true\n"
+        "source: web\nstatus: no\n"
+        "updated_at: 2026-01-03T00:00:00Z\nexpires_at: 2027-01-01\naccess_count: 3\nversion: 2"
+    )
+    assert (found.id, found.own_id, found.title, found.aliases) == ("abc-1", True, "A title", ("B", "c"))
+    assert (found.type, found.permalink, found.own_permalink) == ("Design Spec", "Old/Place", True)
+    assert found.tags == ("x", "y")
+    assert found.created == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
+    assert (found.date, found.scope, found.locked, found.source) == ("2025-12-24", "agent:claude", True, "web")
+    assert (found.updated, found.expires) == (datetime(2026, 1, 3, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
+    assert (found.access_count, found.version, found.header["status"], found.warnings) == (3, 2, "no", [])
+
+
+@pytest.mark.parametrize(
+    ("header", "title"),
+    [
+        ("title: [a, 1.10]", "a, 1.10"),
+        ("title: true", "true"),
+        ("title: 2026-11-01", "2026-11-01"),
+        ("title:", "Some note"),
+        ("title: ''", "Some note"),
+        ("title: {a: b}", "Some note"),
+        ("key: k", "Some note"),
+    ],
+)
+def test_a_title_is_text_as_written(header: str, title: str) -> None:
+    assert note(header).title == title
+
+
+@pytest.mark.parametrize(
+    ("path", "title"), [("x.markdown", "x"), ("x.MD", "x"), ("a/b.txt", "b.txt"), ("v1.2", "v1.2"), ("a.md.md", "a.md")]
+)
+def test_the_title_of_a_file_is_its_name_without_extension(path: str, title: str) -> None:
+    assert note(path=path, project="memories").title == title
+
+
+def test_the_title_in_kv_is_the_key() -> None:
+    assert note("title: x\nkey: ' user name '", project="kv").title == " user name "
+    assert note(project="kv", path="default/user_name.md").title == "user_name"
+
+
+def test_a_graph_name_and_type_are_exact() -> None:
+    found = note('title: ""\ntype: " x "', project="graph")
+    assert (found.title, found.type) == ("", " x ")
+    assert note("type: ''", project="graph").type == ""
+    assert note("type: ''").type == "note"
+
+
+def test_tags_may_be_a_list() -> None:
+    assert note("tags:\n  - '#a'\n  - b c\n  - 1.10\n  - true\n  - null\n  - A\n  - [x]").tags == (
+        "a",
+        "b c",
+        "1.10",
+        "true",
+    )
+
+
+def test_created_stands_for_created_at_and_the_file_for_both() -> None:
+    assert note("created: 2020-01-01").created == datetime(2020, 1, 1, tzinfo=UTC)
+    assert note("created_at: 2021-01-01\ncreated: 2020-01-01").created == datetime(2021, 1, 1, tzinfo=UTC)
+    older = CHANGED - timedelta(days=3)
+    assert note(born=older).created == older
+    assert note(born=CHANGED + timedelta(days=1)).created == CHANGED
+
+
+@pytest.mark.parametrize("value", ["soon", "2026-13-01", "[a]", "12:30", "true"])
+@pytest.mark.parametrize("key", ["created_at", "date", "updated_at", "expires_at"])
+def test_a_bad_date_is_ignored_with_a_warning(key: str, value: str) -> None:
+    found = note(f"{key}: {value}\ntitle: kept")
+    assert (found.title, found.created, found.date, found.updated, found.expires) == ("kept", CHANGED, None, None, None)
+    assert [warning[:10] for warning in found.warnings] == ['bad date "']
+    if value == "soon":
+        assert found.warnings == ['bad date "soon" ignored']
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2026-05-07T10:00:00Z", "2026-05-07t10:00:00z", "2026-05-07 10:00:00", "2026-05-07T12:00:00.000000000+02:00"],
+)
+def test_any_written_time_is_read(value: str) -> None:
+    assert note(f"created_at: {value}").created == CHANGED
+
+
+@pytest.mark.parametrize("value", ["everyone", "Global", "'agent:'", "agent:X y", "[a]", "''", "true", "agent:../x"])
+def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
+    found = note(f"scope: {value}")
+    assert found.scope not in ("global", "")
+    assert found.warnings[0].startswith("bad scope")
+
+
+def test_an_empty_scope_is_global() -> None:
+    assert note("scope:").scope == "global"
+
+
+@pytest.mark.parametrize("value", ["true", "True", "'true'"])
+def test_a_note_can_be_locked(value: str) -> None:
+    assert note(f"locked: {value}").locked
+    assert not note("locked: no").locked
+
+
+@pytest.mark.parametrize("header", ["title: a: b", "just text", "- a", "title: [x"])
+def test_a_header_that_cannot_be_read_leaves_a_note(header: str) -> None:
+    found = note(header, "- [fact] x [[Y]]\n")
+    assert (found.title, found.header, found.body) == ("Some note", {}, found.text)
+    assert found.warnings[0].startswith("bad_frontmatter")
+    assert [each.line for each in found.observations] == [4]
+    assert len(found.relations) == 1
+
+
+def test_a_broken_header_still_closes_the_note() -> None:
+    found = note("title: a: b\nscope: 'agent:x'\nlocked: true")
+    assert (found.scope, found.locked) == ("agent:x", True)
+
+
+def test_line_numbers_count_from_the_first_line_of_the_file() -> None:
+    found = note("title: x", "# H\n\n- [fact] y\n- z [[Q]]\n")
+    assert (found.headings[0].line, found.observations[0].line, found.relations[0].line) == (4, 6, 7)
+
+
+def test_a_byte_order_mark_belongs_to_no_part() -> None:
+    found = parse_note("\ufeff---\r\ntitle: x\r\n---\r\nbody\r\n", project="notes", path="a.md", changed=CHANGED)
+    assert (found.title, found.body) == ("x", "body\r\n")
+    assert parse_note("\ufeffbody", project="categories", path="inbox/a.md", changed=CHANGED).title == "body"
+
+
+# Memories
+
+MEMORY = """id: 550e8400-e29b-41d4-a716-446655440000
+phase: organized
+category: preferences
+scope: global
+source: claude
+created_at: 2026-05-07T10:00:00Z
+links:
+  - 7f8d9e00-1111-4222-8333-444455556666
+  - 7f8d9e00-1111-4222-8333-444455556667
+version: 1"""
+
+
+def memory(header: str | None, body: str = "user prefers dark mode\n", path: str = "preferences/x.md") -> Note:
+    return note(header, body, project="categories", path=path)
+
+
+def test_a_memory_is_read() -> None:
+    found = memory(MEMORY, "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]\n")
+    assert (found.category, found.phase, found.type, found.source) == (
+        "preferences",
+        "organized",
+        "preferences",
+        "claude",
+    )
+    assert found.title == found.content == "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]"
+    assert [(each.type, each.target[-1], each.line) for each in found.relations] == [
+        ("links_to", "7", 13),
+        ("links_to", "6", 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "path", "category", "phase"),
+    [
+        (None, "preferences/x.md", "preferences", "organized"),
+        (None, "inbox/x.md", "inbox", "inbox"),
+        ("type: short", "inbox/x.md", "inbox", "inbox"),
+        ("type: long", "people/x.md", "people", "organized"),
+        ("category: people\nphase: organized", "people/sub/x.md", "people", "organized"),
+        ("category: people\nphase: inbox", "short-term/x.md", "people", "inbox"),
+        (None, "short-term/x.md", "inbox", "inbox"),
+        ("type: long", "long-term/people/x.md", "people", "organized"),
+        (None, "long-term/x.md", "knowledge", "organized"),
+        ("category: skills", "x.md", "skills", "organized"),
+        ("a: b", "x.md", "inbox", "inbox"),
+        ("category: inbox\nphase: organized", "inbox/x.md", "inbox", "organized"),
+    ],
+)
+def test_category_and_phase_come_from_folder_and_header(
+    header: str | None, path: str, category: str, phase: str
+) -> None:
+    found = memory(header, path=path)
+    assert (found.category, found.phase, found.type, found.warnings) == (category, phase, category, [])
+
+
+def test_the_folder_outranks_the_header() -> None:
+    found = memory("category: inbox\nphase: inbox", path="people/x.md")
+    assert (found.category, found.phase) == ("people", "organized")
+    assert found.warnings[0].startswith("category_differs")
+
+
+def test_a_memory_without_header_comes_from_a_file() -> None:
+    assert memory(None).source == "file"
+    assert memory("scope: global").source is None
+
+
+def test_bad_keys_of_a_memory_are_named() -> None:
+    found = memory("category: cats\nphase: soon\naccess_count: many\nversion: 1.5")
+    assert (found.category, found.phase, found.access_count, found.version) == ("preferences", "organized", 0, 1)
+    assert found.warnings == [
+        'bad access_count "many" ignored',
+        'bad version "1.5" ignored',
+        'bad category "cats" ignored',
+        'bad phase "soon" ignored',
+    ]
+
+
+def test_a_memory_is_titled_by_its_first_line() -> None:
+    assert memory(None, "\n## User *prefers* tea\nmore\n").title == "## User *prefers* tea"
+    assert memory("title: T", "x\n").title == "T"
+    assert memory(None, "\n").title == "x"
+
+
+def test_a_memory_can_be_named_by_title_alias_and_first_line() -> None:
+    assert names(memory("title: T\naliases: [A]", "# First line\nx\n")) == ("T", "A", "# First line", "First line")
+    assert names(note("title: T\naliases: [A, T]", "# First line\n")) == ("T", "A")
+
+
+def test_a_target_of_a_memory_has_at_most_200_characters() -> None:
+    assert [len(each.target) for each in memory(None, f"[[{'a' * 200}]] [[{'b' * 201}]]\n").relations] == [200]
+
+
+def test_the_content_is_everything_but_one_final_newline() -> None:
+    assert memory(MEMORY, "a\r\n---\r\n\n\n").content == "a\r\n---\r\n\n"

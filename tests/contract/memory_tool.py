@@ -102,3 +102,34 @@ def check_reply(op: dict[str, Any], text: str, is_error: bool, home: Path) -> No
     assert str(home) not in text
     if is_error:
         assert not _LEAKS.search(text), text
+
+
+def answered(result: dict[str, Any]) -> tuple[str, bool]:
+    """The text of a tools/call result and whether it is an error; its form is checked (contract 000a, 5)."""
+    (block,) = result["content"]
+    assert block["type"] == "text"
+    text, is_error = block["text"], result["isError"]
+    assert result.get("structuredContent") == ({"error": text, "is_error": True} if is_error else None)
+    return text, is_error
+
+
+def check_silence(text: str, *places: Path) -> None:
+    """A result tells nothing of the machine: none of these places, no private folder, no exception."""
+    assert not _LEAKS.search(text), text
+    for word in (*map(str, places), ".commonplace", "site-packages", 'File "'):
+        assert word not in text
+
+
+def shape(root: Path) -> dict[str, tuple[str, int, Any]]:
+    """Everything below a folder: kind, mode, and bytes or link target."""
+    found: dict[str, tuple[str, int, Any]] = {}
+    for each in sorted(root.rglob("*")):
+        mode = each.lstat().st_mode & 0o7777
+        name = str(each.relative_to(root))
+        if each.is_symlink():
+            found[name] = ("link", 0, os.readlink(each))
+        elif each.is_dir():
+            found[name] = ("folder", mode, None)
+        else:
+            found[name] = ("file", mode, each.read_bytes())
+    return found

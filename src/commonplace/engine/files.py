@@ -1,4 +1,5 @@
-"""A project's plain files as the `memory` tool sees them (contract 000a): every path, every byte.
+"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a), and for
+memory banks (contract 003), which read and write their files as wholes (`notes`, `put`).
 
 Each verb is one critical section under the home's lock. Paths are project-relative and already passed
 `jail`; symlinks inside are followed as contract 000a, 3 says.
@@ -6,6 +7,7 @@ Each verb is one critical section under the home's lock. Paths are project-relat
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +22,9 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
-from commonplace.store.base import File
+from commonplace.store.base import Entry, File
 from commonplace.store.folder import FolderStore, Place
+from commonplace.store.history import Change
 from commonplace.store.home import Step, read_head
 
 if TYPE_CHECKING:
@@ -118,6 +121,22 @@ class Files:
             raise NotFound(path, self._project)
         return self._store.read(place.path)
 
+    def notes(self) -> list[Entry]:
+        """Every note below that the caller may see, sorted by path, with its stamp. No folder, no notes.
+
+        Raises OutsideError when a link leads there, StorageError for a folder that cannot be read.
+        """
+        place = self._store.place(self._base)
+        if place.kind == "missing":
+            return []
+        if place.kind != "folder":
+            raise OutsideError(self._base, self._project)
+        listing = self._store.list(self._base)
+        if listing.unreadable:
+            raise StorageError(listing.unreadable[0], "a folder cannot be read")
+        start = len(self._base) + 1 if self._base else 0
+        return sorted(Entry(path[start:], stamp) for path, stamp in listing.entries if self._seen(path))
+
     def count_access(self, place: Place) -> None:
         """Count a read of the note at `place`."""
         if self._store.is_note(place.path):
@@ -182,6 +201,39 @@ class Files:
         nearest = self._nearest(path)
         if nearest.kind != "folder":
             raise NotADirectory(nearest.path)
+
+    def put(
+        self,
+        plan: Callable[[], Mapping[str, tuple[str, File | None]]],
+        verb: str,
+        details: dict[str, Any] | None = None,
+    ) -> Change | None:
+        """Write whole files as one change, the first being what it is about; None when there are none.
+
+        `plan` runs with the lock held, again if a file changed meanwhile, and names each file with its new
+        text and what it read there, None for a new one. `details`: as in `Change`. Raises Exists for a place
+        that is taken, OutsideError, NotADirectory, and what `plan` raises.
+        """
+        return repeated(lambda: self._put(plan, verb, details))
+
+    def _put(
+        self,
+        plan: Callable[[], Mapping[str, tuple[str, File | None]]],
+        verb: str,
+        details: dict[str, Any] | None,
+    ) -> Change | None:
+        with self._core.writing():
+            steps = [self._whole(path, text, old) for path, (text, old) in plan().items()]
+            return self._commit(verb, steps, steps[0].path, details) if steps else None
+
+    def _whole(self, path: str, text: str, old: File | None) -> Step:
+        place = self.itself(path)
+        if place.kind not in ("file", "missing"):
+            raise Exists(path)
+        if place.kind == "missing":
+            self._check_parents(path)
+        data = text.encode()
+        return self._step("put", place.path, data=data, old=old, scope=self._new_scope(data, old))
 
     def edit(self, path: str, change: Any) -> Any:
         """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
@@ -293,8 +345,9 @@ class Files:
     def _step(self, do: str, path: str, **more: Any) -> Step:
         return self._core.step(do, self._project, path, **more)
 
-    def _commit(self, verb: str, steps: list[Step], path: str) -> None:
-        self._core.commit(verb, steps, (self._project, path), self._memory.agent, self._memory.face)
+    def _commit(self, verb: str, steps: list[Step], path: str, details: dict[str, Any] | None = None) -> Change:
+        about = (self._project, path)
+        return self._core.commit(verb, steps, about, self._memory.agent, self._memory.face, details=details)
 
 
 class NotADirectory(CommonplaceError):

@@ -67,6 +67,19 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource with an address of its own. `version` gives a value that differs once what it reads changed."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime: str
+    read: Callable[[Memory], str]
+    version: Callable[[Memory], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Toolset:
     """The tools of one face, and what its server tells the model; `closing` comes after all instructions."""
 
@@ -76,6 +89,7 @@ class Toolset:
     closing: str = ""
     prompts: Sequence[Prompt] = ()
     templates: Sequence[Template] = ()
+    resources: Sequence[Resource] = ()
 
 
 class Registry:
@@ -102,6 +116,11 @@ class Registry:
         return [template for toolset in self.toolsets for template in toolset.templates]
 
     @property
+    def resources(self) -> dict[str, Resource]:
+        """All resources by address."""
+        return {each.uri: each for toolset in self.toolsets for each in toolset.resources}
+
+    @property
     def instructions(self) -> str:
         """What the server tells the model, toolset by toolset; the owner's sentences come last."""
         told = [each.instructions for each in self.toolsets] + [each.closing for each in self.toolsets]
@@ -115,6 +134,13 @@ class Registry:
         tool = self.tools[name]
         run = self.hooks.around(memory.agent, name, lambda given: self._run(memory, tool, given))
         return run(arguments if arguments is not None else {})
+
+    def refusal(self, name: str, error: CommonplaceError) -> Reply:
+        """The reply of tool `name` when its call could not even begin, in the form of its contract."""
+        tool = self.tools.get(name)
+        if tool is not None and tool.unknown == "own":
+            return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
+        return error_reply(error)
 
     def _run(self, memory: Memory, tool: Tool, arguments: Any) -> Reply:
         try:

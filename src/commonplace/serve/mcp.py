@@ -38,9 +38,10 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from commonplace.errors import CommonplaceError
-from commonplace.faces.tool import Registry, error_reply
+from commonplace.faces.tool import Registry
 from commonplace.serve import offers
 from commonplace.serve.clients import agent_of
+from commonplace.serve.subscriptions import Subscriptions
 from commonplace.serve.turns import Turns
 from commonplace.serve.wire import Wire
 
@@ -70,13 +71,15 @@ class Identity:
 
 async def converse(connection: Connection, registry: Registry, turns: Turns, identity: Identity) -> None:
     """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
+    answers = _Answers(registry, turns, identity)
+    connection.at_end = answers.close
     server = Server(
         identity.name,
         version=identity.version,
         title=identity.title,
         instructions=registry.instructions or None,
         cache_hints=dict.fromkeys(CACHEABLE_METHODS, CacheHint()),
-        **_Answers(registry, turns, identity).by_request(),
+        **answers.by_request(),
     )
     # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
     server.middleware[:] = [_arguments_as_given]
@@ -88,8 +91,10 @@ class Connection:
 
     It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all
     and each request has its answer: the SDK drops what is in progress once its input ends. `answered` is
-    called after each answer.
+    called after each answer, `at_end` when the client has sent all: it ends streams that would wait for more.
     """
+
+    at_end: Callable[[], None] | None = None
 
     def __init__(self, wire: Wire, answered: Callable[[], None]):
         self._wire, self._answered = wire, answered
@@ -115,6 +120,8 @@ class Connection:
     def end(self) -> None:
         """The client sends no more, or is heard no more."""
         self._ended = True
+        if self.at_end is not None:
+            self.at_end()
         self._close_when_answered()
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -225,16 +232,21 @@ class _Answers:
     def __init__(self, registry: Registry, turns: Turns, identity: Identity):
         self._registry, self._turns, self._identity = registry, turns, identity
         self._names: dict[str, str] = {}
+        self._subscriptions = Subscriptions(registry.resources)
+
+    def close(self) -> None:
+        """The client asks for nothing more."""
+        self._subscriptions.close()
 
     def by_request(self) -> dict[str, Any]:
         """Handlers for what the registry has, under the names of the SDK's parameters.
 
-        Without prompts or templates their requests stay unknown, and so out of the capabilities.
+        Without prompts or resources their requests stay unknown, and so out of the capabilities.
         """
         handlers: dict[str, Any] = {"on_list_tools": self.tools, "on_call_tool": self.call}
         if self._registry.prompts:
             handlers |= {"on_list_prompts": self.prompts, "on_get_prompt": self.prompt}
-        if self._registry.templates:
+        if self._registry.templates or self._registry.resources:
             handlers |= {
                 "on_list_resources": self.resources,
                 "on_list_resource_templates": self.templates,
@@ -242,7 +254,10 @@ class _Answers:
             }
         if self._registry.prompts or self._registry.templates:
             handlers["on_completion"] = self.complete
-        return {name: _whole(handler) for name, handler in handlers.items()}
+        if self._registry.resources:
+            handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
+        handlers = {name: _whole(handler) for name, handler in handlers.items()}
+        return handlers | ({"on_subscriptions_listen": self.listen} if self._registry.resources else {})
 
     async def tools(self, ctx: Any, params: Any) -> Result:
         return {"tools": [offers.tool_entry(tool) for tool in self._registry.tools.values()]}
@@ -255,7 +270,7 @@ class _Answers:
         try:
             reply = await self._take(ctx, lambda memory: self._registry.call(memory, params.name, arguments))
         except CommonplaceError as error:
-            reply = error_reply(error)
+            reply = self._registry.refusal(params.name, error)
         return offers.tool_result(reply)
 
     async def prompts(self, ctx: Any, params: Any) -> Result:
@@ -269,15 +284,33 @@ class _Answers:
         return await self._answer(ctx, render)
 
     async def resources(self, ctx: Any, params: Any) -> Result:
-        return {"resources": []}
+        return {"resources": [offers.resource_entry(each) for each in self._registry.resources.values()]}
 
     async def templates(self, ctx: Any, params: Any) -> Result:
         return {"resourceTemplates": [offers.template_entry(template) for template in self._registry.templates]}
 
     async def read(self, ctx: Any, params: Any) -> Result:
         missing = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-        read = partial(offers.resource_result, templates=self._registry.templates, uri=params.uri)
+        read = partial(offers.resource_result, templates=self._registry.templates, uri=params.uri,
+                       resources=self._registry.resources)  # fmt: skip
         return await self._answer(ctx, read, missing, uri=params.uri)
+
+    async def subscribe(self, ctx: Any, params: Any) -> Result:
+        def begin(memory: Memory) -> Result:
+            self._subscriptions.subscribe(params.uri)
+            self._subscriptions.begin(memory, [params.uri])
+            return {}
+
+        return await self._answer(ctx, begin, RESOURCE_NOT_FOUND, uri=params.uri)
+
+    async def unsubscribe(self, ctx: Any, params: Any) -> Result:
+        self._subscriptions.unsubscribe(params.uri)
+        return {}
+
+    async def listen(self, ctx: Any, params: Any) -> Any:
+        wanted = params.notifications.resource_subscriptions or ()
+        await self._answer(ctx, lambda memory: self._subscriptions.begin(memory, wanted) or {})
+        return await self._subscriptions.listen(ctx, params)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         def values(memory: Memory) -> Result:
@@ -303,7 +336,15 @@ class _Answers:
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
         agent = self._agent(ctx)
-        return await self._turns.take(lambda memory: call(memory.as_caller(agent, "mcp")))
+
+        def run(memory: Memory) -> tuple[T, list[str]]:
+            bound = memory.as_caller(agent, "mcp")
+            return call(bound), self._subscriptions.look(bound)
+
+        result, changed = await self._turns.take(run)
+        if changed:
+            await self._subscriptions.tell(ctx.session, changed)
+        return result
 
     def _agent(self, ctx: Any) -> str:
         if self._identity.agent:

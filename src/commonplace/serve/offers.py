@@ -6,7 +6,7 @@ Errors are of our tree, worded for the client; serve/mcp.py gives them their pro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -14,7 +14,7 @@ from commonplace.errors import CommonplaceError, InvalidInput
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.tool import Prompt, Registry, Reply, Template, Tool
+    from commonplace.faces.tool import Prompt, Registry, Reply, Resource, Template, Tool
 
 Result = dict[str, Any]
 
@@ -24,12 +24,12 @@ _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
 
 
 class NoResource(CommonplaceError):
-    """No template reads `uri`."""
+    """No resource and no template reads `uri`."""
 
     code = "not_found"
 
-    def __init__(self, uri: str, templates: Sequence[Template]):
-        shapes = ", ".join(template.uri for template in templates) or "none"
+    def __init__(self, uri: str, templates: Sequence[Template], resources: Iterable[str] = ()):
+        shapes = ", ".join([*resources, *(template.uri for template in templates)]) or "none"
         super().__init__(f'No resource "{uri}". Resources have the form {shapes}.')
 
 
@@ -72,6 +72,17 @@ def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> R
     return {"description": prompt.description, "messages": [message]}
 
 
+def resource_entry(resource: Resource) -> Result:
+    """A resource as `resources/list` shows it."""
+    return {
+        "uri": resource.uri,
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mimeType": resource.mime,
+    }
+
+
 def template_entry(template: Template) -> Result:
     """A template as `resources/templates/list` shows it."""
     return {
@@ -82,17 +93,22 @@ def template_entry(template: Template) -> Result:
     }
 
 
-def resource_result(memory: Memory, templates: Sequence[Template], uri: str) -> Result:
-    """What the first template that fits reads at `uri`, as the answer to `resources/read`.
+def resource_result(
+    memory: Memory, templates: Sequence[Template], uri: str, resources: Mapping[str, Resource] | None = None
+) -> Result:
+    """What the resource, or the first template that fits, reads at `uri`, as the answer to `resources/read`.
 
-    Raises NoResource when none fits, else what the template raises.
+    Raises NoResource when none fits, else what reading raises.
     """
+    fixed = (resources or {}).get(uri)
+    if fixed is not None:
+        return {"contents": [{"uri": uri, "mimeType": fixed.mime, "text": fixed.read(memory)}]}
     for template in templates:
         variables = _variables(template.uri, uri)
         if variables is not None:
             text = template.read(memory, variables)
             return {"contents": [{"uri": uri, "mimeType": template.mime, "text": text}]}
-    raise NoResource(uri, templates)
+    raise NoResource(uri, templates, resources or {})
 
 
 def completion_result(

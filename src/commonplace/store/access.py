@@ -1,6 +1,7 @@
 """The access log: a read appends one line, so it never rewrites a note (DESIGN.md, 4).
 
-A line is `<count> <project>\\t<path or id>`; counts shown are frontmatter + log.
+A line is `<count> <key>`; the count 0 means that what was counted before is over. Counts shown are
+frontmatter + log.
 """
 
 from __future__ import annotations
@@ -21,12 +22,19 @@ class AccessLog:
 
     def note(self, key: str) -> None:
         """Count one read of `key`. A log that cannot be written costs the count, not the read."""
+        self._append(f"1 {key}\n")
+
+    def restart(self, key: str) -> None:
+        """Forget the reads of `key` so far: another note begins in its place."""
+        self._append(f"0 {key}\n")
+
+    def _append(self, line: str) -> None:
         try:
             fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError:
             return
         try:
-            os.write(fd, f"1 {key}\n".encode())
+            os.write(fd, line.encode())
         except OSError:
             return
         finally:
@@ -56,5 +64,7 @@ class AccessLog:
     def _add(self, block: bytes) -> None:
         for line in block.decode("utf-8", "replace").splitlines():
             count, _, key = line.partition(" ")
-            if count.isdigit() and key:
+            if count == "0":
+                self._counts.pop(key, None)
+            elif count.isdigit() and key:
                 self._counts[key] += int(count)

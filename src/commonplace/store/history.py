@@ -47,7 +47,8 @@ class Touched:
 
 @dataclass(slots=True)
 class Change:
-    """One line of the journal. `path` is what the change was about; `undoes` names a change taken back."""
+    """One line of the journal. `path` is what the change was about; `undoes` names a change taken back;
+    `details` are what the caller said of it (words to texts and numbers), None for nothing."""
 
     number: int
     time: str
@@ -58,6 +59,7 @@ class Change:
     face: str | None
     files: list[Touched] = field(default_factory=list)
     undoes: int | None = None
+    details: dict[str, Any] | None = None
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -69,6 +71,8 @@ class Change:
         row |= {"project": self.project, "path": self.path, "agent": self.agent, "face": self.face}
         if self.undoes is not None:
             row["undoes"] = self.undoes
+        if self.details:
+            row["details"] = self.details
         row["files"] = [_sparse(each) for each in self.files]
         return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -79,7 +83,7 @@ class Change:
         try:
             files = [Touched(**each) for each in row["files"]]
             return cls(row["change"], row["time"], row["verb"], row["project"], row["path"], row.get("agent"),
-                       row.get("face"), files, row.get("undoes"))  # fmt: skip
+                       row.get("face"), files, row.get("undoes"), row.get("details"))  # fmt: skip
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a change: {error}") from None
 

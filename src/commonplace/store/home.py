@@ -27,6 +27,7 @@ from commonplace.store.layout import TEMP_PREFIX, Layout
 
 NEW_MODE = 0o600
 HEAD = 65536
+MANY, WRITERS = 16, 16
 
 
 @dataclass(slots=True)
@@ -79,8 +80,11 @@ class Home:
             self.history = History(layout)
             self._redo = os.open(layout.redo, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             self.lock = Lock(layout.lock, self._entered)
+            if self.unfinished():
+                with self.lock:  # finish or clean up what a dead writer left; a live one just ends first
+                    pass
         except OSError as error:
-            raise StorageError(str(layout.root), reason(error)) from None
+            raise StorageError("the memory home", reason(error)) from None
 
     def close(self) -> None:
         """Release the files; the home stays as it is."""
@@ -97,6 +101,7 @@ class Home:
         agent: str | None = None,
         face: str | None = None,
         undoes: int | None = None,
+        details: dict[str, Any] | None = None,
     ) -> Change:
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be held.
 
@@ -106,7 +111,7 @@ class Home:
         steps = [*_missing_folders(steps), *steps]
         number = self.history.last + 1
         change = Change(number, stamp(self._clock()), verb, *about, agent, face,
-                        [each.touched() for each in steps], undoes)  # fmt: skip
+                        [each.touched() for each in steps], undoes, details)  # fmt: skip
         work = _Work(self.history, strict=True)
         try:
             self._prepare(steps, number)
@@ -146,11 +151,15 @@ class Home:
             step.temp = f"{mark}-{index}"
         places = sorted({(step.project, step.root, step.temp_folder) for step in puts})
         self._write({"mark": mark, "places": places}, 0)
-        for step in puts:
-            assert step.data is not None
-            mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-            with open_folder(step.root, step.temp_folder, step.project) as folder:
-                write_file(step.temp, step.data, mode=mode, folder=folder.fd)
+        if len(puts) < MANY:
+            for step in puts:
+                _write_temp(step)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(WRITERS) as pool:  # the disk syncs many files at once faster than one by one
+            for written in [pool.submit(_write_temp, step) for step in puts]:
+                written.result()
 
     def _note(self, change: Change, steps: Sequence[Step]) -> None:
         """Complete the redo record; with several steps it must be durable before the first of them."""
@@ -388,6 +397,14 @@ class _Work:
         for folder in self._open.values():
             folder.close()
         self._open.clear()
+
+
+def _write_temp(step: Step) -> None:
+    """Write and sync the new bytes of a `put`."""
+    assert step.data is not None
+    mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
+    with open_folder(step.root, step.temp_folder, step.project) as folder:
+        write_file(step.temp, step.data, mode=mode, folder=folder.fd)
 
 
 def read_fd_from_start(fd: int) -> bytes:

@@ -1,0 +1,330 @@
+"""Contract 000a, 12.1 and 12.9: every case over MCP stdio; no result leaks, and nothing outside changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace import faces, open_memory
+from contract.memory_tool import CASES, NAMES, Store, arguments, check_reply, check_silence, shape
+from contract.note_tools import seen
+from serve.client import OfficialClient
+from serve.process import memory_mcp
+
+
+class Served:
+    """A home with a server on it and its one client, all of a machine below `folder`."""
+
+    def __init__(self, folder: Path, configuration: str = ""):
+        self.folder = folder
+        self.home = folder / "home"
+        self.user = folder / "user"
+        self.home.mkdir()
+        self.user.mkdir()
+        if configuration:
+            (self.home / "config.yaml").write_text(configuration)
+        self.client = OfficialClient(memory_mcp(self.home, "--tools", "memory"), self.user)
+
+    def __enter__(self) -> Served:
+        self.client.__enter__()
+        self.client.call("memory", {"command": "view", "path": "/memories"})
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.client.__exit__(*exception)
+
+    def surroundings(self) -> dict[str, tuple[Any, ...]]:
+        """All below `folder` but the memories and what is our own."""
+        ours = tuple(f"home/{name}" for name in ("memories", ".commonplace"))
+        return {path: what for path, what in seen(self.folder).items() if not path.startswith(ours)}
+
+
+@pytest.fixture(scope="module")
+def overwriting(tmp_path_factory) -> Iterator[Served]:
+    with Served(tmp_path_factory.mktemp("overwriting")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory) -> Iterator[Served]:
+    with Served(tmp_path_factory.mktemp("refusing"), "memory_tool:\n  create_existing: error\n") as served:
+        yield served
+
+
+@pytest.mark.promise("000a-12.1", "000a-12.9", "000a-12.7")
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_every_case_over_mcp_stdio(case, request):
+    assert case.get("options", {}) in ({}, {"create_existing": "error"})
+    served = request.getfixturevalue("refusing" if "options" in case else "overwriting")
+    store = Store(served.home)
+    store.fill(case)
+    before = served.surroundings()
+    for op in case["ops"]:
+        reply = served.client.call("memory", arguments(op))
+        check_reply(op, reply["text"], reply["is_error"], store.home)
+        check_silence(reply["text"], served.folder, store.outside)
+        wanted = {"error": reply["text"], "is_error": True} if reply["is_error"] else None
+        assert reply["structured"] == wanted
+    store.check(case)
+    assert served.surroundings() == before
+
+
+LINKS = {
+    "to-file": "a.md",
+    "to-folder": "folder",
+    "dangling": "nothing",
+    "loop": "loop",
+    "through-loop": "loop/x",
+    "out-file": "../outside/secret.txt",
+    "out-folder": "../outside",
+    "out-dangling": "../outside/nothing",
+    "folder/up": "..",
+    "root": ".",
+    "absolute": "/etc",
+}
+
+
+def with_links(folder: Path) -> Path:
+    """A memories folder with files and with links of every kind, and a folder beside it."""
+    root, outside = folder / "home" / "memories", folder / "home" / "outside"
+    (root / "folder").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "secret.txt").write_text("the secret")
+    (root / "a.md").write_text("one\ntwo\n")
+    (root / "folder" / "b.md").write_text("b\n")
+    for name, target in LINKS.items():
+        os.symlink(target, root / name)
+    return root
+
+
+class Tool:
+    """The memory tool on a home, called as every transport calls it."""
+
+    def __init__(self, home: Path):
+        self.memory = open_memory(home, watch=False)
+        self.registry = faces.registry(["memory"], self.memory.settings)
+
+    def __call__(self, **given: Any) -> tuple[str, bool]:
+        reply = self.registry.call(self.memory, "memory", given)
+        return reply.text, reply.is_error
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Iterator[tuple[Path, Tool]]:
+    root = with_links(tmp_path)
+    tool = Tool(root.parent)
+    yield root, tool
+    tool.memory.close()
+
+
+@pytest.mark.promise("000a-12.9")
+def test_a_listing_shows_links_that_stay_inside_and_no_others(linked):
+    _, tool = linked
+    text, failed = tool(command="view", path="/memories")
+    assert not failed
+    assert [line.split("\t")[1] for line in text.split("\n")[1:]] == [
+        "/memories",
+        "/memories/a.md",
+        "/memories/folder/",
+        "/memories/folder/b.md",
+        "/memories/folder/up/",
+        "/memories/root/",
+        "/memories/to-file",
+        "/memories/to-folder/",
+    ]
+    assert "8B\t/memories/to-file" in text
+
+
+ESCAPE = "Path {path} would escape /memories directory"
+MISSING = "The path {path} does not exist. Please provide a valid path."
+WRITES = {
+    "view": {},
+    "create": {"file_text": "new"},
+    "str_replace": {"old_str": "e", "new_str": "E"},
+    "insert": {"insert_line": 0, "insert_text": "top"},
+}
+
+
+@pytest.mark.promise("000a-12.9")
+@pytest.mark.parametrize("command", WRITES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "out-file",
+        "out-folder",
+        "out-folder/secret.txt",
+        "out-folder/new/x",
+        "out-dangling",
+        "out-dangling/x",
+        "absolute/x/y",
+    ],
+)
+def test_a_link_that_leads_out_is_refused_by_every_command_that_follows_links(linked, command, name):
+    root, tool = linked
+    before, path = seen(root.parent / "outside"), f"/memories/{name}"
+    assert tool(command=command, path=path, **WRITES[command]) == (ESCAPE.format(path=path), True)
+    assert seen(root.parent / "outside") == before
+
+
+@pytest.mark.promise("000a-12.9")
+@pytest.mark.parametrize("command", WRITES)
+def test_a_circle_of_links_is_refused_by_every_command_that_follows_links(linked, command):
+    root, tool = linked
+    before = shape(root)
+    for name in ("loop", "loop/x", "through-loop"):
+        text, failed = tool(command=command, path=f"/memories/{name}", **WRITES[command])
+        assert failed
+        check_silence(text, root)
+    assert shape(root) == before
+
+
+@pytest.mark.promise("000a-12.9")
+def test_a_link_to_nothing_is_taken_for_create_and_missing_for_the_others(linked):
+    root, tool = linked
+    path = "/memories/dangling"
+    assert tool(command="create", path=path, file_text="x") == (f"File {path} already exists", True)
+    for command in ("view", "str_replace", "insert"):
+        assert tool(command=command, path=path, **WRITES[command]) == (MISSING.format(path=path), True)
+    assert not (root / "nothing").exists()
+
+
+@pytest.mark.promise("000a-12.9")
+def test_edits_write_through_a_link_inside_and_the_link_stays(linked):
+    root, tool = linked
+    for command in ("str_replace", "insert", "create"):
+        _, failed = tool(command=command, path="/memories/to-file", **WRITES[command])
+        assert not failed
+    assert not tool(command="create", path="/memories/to-folder/c.md", file_text="c")[1]
+    assert os.readlink(root / "to-file") == "a.md"
+    assert (root / "a.md").read_text() == "new"
+    assert (root / "folder" / "c.md").read_text() == "c"
+
+
+@pytest.mark.promise("000a-12.9")
+@pytest.mark.parametrize("name", LINKS)
+def test_rename_moves_and_delete_removes_the_link_itself(linked, name):
+    root, tool = linked
+    path, before = f"/memories/{name}", seen(root.parent / "outside")
+    files = {path: what for path, what in shape(root).items() if what[0] == "file"}
+    assert tool(command="rename", old_path=path, new_path="/memories/moved") == (
+        f"Successfully renamed {path} to /memories/moved",
+        False,
+    )
+    assert os.readlink(root / "moved") == LINKS[name]
+    assert not os.path.lexists(root / name)
+    assert tool(command="delete", path="/memories/moved") == ("Successfully deleted /memories/moved", False)
+    assert not os.path.lexists(root / "moved")
+    assert {path: what for path, what in shape(root).items() if what[0] == "file"} == files
+    assert seen(root.parent / "outside") == before
+
+
+@pytest.mark.promise("000a-12.9")
+def test_a_rename_names_the_path_that_leads_out(linked):
+    root, tool = linked
+    before = shape(root)
+    for old, new, bad in [
+        ("/memories/a.md", "/memories/out-folder/x", "/memories/out-folder/x"),
+        ("/memories/out-folder/secret.txt", "/memories/x", "/memories/out-folder/secret.txt"),
+        ("/memories/out-folder/secret.txt", "/memories/absolute/x", "/memories/out-folder/secret.txt"),
+    ]:
+        assert tool(command="rename", old_path=old, new_path=new) == (ESCAPE.format(path=bad), True)
+    for new in ("/memories/out-folder/new/x", "/memories/folder/in/itself", "/memories/to-folder/in/itself"):
+        text, failed = tool(command="rename", old_path="/memories/folder", new_path=new)
+        assert failed
+        check_silence(text, root)
+        assert "refuses this name" not in text
+    assert shape(root) == before
+
+
+NASTY = st.lists(
+    st.sampled_from(
+        [
+            "..",
+            ".",
+            "",
+            "a.md",
+            "folder",
+            "b.md",
+            "out-folder",
+            "out-file",
+            "secret.txt",
+            "loop",
+            "to-folder",
+            "root",
+            "dangling",
+            "%2e%2e",
+            "..%2f",
+            "%252e%252e",
+            "..\\",
+            "\\..\\..",
+            "...",
+            "~",
+            "\0",
+            "\n",
+            "\u2028",
+            "n" * 300,
+            ".commonplace",
+            "..;",
+            "．．",
+            "a" * 200,
+            "C:",
+            "/memories",
+            "memories",
+            "absolute",
+            "passwd",
+            "CON",
+            "*",
+        ]
+    ),
+    max_size=5,
+)
+TEXTS = st.one_of(
+    st.none(), st.integers(-2, 9), st.booleans(), st.text(max_size=5), st.lists(st.integers(-2, 4))
+)
+
+
+@st.composite
+def inputs(draw) -> dict[str, Any]:
+    """A tool input with hostile paths and values of any kind."""
+    prefix = draw(st.sampled_from(["/memories/", "memories/", "/memories", "/", ""]))
+    paths = [prefix + "/".join(draw(NASTY)) for _ in range(3)]
+    given = dict(zip(("path", "old_path", "new_path"), paths, strict=True))
+    given["command"] = draw(
+        st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "undo"])
+    )
+    for name in ("file_text", "old_str", "new_str", "insert_line", "insert_text", "view_range"):
+        given[name] = draw(TEXTS)
+    return given
+
+
+@pytest.mark.promise("000a-12.9")
+def test_no_input_leaks_or_changes_anything_outside(tmp_path):
+    root = with_links(tmp_path)
+    tool = Tool(root.parent)
+    tool(command="view", path="/memories")
+
+    def surroundings() -> dict[str, tuple[Any, ...]]:
+        ours = ("home/memories", "home/.commonplace")
+        return {path: what for path, what in seen(tmp_path).items() if not path.startswith(ours)}
+
+    before = surroundings()
+
+    @settings(max_examples=150, deadline=None, database=None, derandomize=True)
+    @given(inputs())
+    def try_it(given):
+        text, failed = tool(**given)
+        assert text
+        check_silence(text, tmp_path)
+        assert "the secret" not in text
+        assert surroundings() == before
+        if not root.exists() or not failed:
+            tool(command="create", path="/memories/a.md", file_text="one\ntwo\n")
+
+    try_it()
+    tool.memory.close()

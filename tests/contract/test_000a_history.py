@@ -1,0 +1,216 @@
+"""Contract 000a, 12.6: what the memory tool replaced or deleted comes back with `memory undo`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic.lib.tools import ToolError
+
+from commonplace.anthropic import MemoryTool
+from contract.memory_tool import shape
+from serve.process import SECONDS, ServerProcess, environment, memory_mcp
+
+FILES = {
+    "a.md": "\ufeff---\ntitle: [broken\n---\none\r\ntwo\rthree\u2028\n\n".encode(),
+    "bytes.bin": b"caf\xe9\0\xff",
+    "empty.md": b"",
+    "folder/b.md": b"- [fact] zebra #t\n- knows [[a]]\n",
+    "folder/.hidden": b"hidden\n",
+    "folder/deep/er/c.md": b"no final newline",
+    "folder/node_modules/d.js": b"d\n",
+    "folder/bytes.bin": b"\xfe\xff",
+}
+CHANGES: dict[str, dict[str, Any]] = {
+    "create over text": {"command": "create", "path": "/memories/a.md", "file_text": "new\n"},
+    "create over bytes that are no text": {
+        "command": "create",
+        "path": "/memories/bytes.bin",
+        "file_text": "new",
+    },
+    "create over an empty file": {"command": "create", "path": "/memories/empty.md", "file_text": "new"},
+    "create through a link": {"command": "create", "path": "/memories/link", "file_text": "new"},
+    "create with new folders": {"command": "create", "path": "/memories/x/y/new.md", "file_text": "new"},
+    "create below a folder of others": {
+        "command": "create",
+        "path": "/memories/folder/x/new.md",
+        "file_text": "new",
+    },
+    "str_replace": {
+        "command": "str_replace",
+        "path": "/memories/a.md",
+        "old_str": "one\r\ntwo",
+        "new_str": "1",
+    },
+    "str_replace to nothing": {
+        "command": "str_replace",
+        "path": "/memories/folder/deep/er/c.md",
+        "old_str": "no final newline",
+    },
+    "insert": {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "top"},
+    "insert at the end": {
+        "command": "insert",
+        "path": "/memories/folder/deep/er/c.md",
+        "insert_line": 1,
+        "insert_text": "",
+    },
+    "delete a file": {"command": "delete", "path": "/memories/a.md"},
+    "delete bytes that are no text": {"command": "delete", "path": "/memories/bytes.bin"},
+    "delete a link": {"command": "delete", "path": "/memories/link"},
+    "delete a folder": {"command": "delete", "path": "/memories/folder"},
+    "delete an empty folder": {"command": "delete", "path": "/memories/folder/void"},
+    "rename a file": {"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/b.md"},
+    "rename a file into new folders": {
+        "command": "rename",
+        "old_path": "/memories/a.md",
+        "new_path": "/memories/x/y/a.md",
+    },
+    "rename a folder": {
+        "command": "rename",
+        "old_path": "/memories/folder",
+        "new_path": "/memories/x/folder",
+    },
+    "rename a link": {"command": "rename", "old_path": "/memories/link", "new_path": "/memories/x/link"},
+    "rename in case only": {
+        "command": "rename",
+        "old_path": "/memories/folder/b.md",
+        "new_path": "/memories/folder/B.md",
+    },
+}
+
+
+def filled(home: Path) -> Path:
+    """The memories folder with files of every kind."""
+    root = home / "memories"
+    for name, data in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    (root / "folder" / "void").mkdir()
+    for folder in (root, *(each for each in root.rglob("*") if each.is_dir())):
+        folder.chmod(0o700)  # a folder that comes back has the mode of a new one
+    (root / "a.md").chmod(0o644)
+    (root / "folder" / "b.md").chmod(0o640)
+    os.symlink("folder/b.md", root / "link")
+    os.symlink("../nothing", root / "folder" / "link")
+    return root
+
+
+@pytest.fixture
+def tool(terminal) -> Iterator[MemoryTool]:
+    """The tool on the terminal's home, filled."""
+    filled(terminal.home)
+    tool = MemoryTool(terminal.home, agent="a")
+    yield tool
+    tool.close()
+
+
+@pytest.mark.promise("000a-12.6")
+@pytest.mark.parametrize("change", CHANGES)
+def test_undo_brings_back_every_byte_mode_and_name(terminal, tool, change):
+    root = terminal.home / "memories"
+    before = shape(root)
+    tool.call(CHANGES[change])
+    after = shape(root)
+    assert after != before
+    undone = terminal.ok("undo")
+    assert undone.startswith("Undid #1: ")
+    assert shape(root) == before
+    terminal.ok("undo", "2")
+    assert shape(root) == after
+    assert len(terminal("log", "--json").json["entries"]) == 3
+
+
+@pytest.mark.promise("000a-12.6")
+def test_changes_are_taken_back_one_by_one_newest_first(terminal, tool):
+    root = terminal.home / "memories"
+    states = [shape(root)]
+    for change in (
+        "create over text",
+        "insert at the end",
+        "create over an empty file",
+        "rename a folder",
+        "delete a link",
+    ):
+        tool.call(CHANGES[change])
+        states.append(shape(root))
+    for wanted in reversed(states[:-1]):
+        terminal.ok("undo")
+        assert shape(root) == wanted
+    assert terminal("undo").status == 1
+    assert shape(root) == states[0]
+
+
+@pytest.mark.promise("000a-12.6")
+def test_the_log_names_command_file_and_agent_and_a_deleted_folder_is_one_entry(terminal, tool):
+    tool.call(CHANGES["delete a folder"])
+    tool.call(CHANGES["create over text"])
+    entries = terminal("log", "--json").json["entries"]
+    assert [
+        (each["verb"], each["project"], each["path"], each["agent"], each["face"]) for each in entries
+    ] == [
+        ("create", "memories", "a.md", "a", "anthropic"),
+        ("delete", "memories", "folder/", "a", "anthropic"),
+    ]
+
+
+@pytest.mark.promise("000a-12.6")
+def test_a_failed_command_leaves_no_entry(terminal, tool):
+    root = terminal.home / "memories"
+    before = shape(root)
+    for failing in [
+        {"command": "create", "path": "/memories/a.md/x/y.md", "file_text": "x"},
+        {"command": "create", "path": "/memories/new/folder/", "file_text": "x"},
+        {"command": "rename", "old_path": "/memories/nothing", "new_path": "/memories/new/folder/x"},
+        {"command": "rename", "old_path": "/memories/folder", "new_path": "/memories/folder/deep/folder"},
+        {"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/folder/b.md/x"},
+        {"command": "insert", "path": "/memories/a.md", "insert_line": 99, "insert_text": "x"},
+        {"command": "str_replace", "path": "/memories/bytes.bin", "old_str": "caf", "new_str": "x"},
+        {"command": "insert", "path": "/memories/folder", "insert_line": 0, "insert_text": "x"},
+        {"command": "delete", "path": "/memories/."},
+    ]:
+        with pytest.raises(ToolError):
+            tool.call(failing)
+    assert shape(root) == before
+    assert terminal("log", "--json").json["entries"] == []
+
+
+@pytest.mark.promise("000a-12.6")
+def test_clearing_everything_is_one_change_that_undo_takes_back(terminal, tool):
+    root = terminal.home / "memories"
+    before = shape(root)
+    assert tool.clear_all_memory() == "All memory cleared"
+    assert shape(root) == {}
+    terminal.ok("undo")
+    assert shape(root) == before
+
+
+@pytest.mark.promise("000a-12.6")
+def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
+    root = filled(tmp_path / "home")
+    before = shape(root)
+    view = {"command": "view", "path": "/memories/folder/b.md"}
+    undo = [sys.executable, "-m", "commonplace", "undo", "--home", str(tmp_path / "home")]
+    with ServerProcess(command=memory_mcp(tmp_path / "home"), user=tmp_path) as server:
+        server.handshake()
+        shown = server.text("memory", view)
+        server.text("memory", CHANGES["delete a folder"])
+        assert server.call("memory", view)["isError"]
+        assert (
+            server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"][
+                "total"
+            ]
+            == 0
+        )
+        ran = subprocess.run(undo, env=environment(tmp_path), capture_output=True, timeout=SECONDS)
+        assert ran.returncode == 0, ran.stderr.decode()
+        assert server.text("memory", view) == shown
+        found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"][
+            "results"
+        ]
+        assert [hit["file_path"] for hit in found] == ["folder/b.md"]
+    assert shape(root) == before

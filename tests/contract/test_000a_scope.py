@@ -1,0 +1,205 @@
+"""Contract 000a, 12.13: files of an agent's scope, seen by the agent itself, another one, and the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.anthropic import MemoryTool
+from contract.memory_tool import answered, shape
+from serve.process import ServerProcess, memory_mcp
+
+OF_A = "---\nscope: agent:a\n---\n- [fact] zebra\n"
+SEEING, OTHERS = ("a", "owner"), ("b",)
+Call = Callable[..., tuple[str, bool]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("scope") / "home"
+
+
+@pytest.fixture(scope="module")
+def callers(home: Path) -> Iterator[dict[str, Call]]:
+    """`callers[name](command, **given)` -> (text, is_error): a and b on servers, the owner in here."""
+    from anthropic.lib.tools import ToolError
+
+    tool = MemoryTool(home)
+
+    def owner(command: str, **given: Any) -> tuple[str, bool]:
+        try:
+            return tool.call({"command": command, **given}), False
+        except ToolError as error:
+            return error.content, True
+
+    def on(server: ServerProcess) -> Call:
+        server.handshake()
+        return lambda command, **given: answered(server.call("memory", {"command": command, **given}))
+
+    as_a, as_b = (memory_mcp(home, "--agent", name) for name in "ab")
+    with (
+        ServerProcess(command=as_a, user=home.parent) as a,
+        ServerProcess(command=as_b, user=home.parent) as b,
+    ):
+        yield {"a": on(a), "b": on(b), "owner": owner}
+    tool.close()
+
+
+@pytest.fixture
+def root(home: Path, callers: dict[str, Call]) -> Path:
+    """The memories folder, fresh: a file of agent a's alone, one in a shared folder, and files for all."""
+    root = home / "memories"
+    for name in ("mine.md", "shared", "moved.md", "moved", "new.md"):
+        if (root / name).exists():
+            assert not callers["owner"]("delete", path=f"/memories/{name}")[1]
+    for name, text in {"mine.md": OF_A, "shared/mine.md": OF_A, "shared/all.md": "for all\n"}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+EDITS = {
+    "view": {},
+    "str_replace": {"old_str": "zebra", "new_str": "okapi"},
+    "insert": {"insert_line": 4, "insert_text": "end"},
+}
+
+
+@pytest.mark.promise("000a-12.13")
+@pytest.mark.parametrize("command", EDITS)
+def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_to_others(
+    callers, root, command
+):
+    missing = "The path /memories/mine.md does not exist. Please provide a valid path."
+    before = shape(root)
+    for name in OTHERS:
+        assert callers[name](command, path="/memories/mine.md", **EDITS[command]) == (missing, True)
+        assert shape(root) == before
+    for name in SEEING:
+        (root / "mine.md").write_text(OF_A)
+        text, failed = callers[name](command, path="/memories/mine.md", **EDITS[command])
+        assert not failed, text
+        assert (shape(root) != before) == (command != "view")
+
+
+@pytest.mark.promise("000a-12.13")
+def test_it_is_listed_for_its_agent_and_the_owner_alone(callers, root):
+    everything = [
+        "/memories/mine.md",
+        "/memories/shared/",
+        "/memories/shared/all.md",
+        "/memories/shared/mine.md",
+    ]
+    for name in SEEING + OTHERS:
+        text, _ = callers[name]("view", path="/memories")
+        shown = [line.split("\t")[1] for line in text.split("\n")[2:]]
+        assert shown == [path for path in everything if name in SEEING or "mine" not in path]
+
+
+@pytest.mark.promise("000a-12.13")
+@pytest.mark.parametrize("name", OTHERS)
+def test_its_place_is_taken_for_others(callers, root, name):
+    before = shape(root)
+    assert callers[name]("create", path="/memories/mine.md", file_text="x") == (
+        "File /memories/mine.md already exists",
+        True,
+    )
+    assert callers[name]("rename", old_path="/memories/shared/all.md", new_path="/memories/mine.md") == (
+        "The destination /memories/mine.md already exists",
+        True,
+    )
+    assert shape(root) == before
+
+
+@pytest.mark.promise("000a-12.13")
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_can_neither_delete_nor_rename_it_nor_a_folder_that_holds_it(callers, root, name):
+    before = shape(root)
+    gone = ("The path /memories/mine.md does not exist", True)
+    assert callers[name]("delete", path="/memories/mine.md") == gone
+    assert callers[name]("rename", old_path="/memories/mine.md", new_path="/memories/moved.md") == gone
+    for command in (
+        {"command": "delete", "path": "/memories/shared"},
+        {"command": "rename", "old_path": "/memories/shared", "new_path": "/memories/moved"},
+    ):
+        text, failed = callers[name](**command)
+        assert failed
+        assert "another agent" in text
+        assert "zebra" not in text
+        assert "Invalid path" not in text
+    assert shape(root) == before
+
+
+@pytest.mark.promise("000a-12.13")
+@pytest.mark.parametrize("name", SEEING)
+def test_its_agent_and_the_owner_overwrite_rename_and_delete_it(callers, root, name):
+    call = callers[name]
+    assert not call("create", path="/memories/mine.md", file_text=OF_A + "more\n")[1]
+    assert not call("rename", old_path="/memories/mine.md", new_path="/memories/moved.md")[1]
+    assert not call("rename", old_path="/memories/shared", new_path="/memories/moved")[1]
+    assert (root / "moved.md").read_text() == OF_A + "more\n"
+    assert not call("delete", path="/memories/moved.md")[1]
+    assert not call("delete", path="/memories/moved")[1]
+    assert shape(root) == {}
+
+
+@pytest.mark.promise("000a-12.13")
+def test_a_file_without_a_scope_is_for_everyone(callers, root):
+    for name in SEEING + OTHERS:
+        text, failed = callers[name](
+            "insert", path="/memories/shared/all.md", insert_line=1, insert_text=f"by {name}"
+        )
+        assert not failed, text
+    assert (root / "shared" / "all.md").read_text() == "for all\nby b\nby owner\nby a\n"
+
+
+@pytest.mark.promise("000a-12.13")
+def test_a_scope_written_by_a_hand_or_taken_away_counts_from_the_next_command_on(callers, root):
+    path, file = "/memories/shared/all.md", root / "shared" / "all.md"
+    assert not callers["b"]("view", path=path)[1]
+    file.write_text("\ufeff---\r\ntags: [x]\r\nscope: 'agent:a'\r\n---\r\nnow mine\r\n")
+    assert callers["b"]("view", path=path)[1]
+    assert not callers["a"]("view", path=path)[1]
+    assert not callers["a"]("str_replace", path=path, old_str="scope: 'agent:a'\r\n", new_str="")[1]
+    assert not callers["b"]("view", path=path)[1]
+
+
+@pytest.mark.promise("000a-12.13")
+def test_an_agent_can_make_a_file_its_own_and_not_give_it_to_another(callers, root):
+    assert not callers["b"]("create", path="/memories/new.md", file_text=OF_A.replace("agent:a", "agent:b"))[
+        1
+    ]
+    assert callers["a"]("view", path="/memories/new.md")[1]
+    before = shape(root)
+    text, failed = callers["b"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")
+    assert failed
+    assert 'scope "agent:a"' in text
+    assert shape(root) == before
+    assert not callers["owner"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")[
+        1
+    ]
+    assert not callers["a"]("view", path="/memories/new.md")[1]
+
+
+@pytest.mark.promise("000a-12.13")
+def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, terminal):
+    for agent, total in (("a", 2), ("b", 0)):
+        with ServerProcess(command=memory_mcp(home, "--agent", agent), user=home.parent) as server:
+            server.handshake()
+            found = server.call("search_notes", {"query": "zebra", "project": "memories"})[
+                "structuredContent"
+            ]
+            assert found["total"] == total
+    delete = '{"command": "delete", "path": "/memories/mine.md"}'
+    terminal.ok("call", "memory", delete, "--tools", "memory", "--home", str(home), "--agent", "a")
+    logged = {
+        agent: [
+            each["path"] for each in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]
+        ]
+        for agent, words in (("owner", ()), ("a", ("--agent", "a")), ("b", ("--agent", "b")))
+    }
+    assert logged["owner"][0] == logged["a"][0] == "mine.md"
+    assert "mine.md" not in logged["b"]

@@ -1,0 +1,226 @@
+"""Figures of whole processes: the command line and the MCP server, each beside a bare program of its kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import commonplace
+from commonplace.engine import open_memory
+from commonplace.note.model import Draft
+from ground import Ground
+from table import Budget, Row, interleaved, seconds
+
+HERE = Path(__file__).parent
+MEMORY = [sys.executable, "-c", "import sys; from commonplace.cli import main; sys.exit(main())"]
+BARE_CLICK = [sys.executable, str(HERE / "bare_click.py"), "word"]
+BARE_SERVER = [sys.executable, str(HERE / "bare_server.py")]
+HEAVY = ("mcp", "numpy", "pydantic", "asyncio")
+SECONDS = 300
+"""After so long a child that says nothing is ended."""
+
+CLI_TIMES, START_MS, SERVER_MB, TOOLS_CHARACTERS = 2.0, 50.0, 30.0, 12_000
+_INITIALIZE = {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"},
+}  # fmt: skip
+
+
+def environment() -> dict[str, str]:
+    """What children see: our source on the path, bytecode caches in use, no settings of the user's."""
+    hidden = ("PYTHONDONTWRITEBYTECODE", "MEMORY_HOME", "MEMORY_AGENT")
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+    source = str(Path(commonplace.__file__).parents[1])
+    paths = [source, inherited.get("PYTHONPATH", "")]
+    return {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def run(command: list[str]) -> str:
+    """What a command prints. Raises RuntimeError with its last words when it fails."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment(), timeout=SECONDS, stdin=subprocess.DEVNULL
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[3:5])} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+@contextmanager
+def _ended_in_time(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ends a process that is still at work after SECONDS."""
+    watchdog = threading.Timer(SECONDS, process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+
+
+class Server:
+    """A server process, driven by lines. Ends with the block: its input is closed, and it is waited for."""
+
+    def __init__(self, command: list[str]):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+        )
+        self._watched = _ended_in_time(self.process)
+        self._asked = 0
+
+    def __enter__(self) -> Server:
+        self._watched.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+        self._watched.__exit__(None, None, None)
+
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The result of a request. Raises RuntimeError when there is none."""
+        self._asked += 1
+        self._send({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params or {}})
+        while line := self.process.stdout.readline():
+            message = json.loads(line)
+            if message.get("id") == self._asked and "method" not in message:
+                if "result" not in message:
+                    raise RuntimeError(f"{method} was refused: {message['error']['message']}")
+                return message["result"]
+        raise RuntimeError(f"the server ended before it answered {method}")
+
+    def start(self) -> Server:
+        """Shake hands."""
+        self.ask("initialize", _INITIALIZE)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def memory(self) -> dict[str, float]:
+        """MB resident now, by `Rss` and `Pss`; Linux only."""
+        lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
+        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 / 1e6 for line in lines if line.endswith(" kB")}
+        return {name: sizes[name] for name in ("Rss", "Pss")}
+
+
+def command_line(ground: Ground) -> list[Row]:
+    """Whole processes: `memory read ID` and `memory search`, beside a click program that prints a word."""
+    home = ground.home(ground.notes)
+    with open_memory(home, watch=False) as memory:
+        identity = memory.write(Draft("The heron stands in the reeds.", project="categories", category="knowledge")).id
+    read = [*MEMORY, "read", identity, "--home", str(home)]
+    search = [*MEMORY, "search", "heron", "--home", str(home)]
+    for each in (read, search, BARE_CLICK):
+        run(each)
+    times = interleaved(20, *(partial(_process_ms, each) for each in (read, BARE_CLICK, search, BARE_CLICK)))
+    told = run([sys.executable, "-c", _IMPORTED, "read", identity, "--home", str(home)])
+    heavy = [name for name in HEAVY if name in told.splitlines()[-1].split()]
+    return [
+        Row("`memory read ID`, the process", "ms", times[0], times[1], "bare click", Budget(times=CLI_TIMES)),
+        Row(f"`memory search`, the process, {ground.notes:,} notes", "ms", times[2], times[3], "bare click"),
+        Row(f"of {', '.join(HEAVY)}: imported by read", "", [len(heavy)], budget=Budget(most=0)),
+    ]
+
+
+_IMPORTED = "import sys; from commonplace.cli import main; main(); print(*sys.modules)"
+
+
+def _process_ms(command: list[str]) -> float:
+    """How long a process takes from its start to its end; its output goes nowhere."""
+    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, env=environment(), **given)
+    with _ended_in_time(process):
+        status = process.wait()  # without its timeout, which would look only every 50 ms
+        took = time.perf_counter() - begin
+    if status:
+        raise RuntimeError(f"{' '.join(command[3:5])} failed")
+    return took * 1e3
+
+
+def start(ground: Ground) -> list[Row]:
+    """From the start of the process until `initialize` is answered."""
+    served = [*MEMORY, "mcp", "--home", str(ground.home(ground.notes))]
+    for each in (served, BARE_SERVER):
+        _start_ms(each)
+    times = interleaved(9, partial(_start_ms, served), partial(_start_ms, BARE_SERVER))
+    return [Row("`memory mcp` until initialize is answered", "ms", *times, "bare SDK server", Budget(above=START_MS))]
+
+
+def _start_ms(command: list[str]) -> float:
+    begin = time.perf_counter()
+    server = Server(command)
+    with server:
+        server.ask("initialize", _INITIALIZE)
+        return (time.perf_counter() - begin) * 1e3
+
+
+def resident(ground: Ground) -> list[Row]:
+    """Memory of a server that has answered and waits, with the index as found, and after making it itself."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return []
+    home = ground.home(ground.notes)
+    unindexed = ground.new_home(ground.notes)
+    rows = []
+    found = [(_idle(home), _bare()) for _ in range(2)]
+    indexing = [(_idle(unindexed), _bare())]
+    for name, pairs in (("waiting", found), ("after indexing by itself", indexing)):
+        for kind in ("Rss", "Pss"):
+            ours, bare = ([each[side][kind] for each in pairs] for side in (0, 1))
+            what = f"server {name}, {ground.notes:,} notes, {kind.upper()}"
+            rows.append(Row(what, "MB", ours, bare, "bare SDK server", Budget(above=SERVER_MB)))
+    return rows
+
+
+def _idle(home: Path) -> dict[str, float]:
+    with Server([*MEMORY, "mcp", "--home", str(home)]) as server:
+        server.start().ask("tools/list")
+        for question in ("river garden", "heron", "苍鹭"):
+            server.ask("tools/call", {"name": "search_notes", "arguments": {"query": question}})
+        return server.memory()
+
+
+def _bare() -> dict[str, float]:
+    with Server(BARE_SERVER) as server:
+        server.start().ask("tools/list")
+        server.ask("tools/call", {"name": "echo", "arguments": {"text": "word"}})
+        return server.memory()
+
+
+def tools(ground: Ground) -> list[Row]:
+    """Characters of the reply to tools/list, as every conversation carries it."""
+    counts = []
+    home = ground.folder / "home-empty"
+    for command in ([*MEMORY, "mcp", "--home", str(home)], BARE_SERVER):
+        with Server(command) as server:
+            result = server.start().ask("tools/list")
+        counts.append(float(len(json.dumps(result, ensure_ascii=False, separators=(",", ":")))))
+    ours, bare = counts
+    return [Row("tools/list, default toolsets", "characters", [ours], [bare], "one echo tool",
+                Budget(most=TOOLS_CHARACTERS))]  # fmt: skip
+
+
+def disk_sync_ms(folder: Path) -> float:
+    """One fsync of a small file here."""
+    place = folder / "sync"
+    fd = os.open(place, os.O_CREAT | os.O_WRONLY, 0o600)
+    try:
+        times = []
+        for _ in range(21):
+            os.write(fd, b"x" * 2000)
+            times.append(seconds(lambda: os.fsync(fd)))
+    finally:
+        os.close(fd)
+        place.unlink()
+    return sorted(times)[10] * 1e3

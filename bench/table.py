@@ -1,0 +1,130 @@
+"""Figures as rows: what was measured, beside its raw baseline and its budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+COLUMNS = ("what", "ours", "p95", "baseline", "p95", "ratio", "budget", "")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most a figure's median may be: a number in its unit, so many times its baseline, or so much above it."""
+
+    most: float | None = None
+    times: float | None = None
+    above: float | None = None
+
+    def limit(self, plain: float) -> float:
+        """The limit in the figure's unit; `plain` is the baseline's median (nan: there is none)."""
+        if self.most is not None:
+            return self.most
+        return plain * self.times if self.times is not None else plain + (self.above or 0.0)
+
+    def words(self, unit: str) -> str:
+        """The budget as the table shows it."""
+        if self.most is not None:
+            return f"≤ {amount(self.most, unit)}"
+        if self.times is not None:
+            return f"≤ {self.times:g} × baseline"
+        return f"≤ baseline + {amount(self.above or 0.0, unit)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: all measurements of ours and of the baseline, in `unit`."""
+
+    what: str
+    unit: str
+    ours: Sequence[float]
+    plain: Sequence[float] = ()
+    baseline: str = ""
+    budget: Budget | None = None
+
+    @property
+    def median(self) -> float:
+        return median(self.ours)
+
+    @property
+    def plain_median(self) -> float:
+        """The baseline's median, nan without a baseline."""
+        return median(self.plain) if self.plain else math.nan
+
+    @property
+    def verdict(self) -> str:
+        """`ok`, `over`, or nothing for a figure without a budget."""
+        if self.budget is None:
+            return ""
+        return "ok" if self.median <= self.budget.limit(self.plain_median) else "over"
+
+    def cells(self) -> tuple[str, ...]:
+        """The row's cells, in the order of COLUMNS."""
+        ratio = self.median / self.plain_median if self.plain and self.plain_median else math.nan
+        return (
+            self.what,
+            amount(self.median, self.unit),
+            self._p95(self.ours),
+            f"{amount(self.plain_median, self.unit)} {self.baseline}" if self.plain else "",
+            self._p95(self.plain),
+            "" if math.isnan(ratio) else f"{ratio:.2f}",
+            self.budget.words(self.unit) if self.budget else "",
+            self.verdict,
+        )
+
+    def _p95(self, values: Sequence[float]) -> str:
+        """Nothing for a rate, where more is better, and for a handful of values."""
+        return amount(p95(values), self.unit) if len(values) > 4 and not self.unit.endswith("/s") else ""
+
+
+def p95(values: Sequence[float]) -> float:
+    """The value that 95 of 100 do not exceed."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
+
+def amount(value: float, unit: str) -> str:
+    """A number in its unit, with about three digits: `2.31 ms`, `12,000 characters`."""
+    digits = 0 if value >= 100 or value == int(value) else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {unit}".strip()
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long one call takes, in seconds."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    """How long one call takes, in milliseconds."""
+    return seconds(call) * 1e3
+
+
+def interleaved(rounds: int, *sides: Callable[[], float]) -> list[list[float]]:
+    """What each side measures, the sides taking turns (A B A B), so that a busy machine slows all of them."""
+    found: list[list[float]] = [[] for _ in sides]
+    for _ in range(rounds):
+        for values, side in zip(found, sides, strict=True):
+            values.append(side())
+    return found
+
+
+def table(rows: Sequence[Row]) -> str:
+    """All rows, in columns."""
+    cells = [COLUMNS, *(row.cells() for row in rows)]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(COLUMNS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def block(rows: Sequence[Row]) -> str:
+    """The same figures for a page of documentation: one plain line each."""
+    width = max((len(row.what) for row in rows), default=0)
+    lines = []
+    for row in rows:
+        plain = f"   ({row.baseline}: {amount(row.plain_median, row.unit)})" if row.plain else ""
+        lines.append(f"{row.what.ljust(width)}   {amount(row.median, row.unit)}{plain}")
+    return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""Figures of the graph and key-value tools, called as a client calls them, but in this process."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import plain
+from commonplace.engine import Memory, open_memory
+from commonplace.faces import registry
+from commonplace.faces.tool import Registry
+from commonplace.note.entry import DEFAULT_NAMESPACE, places
+from ground import Ground
+from table import Budget, Row, interleaved, milliseconds
+
+GRAPH_TIMES, SMALL_TIMES, RECALL_TIMES = 0.2, 1.0, 2.0
+MANY = 10_000
+"""From so many entities on a graph call may take a fifth of the baseline's time; before, all of it."""
+ROUNDS = 30
+
+
+def graph(ground: Ground) -> list[Row]:
+    """Lookup, search and write of entities, beside a JSON Lines file read whole for each call, and
+    written whole for a change, as the reference server does it."""
+    rows = []
+    for entities in (ground.small, ground.notes):
+        home = ground.folder / f"graph-{entities}"
+        lines = ground.folder / f"graph-{entities}.jsonl"
+        _seed_graph(home / "graph", lines, entities)
+        budget = Budget(times=GRAPH_TIMES if entities >= MANY else SMALL_TIMES)
+        with open_memory(home) as memory:
+            memory.sync()
+            found = _graph_times(memory, registry(["graph"], memory.settings), lines, entities)
+        rows += [
+            Row(f"graph {name}, {entities:,} entities", "ms", *times, "JSON Lines", budget)
+            for name, times in found.items()
+        ]
+    return rows
+
+
+def _graph_times(memory: Memory, tools: Registry, lines: Path, entities: int) -> dict[str, list[list[float]]]:
+    chance = Random(5)
+    call = partial(_call, tools, memory)
+    calls = {"lookup": "memory_open_nodes", "search": "memory_search_nodes", "write": "memory_create_entities"}
+    times: dict[str, list[list[float]]] = {name: [[], []] for name in calls}
+    for number in range(ROUNDS):
+        name = _name(chance.randrange(entities))
+        new = {"name": f"Newcomer {number}", "entityType": "person", "observations": ["came late"]}
+        mark = _mark(chance.randrange(entities))
+        asked = {"lookup": {"names": [name]}, "search": {"query": mark}, "write": {"entities": [new]}}
+        raw = {
+            "lookup": partial(plain.open_node, lines, name),
+            "search": partial(plain.search_nodes, lines, mark),
+            "write": partial(plain.create_entity, lines, {"type": "entity", **new}),
+        }
+        for verb, tool in calls.items():
+            pair = interleaved(
+                1, partial(milliseconds, partial(call, tool, asked[verb])), partial(milliseconds, raw[verb])
+            )
+            for kept, measured in zip(times[verb], pair, strict=True):
+                kept += measured
+    return times
+
+
+def recall(ground: Ground) -> list[Row]:
+    """One key read by its name, with few and with many other keys."""
+    found: dict[int, list[float]] = {}
+    for entries in (ground.small, ground.notes):
+        home = ground.folder / f"kv-{entries}"
+        _seed_keys(home / "kv", entries)
+        chance = Random(6)
+        with open_memory(home) as memory:
+            memory.sync()
+            call = partial(_call, registry(["kv"], memory.settings), memory, "memory_recall")
+            call({"key": _key(0)})
+            keys = [_key(chance.randrange(entries)) for _ in range(100)]
+            found[entries] = [milliseconds(partial(call, {"key": key})) for key in keys]
+    few, many = found.values()
+    baseline = f"with {ground.small:,} keys"
+    return [Row(f"recall of a key, {ground.notes:,} keys", "ms", many, few, baseline, Budget(times=RECALL_TIMES))]
+
+
+def _call(tools: Registry, memory: Memory, name: str, arguments: dict[str, Any]) -> None:
+    """One tool call. Raises RuntimeError when the tool refuses."""
+    reply = tools.call(memory, name, arguments)
+    if reply.is_error:
+        raise RuntimeError(f"{name} was refused: {reply.text}")
+
+
+def _name(number: int) -> str:
+    return f"Person {number}"
+
+
+def _mark(number: int) -> str:
+    """A word only the observations of entity `number` hold."""
+    return f"mark{number}end"
+
+
+def _key(number: int) -> str:
+    return f"setting-{number}"
+
+
+def _seed_graph(folder: Path, lines: Path, entities: int) -> None:
+    """Entities of three observations and two relations each: as notes, and as a JSON Lines file."""
+    folder.mkdir(parents=True)
+    entity_rows, relation_rows = [], []
+    for number in range(entities):
+        name, others = _name(number), [_name((number * 7 + step) % entities) for step in (1, 2)]
+        seen = [f"was seen with {_mark(number)}", "likes tea in the morning", "works at the harbour"]
+        items = "\n".join(f"- {each}" for each in seen)
+        links = "\n".join(f"- knows [[{other}]]" for other in others)
+        header = f"---\ntitle: {name}\ntype: person\n---\n"
+        (folder / f"{name}.md").write_text(f"{header}\n## Observations\n\n{items}\n\n## Relations\n\n{links}\n")
+        entity_rows.append({"type": "entity", "name": name, "entityType": "person", "observations": seen})
+        relation_rows += [{"type": "relation", "from": name, "to": other, "relationType": "knows"} for other in others]
+    lines.write_text("\n".join(map(json.dumps, [*entity_rows, *relation_rows])))
+
+
+def _seed_keys(folder: Path, entries: int) -> None:
+    for number in range(entries):
+        place = folder / next(places(DEFAULT_NAMESPACE, _key(number)))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(
+            f"---\ntype: kv\nnamespace: {DEFAULT_NAMESPACE}\nkey: {_key(number)}\ncreated_at: 2026-01-01T00:00:00Z\n"
+            f"accessed_at: 2026-01-01T00:00:00Z\nexpires_at: null\naccess_count: 0\n---\nvalue {number}\n"
+        )

@@ -110,17 +110,19 @@ class Watch:
             changes.lost = changes.lost or not folder
             return
         name = event.name
+        if not name and not folder and mask & f.ATTRIB:
+            changes.folders.add((project, ""))
         if not name or name.startswith("."):
             return
         path = f"{folder}/{name}" if folder else name
         if not mask & f.ISDIR:
             changes.files.add((project, path))
             return
-        if name in SKIPPED_FOLDERS or mask & f.ATTRIB:
+        if name in SKIPPED_FOLDERS:
             return
         if mask & (f.DELETE | f.MOVED_FROM):
             self._drop_tree(project, path)
-        else:
+        elif not mask & f.ATTRIB:  # a changed mode may hide what the folder holds, but its watches stay
             self._add_tree(project, root, path)
         changes.folders.add((project, path))
 

@@ -6,15 +6,14 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 
 from commonplace.errors import StorageError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 4
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
-_TABLES = ("project", "note", "text", "note_fold", "merged", "link", "passage")
+_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage")
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts")
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _CORRUPT, _NOT_A_DATABASE = 11, 26
@@ -106,13 +105,14 @@ def _make(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     os.chmod(path, 0o600)
     db = _connect(path)
-    script = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     db.executescript(f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;")
     return db
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+    db.execute("pragma page_size = 8192")
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")
     db.execute("pragma cache_size = -4096")

@@ -10,8 +10,9 @@ from datetime import datetime
 from commonplace.index.lookup import infos
 from commonplace.index.ranking import Asked, order
 from commonplace.index.rows import Hit, NoteInfo
-from commonplace.index.scoring import Judge, Place, Text, pieces_of
+from commonplace.index.scoring import Judge, Place, Text
 from commonplace.index.search import candidates, telling
+from commonplace.index.text import passages, sound
 from commonplace.query import Query
 
 _MOST_NOTES = 60
@@ -32,7 +33,7 @@ def evidence(
     A hit is one passage of about 200 words, cut from the note's text; a note may give several.
     A year or month in the question favours notes of that time.
     """
-    asked = Asked(db, Query(question, projects=None if projects is None else tuple(projects)), viewer)
+    asked = Asked(db, Query(sound(question), projects=None if projects is None else tuple(projects)), viewer)
     terms = telling(asked, question)
     if not terms:
         return []
@@ -74,7 +75,7 @@ def _filled(
 
 def _passages(judge: Judge, text: Text, places: Sequence[Place]) -> list[tuple[int, int, float]]:
     """The note's passages with their worth; a passage gains from what stands next to it."""
-    spans = pieces_of(text)
+    spans = text.spans if text.spans is not None else [(one.start, one.end) for one in passages(text.text)]
     worths = [judge.worth([place for place in places if start <= place.at < stop]) for start, stop in spans]
     result = []
     for at, (start, stop) in enumerate(spans):

@@ -10,7 +10,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from commonplace.index.facets import PROJECT, project_ids, quoted, token
-from commonplace.index.text import flatten, is_cjk, query_text, tokens, words
+from commonplace.index.text import flatten, is_cjk, query_text, sound, tokens, words
 
 MOST_TERMS = 32
 """More terms than this are reduced to the informative ones."""
@@ -85,7 +85,7 @@ def parse(text: str) -> Wanted:
     """The words, phrases and operators of `text`; a lone operator and an odd quote are text."""
     pieces: list[Term | str] = []
     bare = True
-    for match in _PIECE.finditer(text.replace("\0", " ")):
+    for match in _PIECE.finditer(sound(text).replace("\0", " ")):
         if match[1] is not None:
             found = term(match[1], phrase=True)
             bare = False
@@ -113,9 +113,7 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
         piece = pieces[position]
         after = pieces[position + 1] if position + 1 < len(pieces) else None
         later = pieces[position + 2] if position + 2 < len(pieces) else None
-        joins = bool(terms or without) and (
-            isinstance(after, Term) or (after == "NOT" and isinstance(later, Term))
-        )
+        joins = bool(terms or without) and (isinstance(after, Term) or (after == "NOT" and isinstance(later, Term)))
         position += 1
         if isinstance(piece, Term):
             terms.append(piece)
@@ -245,7 +243,7 @@ def informative(text: str) -> list[Term]:
     """The informative words of `text` as terms of their own: English ones by their stem, so that
     `painting` finds `painted`, CJK runs as their pairs."""
     found: dict[str, Term] = {}
-    for word in words(text):
+    for word in words(sound(text)):
         pieces = [_stem(word)]
         if is_cjk(word) and len(word) > 2:
             pieces = [word[at : at + 2] for at in range(len(word) - 1)]

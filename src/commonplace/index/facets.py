@@ -100,7 +100,8 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
     """The scopes in use that `viewer` may not see (None, the owner, sees all)."""
     if viewer is None:
         return []
-    hidden, last = [], ""
+    hidden: list[str] = []
+    last = ""
     while True:
         row = db.execute(
             "select scope from note where scope <> 'global' and scope > ? order by scope limit 1", (last,)

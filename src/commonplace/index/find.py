@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sqlite3
 
 from commonplace.errors import Ambiguous, NotFound
@@ -11,7 +10,7 @@ from commonplace.index.keys import key
 from commonplace.index.lookup import in_order, infos
 from commonplace.index.resolve import Candidate, Resolver, first_step
 from commonplace.index.rows import NoteInfo
-from commonplace.index.text import fts_text, words
+from commonplace.index.text import fts_text, sound, words
 from commonplace.note.links import parse_address
 
 _LAST = "\U0010ffff"
@@ -30,12 +29,10 @@ def find(
     project, in that one; then in all others together. Raises NotFound with suggestions, Ambiguous
     with candidates, and what `parse_address` raises for addresses that are refused.
     """
-    target = parse_address(identifier).text
+    target = sound(parse_address(identifier).text)
     resolver = Resolver(db, viewer)
     candidates = resolver.candidates(target)
-    head, slash, rest = target.partition("/")
-    if slash:
-        candidates = list(dict.fromkeys([*candidates, *resolver.candidates(rest)]))
+    head, slash, _ = target.partition("/")
     for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
         inside = [one for one in candidates if one.project.casefold() == name.casefold()]
         found = first_step(target, inside, name) or _by_prefix(db, target, 8, viewer, name)
@@ -58,7 +55,7 @@ def find_id(
     An id that was merged into another note answers that one. Raises NotFound, or Ambiguous with
     `total` notes. `project` None looks everywhere.
     """
-    text = text.strip()
+    text = sound(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
         rows = _ids(db, wanted, wanted, viewer, project)
         if not rows and len(wanted) >= minimum:
@@ -75,6 +72,7 @@ def suggestions(
     db: sqlite3.Connection, target: str, *, viewer: str | None, project: str | None = None, limit: int = _SUGGESTIONS
 ) -> list[str]:
     """Up to `limit` permalinks that come near `target`, the nearest first."""
+    target = sound(target)
     wanted = key(target.rpartition("/")[2] or target)
     rows: dict[int, None] = {}
     for length in dict.fromkeys((len(wanted), max(3, len(wanted) * 2 // 3), 3)):
@@ -99,6 +97,8 @@ def suggestions(
 
 
 def _likeness(one: str, other: str) -> float:
+    import difflib  # 3 ms, for errors only
+
     return difflib.SequenceMatcher(None, one, other).ratio()
 
 
@@ -123,9 +123,7 @@ def _by_prefix(
     ]
 
 
-def _ids(
-    db: sqlite3.Connection, first: str, last: str, viewer: str | None, project: str | None
-) -> list[int]:
+def _ids(db: sqlite3.Connection, first: str, last: str, viewer: str | None, project: str | None) -> list[int]:
     """Rows of the visible notes that have, or took over, an id from `first` to `last`."""
     found = db.execute(
         "select n.row, n.scope, p.name from note n join project p on p.id = n.project"

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from commonplace.index.facets import may_see
-from commonplace.index.keys import CATEGORIES_PROJECT, first_line_of, key, keys_of
+from commonplace.index.keys import CATEGORIES_PROJECT, first_line_of, keys_of, keys_of_links
 from commonplace.index.lookup import in_order, infos, text_of
 from commonplace.index.resolve import RESOLVED, Answer, Resolver
 from commonplace.index.rows import Edge, NoteInfo, Reached
@@ -187,7 +187,7 @@ def _keys(db: sqlite3.Connection, note: NoteInfo) -> set[str]:
     text = text_of(db, note.row)[1] if note.project == CATEGORIES_PROJECT else ""
     first = first_line_of(note.project, text)
     keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
-    return keys | {key(note.id)}
+    return keys | keys_of_links(note.project, note.path, note.permalink, note.id)
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[Answer]:

@@ -28,19 +28,23 @@ def lead(project: str) -> str:
     return slug(project) or project.lower()
 
 
-def keys_of(
-    project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None
-) -> set[str]:
-    """All keys of a note but its id: permalink and path with and without project, titles, file name."""
+def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None) -> set[str]:
+    """The keys a note is kept under, without its id and without the project in front: permalink,
+    path, file name, titles, and the first line of a memory."""
     stem = posixpath.splitext(path)[0]
-    names = {permalink, stem, path, f"{project}/{stem}", posixpath.basename(stem), *titles}
-    prefix = f"{lead(project)}/"
-    names.add(permalink.removeprefix(prefix) if permalink.startswith(prefix) else prefix + permalink)
+    names = {permalink.removeprefix(f"{lead(project)}/"), stem, path, posixpath.basename(stem), *titles}
     if first_line is not None:
         names.update((first_line, first_line.lstrip("#").strip()))
     if project == CATEGORIES_PROJECT:
         names.update([name[:TITLE_CUT] for name in names])
     return {key(name) for name in names}
+
+
+def keys_of_links(project: str, path: str, permalink: str, id: str) -> set[str]:
+    """Further keys that links to the note may have: its id, permalink and path with the project in front."""
+    prefixes = {project, lead(project)}
+    names = {f"{prefix}/{name}" for prefix in prefixes for name in (permalink, posixpath.splitext(path)[0])}
+    return {key(name) for name in (id, permalink, *names)}
 
 
 def first_line_of(project: str, content: str) -> str | None:

@@ -13,6 +13,7 @@ from commonplace.index.facets import expression, wanted
 from commonplace.index.lookup import header_of, in_order
 from commonplace.index.metadata import UNDERSTOOD, needs_header, predicate
 from commonplace.index.rows import NoteInfo
+from commonplace.index.text import sound
 from commonplace.index.writer import microseconds
 from commonplace.query import Query
 
@@ -137,7 +138,7 @@ def _with_metadata(db: sqlite3.Connection, filters: Mapping[str, Any], rows: lis
     """The rows whose header passes `filters`; only headers that may have the keys are read."""
     test = predicate(filters)
     asked = needs_header(filters)
-    begins = [name.partition(".")[0] for name in asked]
+    begins = [sound(name.partition(".")[0]) for name in asked]
     conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))
     front = "t.front, t.header" if asked else "'', null"
     for row, front_text, header, tags, *values in db.execute(

@@ -15,6 +15,7 @@ from commonplace.clock import stamp as iso
 from commonplace.index.facets import may_see
 from commonplace.index.keys import lead
 from commonplace.index.rows import NoteInfo
+from commonplace.index.text import sound
 from commonplace.note import frontmatter
 from commonplace.note.grammar import scan
 from commonplace.note.links import slug
@@ -90,10 +91,11 @@ def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
 
 
 def stamps(db: sqlite3.Connection, project: str) -> dict[str, Stamp]:
-    """Path → stamp of every indexed note of a project."""
+    """Path → stamp of every note of a project the index knows, expired entries included."""
     found = db.execute(
         "select path, size, mtime_ns, inode from note not indexed"
-        " where project = (select id from project where name = ?)",
+        " where project = (select id from project where name = ?1)"
+        " union all select path, size, mtime_ns, inode from expired where ?1 = 'kv'",
         (project,),
     )
     return {one[0]: Stamp._make(one[1:]) for one in found}
@@ -171,6 +173,7 @@ def complete(
     db: sqlite3.Connection, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None
 ) -> list[str]:
     """Permalinks that begin with `prefix`, by code point, at most `limit`."""
+    prefix = sound(prefix)
     found = db.execute(
         "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
         " and (?3 is null or project = (select id from project where name = ?3))"
@@ -189,6 +192,7 @@ def matching(
     The address counts with and without the project in front; verbatim first, slugged when that
     finds nothing (contract 000b, 4.2). By permalink, then project and path; and how many there are.
     """
+    address = sound(address)
     rows = _matching_rows(db, address, viewer, projects)
     if not rows:
         slugged = "*".join(map(_slugged, re.split(r"\*+", address)))
@@ -229,9 +233,7 @@ def _slugged(piece: str) -> str:
     return piece[:start] + slug(core) + piece[start + len(core) :]
 
 
-def _matching_rows(
-    db: sqlite3.Connection, address: str, viewer: str | None, names: Sequence[str] | None
-) -> list[int]:
+def _matching_rows(db: sqlite3.Connection, address: str, viewer: str | None, names: Sequence[str] | None) -> list[int]:
     pattern = re.sub(r"[\[?]", lambda sign: f"[{sign.group()}]", address)
     wanted = None if names is None else {name.casefold() for name in names}
     found: list[tuple[str, str, str, int]] = []
@@ -246,7 +248,7 @@ def _matching_rows(
     return [row for *_, row in sorted(found)]
 
 
-def _info(found: tuple) -> NoteInfo:
+def _info(found: tuple[Any, ...]) -> NoteInfo:
     (row, project, path, note_id, title, kind, permalink, etag, size, mtime_ns, inode, created, changed, updated,
      date, phase, category, scope, source, expires, access_count, version, locked, tags, aliases, links, header,
      front, warned) = found  # fmt: skip

@@ -42,8 +42,9 @@ def went(db: sqlite3.Connection, project: int, permalink: str, renamed: Renamed)
 
 def _renumber(db: sqlite3.Connection, project: int, base: str, renamed: Renamed) -> None:
     members = db.execute(
-        "select row, path, permalink from note where permalink = ?1 and project = ?2 and own = 0 and base is null"
-        " union select row, path, permalink from note where base = ?1 and project = ?2 order by path",
+        # `+`: else SQLite walks all notes of the project in the order of their paths
+        "select row, path, permalink from note where permalink = ?1 and +project = ?2 and own = 0 and base is null"
+        " union select row, path, permalink from note where base = ?1 and +project = ?2 order by path",
         (base, project),
     ).fetchall()
     number = -1
@@ -52,9 +53,7 @@ def _renumber(db: sqlite3.Connection, project: int, base: str, renamed: Renamed)
         name = base if number == 0 else f"{base}-{number}"
         if name != current:
             renamed(row, name)
-            db.execute(
-                "update note set permalink = ?, base = ? where row = ?", (name, base if number else None, row)
-            )
+            db.execute("update note set permalink = ?, base = ? where row = ?", (name, base if number else None, row))
 
 
 def _next_free(db: sqlite3.Connection, project: int, base: str, number: int) -> int:

@@ -14,9 +14,11 @@ _PROJECT = "(select id from project where name = ?)"
 
 
 def stamp(db: sqlite3.Connection, project: str, path: str) -> Stamp | None:
-    """The stamp the index knows of a note, None when it knows none."""
+    """The stamp the index knows of a note or an expired entry, None when it knows none."""
     found = db.execute(
-        f"select size, mtime_ns, inode from note where project = {_PROJECT} and path = ?", (project, path)
+        f"select size, mtime_ns, inode from note where project = {_PROJECT} and path = ?2"
+        " union all select size, mtime_ns, inode from expired where ?1 = 'kv' and path = ?2",
+        (project, path),
     ).fetchone()
     return None if found is None else Stamp(*found)
 
@@ -32,7 +34,8 @@ def in_other_case(db: sqlite3.Connection, project: str, path: str) -> NoteInfo |
     rows = [
         row
         for row, other in db.execute(
-            f"select n.row, n.path from note_fold f join note n on n.row = f.note where f.fold = ? and n.project = {_PROJECT}",
+            "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
+            f" where f.fold = ? and n.project = {_PROJECT}",
             (key(posixpath.splitext(path)[0]), project),
         )
         if other.casefold() == path.casefold()
@@ -45,7 +48,9 @@ def by_permalink(db: sqlite3.Connection, project: str, address: str) -> NoteInfo
     rows = [
         row
         for (row,) in db.execute(
-            f"select row from note where permalink = ? and project = {_PROJECT} order by path limit 1", (address, project)
+            # `+`: else SQLite walks all notes of the project in the order of their paths
+            f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1",
+            (address, project),
         )
     ]
     return next(iter(in_order(db, rows)), None)

@@ -26,6 +26,8 @@ JUDGED = 20
 """So many of the best candidates by bm25 are read and scored exactly."""
 
 _NAMED, _NAMED_JUDGED = 500, 10
+_WEIGHED = 300
+_FETCHED = 4_000
 _FEW = 200
 _RARE_ENOUGH = 5_000
 _WEIGHTS = {"note_fts": "10, 4, 1, 4, 0.5, 0", "name_fts": "10, 4, 4, 0"}
@@ -58,7 +60,8 @@ class Asked:
 
     def judge(self, terms: Sequence[ex.Term], *, prefixes: bool = True) -> Judge:
         """A judge for these terms; rare ones weigh more."""
-        return Judge([(one, self.matcher.spread(one)) for one in terms], self.query.text, prefixes=prefixes)
+        held = [self.matcher.spread(one) if len(terms) > 1 else 1 for one in terms]
+        return Judge(list(zip(terms, held, strict=True)), self.query.text, prefixes=prefixes)
 
 
 def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], int]:
@@ -72,12 +75,14 @@ def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], in
         )
         rows = passing(asked.db, asked.query, [row for (row,) in found])
         return rows[:limit], len(rows)
+    # Beginnings of words are dear to look up: better to fetch more than to ask twice.
+    most = max(limit, _FETCHED if '"*' in full else 0) + 1
     found = asked.db.execute(
-        f"select rowid from {table} where {table} match ? order by rowid desc limit ?", (full, limit + 1)
+        f"select rowid from {table} where {table} match ? order by rowid desc limit ?", (full, most)
     )
     rows = [row for (row,) in found]
-    if len(rows) <= limit:
-        return rows, len(rows)
+    if len(rows) < most:
+        return rows[:limit], len(rows)
     total = asked.db.execute(f"select count(*) from {table} where {table} match ?", (full,)).fetchone()[0]
     return rows[:limit], total
 
@@ -88,15 +93,15 @@ def order(
 ) -> Order:  # fmt: skip
     """`rows`, the newest of `total` matches of `full`, best first.
 
-    When there are more matches than rows, those that carry the terms in title, headings or tags
-    take part too. At least the first `most` are in order, `judged` of them are read. `any_term`: the expression asks for any
-    of the terms, not all.
+    When there are very many, those that carry the terms in title, headings or tags take part
+    whatever their age; of a single term's very many matches the others stay newest first. At least the first `most` are in order, `judged` of them are read. `any_term`:
+    the expression asks for any of the terms, not all.
     """
     ranked = rows
-    if len(rows) > judged:
+    if judged < len(rows) <= _WEIGHED or (len(rows) > _WEIGHED and len(terms) > 1):
         ranked = _by_bm25(asked, terms, full, rows, max(most, judged), whole, any_term)
     best = ranked[:judged]
-    more = _named(asked, full)[:_NAMED_JUDGED] if total > len(rows) else []
+    more = _named(asked, full)[:_NAMED_JUDGED] if total > min(len(rows), _WEIGHED) else []
     same = _same_title(asked, full) if total > judged else []
     extra = [row for row in dict.fromkeys([*same, *more]) if row not in best]
     if extra and asked.filtered:
@@ -159,8 +164,7 @@ def _by_bm25(
     if len(rows) <= _FEW:
         source, by = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
     found = asked.db.execute(
-        f"select {table}.rowid from {source} where {condition}"
-        f" order by bm25({table}, {_WEIGHTS[table]}), {by} limit ?",
+        f"select {table}.rowid from {source} where {condition} order by bm25({table}, {_WEIGHTS[table]}), {by} limit ?",
         [*values, most],
     )
     best = [row for (row,) in found]

@@ -16,6 +16,7 @@ from commonplace.index.facets import may_see
 from commonplace.index.keys import CATEGORIES_PROJECT, TITLE_CUT, first_line_of, key, lead, root_path
 from commonplace.index.lookup import in_order
 from commonplace.index.rows import Resolution
+from commonplace.index.text import sound
 from commonplace.note.links import fold_title, slug
 
 RESOLVED, UNWRITTEN, AMBIGUOUS = "resolved", "unwritten", "ambiguous"
@@ -71,7 +72,7 @@ def resolve(
     `target_project` is the project of `[[project::target]]`. `source_scope` is the linking
     note's scope, by which `categories` chooses among equals (contract 001, 4).
     """
-    answer = Resolver(db, viewer).link(target, project, folder, target_project, source_scope)
+    answer = Resolver(db, viewer).link(sound(target), project, folder, target_project, source_scope)
     notes = in_order(db, answer.rows)
     if answer.state == RESOLVED and notes:
         return Resolution(RESOLVED, notes[0])
@@ -85,18 +86,18 @@ class Resolver:
         self.db = db
         self.viewer = viewer
         self._candidates: dict[str, list[Candidate]] = {}
+        names = [name for (name,) in db.execute("select name from project")]
+        self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
         self._answers: dict[tuple[str, str, str, str | None, str | None], Answer] = {}
 
     def prefetch(self, targets: Iterable[str], folder: str = "") -> None:
         """Looks up the candidates of many targets in a few queries."""
-        missing = {name for target in targets for name in _names(target, folder)} - self._candidates.keys()
+        missing = {name for target in targets for name in self._names(target, folder)} - self._candidates.keys()
         names = list(missing)
         for at in range(0, len(names), _BATCH):
             self._fetch(names[at : at + _BATCH])
 
-    def link(
-        self, target: str, project: str, folder: str, target_project: str | None, scope: str | None
-    ) -> Answer:
+    def link(self, target: str, project: str, folder: str, target_project: str | None, scope: str | None) -> Answer:
         """What a link in `folder` of `project` means (contract 000b, 3.4)."""
         relative = target.startswith(("./", "../"))
         asked = (target, project, folder if relative else "", target_project,
@@ -121,11 +122,23 @@ class Resolver:
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
-        names = _names(target, folder)
+        names = self._names(target, folder)
         if any(name not in self._candidates for name in names):
             self._fetch([name for name in names if name not in self._candidates])
         found = [one for name in names for one in self._candidates[name]]
         return list(dict.fromkeys(found)) if len(names) > 1 else found
+
+    def _names(self, target: str, folder: str) -> list[str]:
+        """What to look a target up under: its link key, with and without a project's name in front,
+        and the target as an id, marked by a NUL."""
+        if target.startswith(("./", "../")):
+            path = root_path(target, folder)
+            return [] if path is None else [key(path)]
+        keys = {key(target), key(target[:TITLE_CUT])}
+        head, slash, rest = target.partition("/")
+        if slash and (head.casefold() in self._projects or slug(head) in self._projects):
+            keys.add(key(rest))
+        return [*keys, "\0" + target] if target else list(keys)
 
     def _fetch(self, names: list[str]) -> None:
         """Names are link keys, or ids marked by a NUL in front."""
@@ -172,6 +185,8 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
     steps: tuple[Callable[[], list[Candidate]], ...] = (
         lambda: [one for one in candidates if one.id == target],
         lambda: _by_permalink(target, candidates),
+        # A whole path with its extension says more than the slug it would become.
+        lambda: [one for one in candidates if one.path == path],
         lambda: _by_permalink(slug(target), candidates),
         lambda: _by_title(target, candidates),
         lambda: [one for one in candidates if _is_path(one, path or "")],
@@ -224,12 +239,3 @@ def _answer(found: list[Candidate]) -> Answer:
     if not found:
         return _NOTHING
     return Answer(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
-
-
-def _names(target: str, folder: str) -> list[str]:
-    """What to look a target up under: its link key, and the target as an id."""
-    if target.startswith(("./", "../")):
-        path = root_path(target, folder)
-        return [] if path is None else [key(path)]
-    cut = {key(target), key(target[:TITLE_CUT])}
-    return [*cut, "\0" + target] if target else list(cut)

@@ -46,6 +46,20 @@ create index note_permalink on note (permalink);
 create index note_changed on note (changed);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
+create index note_expires on note (project, expires) where expires is not null;
+
+-- Entries of project kv whose time is over and whose file waits for its removal: they are in no other
+-- table, and so in no face. With their stamps, as a file that is known need not be read again.
+create table expired (
+  path      text primary key,
+  size      integer not null,
+  mtime_ns  integer not null,
+  inode     integer not null,
+  namespace text not null,
+  key       text not null,
+  scope     text not null
+) without rowid;
+create index expired_key on expired (key);
 
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
 -- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
@@ -86,9 +100,24 @@ create table link (
   context  text,
   line     integer not null,
   fold     text,
+  item     integer not null,
   primary key (note, position)
 ) without rowid;
 create index link_fold on link (fold);
+
+-- The notes of project `graph` as entities (contract 002, 5), placeholders (`kind` null) among them.
+-- `seq` only ever grows, so what changed since is found by it; `observations` is a JSON list.
+create table entity (
+  seq          integer primary key autoincrement,
+  note         integer not null unique,
+  created      integer not null,
+  path         text not null,
+  scope        text not null,
+  name         text not null,
+  kind         text,
+  observations text not null
+);
+create index entity_order on entity (created, path);
 
 create table passage (
   row   integer primary key,

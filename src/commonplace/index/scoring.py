@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import log
@@ -22,8 +22,8 @@ BEGINNING = 0.7
 """What the beginning of a word counts, against the whole word."""
 
 _USUAL_LENGTH = 1_200
-_ONE_PASSAGE = 1_500
-_MOST_PLACES = 64
+_ONE_PASSAGE = 2_400
+_MOST_PLACES = 32
 _NOTE_SHARE, _PASSAGE_SHARE, _NEAR_SHARE = 0.55, 0.35, 0.1
 _METADATA, _SAME_TITLE = 0.06, 0.3
 _NEAR = 60
@@ -65,86 +65,104 @@ class Verdict:
     parts: dict[str, float] = field(default_factory=dict)
 
 
+class _Sought:
+    """A term as it is looked for in a flat text."""
+
+    __slots__ = ("_begins_word", "_ends_word", "_open", "_pattern", "_word", "text")
+
+    def __init__(self, term: Term, prefixes: bool):
+        self.text = term.text
+        self._word = term.words[0]
+        self._pattern = _pattern(term) if len(term.words) > 1 else None
+        self._begins_word = not is_cjk(term.words[0])
+        self._ends_word = not is_cjk(term.words[-1])
+        self._open = prefixes and term.open
+
+    def places(self, flat: str, start: int, stop: int) -> list[tuple[int, bool]]:
+        """Where the term stands between two places, and whether as whole words; the first ones only."""
+        found = []
+        for at, end in islice(self._spans(flat, start, stop), _MOST_PLACES):
+            if self._begins_word and at and _IN_WORD[flat[at - 1]]:
+                continue
+            whole = not (self._ends_word and end < len(flat) and _IN_WORD[flat[end]])
+            if whole or self._open:
+                found.append((at, whole))
+        return found
+
+    def held(self, flat: str) -> float:
+        """1 when the term stands in `flat` as whole words, less for a beginning, 0 when not at all."""
+        if self._word not in flat:
+            return 0.0
+        places = self.places(flat, 0, len(flat))
+        return max((1.0 if whole else BEGINNING for _, whole in places), default=0.0)
+
+    def _spans(self, flat: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        if self._pattern is not None:
+            for match in self._pattern.finditer(flat, start, stop):
+                yield match.span()
+            return
+        size = len(self._word)
+        at = flat.find(self._word, start, stop)
+        while at >= 0:
+            yield at, at + size
+            at = flat.find(self._word, at + size, stop)
+
+
 class Judge:
     """Scores texts for a list of terms, each with the number of notes that hold it."""
 
     def __init__(self, terms: Sequence[tuple[Term, int]], asked: str = "", *, prefixes: bool = True):
-        self.terms = [term for term, _ in terms]
         self.weights = [log(1 + 10_000 / (1 + held)) + 0.1 for _, held in terms]
-        self.total = sum(self.weights) or 1.0
-        self.patterns = [_pattern(term) for term in self.terms]
-        self.prefixes = prefixes
-        self.asked = " ".join(flatten(asked).split())
+        self._total = sum(self.weights) or 1.0
+        self._sought = [_Sought(term, prefixes) for term, _ in terms]
+        self._said = {" ".join(term.words) for term, _ in terms}
+        self._asked = " ".join(flatten(asked).split())
 
     def judge(self, text: Text) -> Verdict:
         """The verdict on one candidate."""
         flat = flatten(text.text)
-        places = self._places(flat, text)
-        pieces = pieces_of(text)
+        spans = text.spans if text.spans is not None else [(0, len(flat))]
+        places = sorted(
+            Place(at, number, whole)
+            for number, sought in enumerate(self._sought)
+            for start, stop in spans
+            for at, whole in sought.places(flat, start, stop)
+        )
         titles = flatten("\n".join(text.names))
-        titled = [self._held(pattern, term, titles) for term, pattern in zip(self.terms, self.patterns, strict=True)]
-        best, worth, near = self._best_passage(places, pieces, titled)
+        titled = [sought.held(titles) for sought in self._sought]
+        best, worth, near = self._best_passage(places, _pieces(text), titled)
         fields, why = self._fields(text, places, titled)
         score = _NOTE_SHARE * fields + _PASSAGE_SHARE * worth + _NEAR_SHARE * near
         parts = {"fields": fields, "passage": worth, "near": near}
-        if self.asked and self.asked in (flatten(name) for name in text.names):
+        if self._asked and self._asked in titles and self._asked in titles.split("\n"):
             score += _SAME_TITLE
             parts["same title"] = _SAME_TITLE
         score += self._metadata(text, why)
         return Verdict(round(score, 6), best, places, why, parts)
 
-    def _places(self, flat: str, text: Text) -> list[Place]:
-        spans = text.spans if text.spans is not None else [(0, len(flat))]
-        found = []
-        for number, (term, pattern) in enumerate(zip(self.terms, self.patterns, strict=True)):
-            open_end = self.prefixes and term.open
-            for start, stop in spans:
-                for match in islice(pattern.finditer(flat, start, stop), _MOST_PLACES):
-                    whole = _stands_alone(flat, match, term)
-                    if whole is not None and (whole or open_end):
-                        found.append(Place(match.start(), number, whole))
-        found.sort()
-        return found
-
     def _fields(self, text: Text, places: list[Place], titled: list[float]) -> tuple[float, list[str]]:
         """The worth of all fields together, from 0 to 1, as in BM25F; and reasons."""
         length = max(0.3, min(4.0, len(text.text) / _USUAL_LENGTH))
-        body = [0.0] * len(self.terms)
+        body = [0.0] * len(self._sought)
+        best = [0.0] * len(self._sought)
         for place in places:
-            body[place.term] += BODY if place.whole else BEGINNING
+            worth = BODY if place.whole else BEGINNING
+            body[place.term] += worth
+            best[place.term] = max(best[place.term], worth)
         headings, tags, address = flatten(text.headings), flatten("\n".join(text.tags)), flatten(text.address)
-        in_title, in_words, begun = [], [], False
-        worth = 0.0
-        for number, (term, pattern) in enumerate(zip(self.terms, self.patterns, strict=True)):
+        total = 0.0
+        for number, sought in enumerate(self._sought):
             often = body[number] + TITLE * titled[number]
-            often += HEADING * self._held(pattern, term, headings) + TAG * self._held(pattern, term, tags)
-            often += ADDRESS * self._held(pattern, term, address)
-            if titled[number]:
-                in_title.append(term.text)
-            if body[number]:
-                in_words.append(term.text)
-                begun = begun or not any(place.whole for place in places if place.term == number)
-            if often:
-                worth += self.weights[number] * often / (often + 1.2 * (0.25 + 0.75 * length))
-        why = [f"title: {', '.join(in_title)}"] if in_title else []
-        if in_words:
-            why.append(f"words: {', '.join(in_words)}")
-        if begun:
+            often += HEADING * sought.held(headings) + TAG * sought.held(tags) + ADDRESS * sought.held(address)
+            total += self.weights[number] * often / (often + 1.2 * (0.25 + 0.75 * length))
+        why = []
+        if any(titled):
+            why.append("title: " + ", ".join(self._sought[n].text for n, held in enumerate(titled) if held))
+        if places:
+            why.append("words: " + ", ".join(self._sought[n].text for n, held in enumerate(body) if held))
+        if any(0 < held < BODY for held in best):
             why.append("prefix")
-        return worth / self.total, why
-
-    def _held(self, pattern: re.Pattern[str], term: Term, flat: str) -> float:
-        """1 when the term stands in `flat` as a whole, less for a beginning, 0 when not at all."""
-        best = 0.0
-        if term.words[0] not in flat:
-            return best
-        for match in islice(pattern.finditer(flat), 8):
-            whole = _stands_alone(flat, match, term)
-            if whole:
-                return 1.0
-            if whole is not None and self.prefixes and term.open:
-                best = BEGINNING
-        return best
+        return total / self._total, why
 
     def _best_passage(
         self, places: list[Place], pieces: Sequence[tuple[int, int]], titled: list[float]
@@ -158,41 +176,40 @@ class Judge:
             if not inside:
                 continue
             worth = self.worth(inside, titled)
-            near = _nearness(inside, len(self.terms))
+            near = _nearness(inside, len(self._sought))
             if worth + near * 0.3 > most + nearest * 0.3:
                 best, most, nearest = (start, stop), worth, near
         return best, most, nearest
 
     def worth(self, inside: Sequence[Place], titled: Sequence[float] = ()) -> float:
         """How much of what is looked for these places hold, from 0 to 1; `titled`: the title's share."""
-        often = [2 * held for held in titled] or [0.0] * len(self.terms)
+        often = [2 * held for held in titled] or [0.0] * len(self._sought)
         for place in inside:
             often[place.term] += 1.0 if place.whole else BEGINNING
-        return sum(w * min(1.0, n * 0.15 + 0.7 * min(n, 1)) for w, n in zip(self.weights, often, strict=True)) / self.total
+        full = zip(self.weights, often, strict=True)
+        return sum(weight * min(1.0, n * 0.15 + 0.7 * min(n, 1)) for weight, n in full) / self._total
 
     def _metadata(self, text: Text, why: list[str]) -> float:
         """A modest boost for terms that equal a tag, the project or the source."""
-        said = {" ".join(term.words) for term in self.terms}
         boost = 0.0
         for name, values in (("tag", text.tags), ("project", [text.project]), ("source", [text.source or ""])):
             for value in values:
-                if value and (value.lower() in said or " ".join(tokens(flatten(value))) in said):
+                low = value.lower()
+                if low in self._said or (not low.isalnum() and " ".join(tokens(flatten(low))) in self._said):
                     boost += _METADATA
                     why.append(f"{name}: {value}")
         return min(boost, 3 * _METADATA)
 
 
-def snippet(
-    text: str, passage: tuple[int, int], places: Sequence[Place], weights: Sequence[float]
-) -> tuple[str, int]:
+def snippet(text: str, passage: tuple[int, int], places: Sequence[Place], weights: Sequence[float]) -> tuple[str, int]:
     """At most 200 characters of `text`, cut where the terms stand closest; and their line, from 1
     in `text`."""
     start, stop = passage
     inside = [place for place in places if start <= place.at < stop]
     begin = start
     if inside and stop - start > _SNIPPET:
-        most = -1.0
-        for number, place in enumerate(inside):
+        most, begin = -1.0, inside[0].at
+        for number, place in enumerate(inside if len(weights) > 1 else ()):
             seen = {one.term for one in inside[number:] if one.at < place.at + _SNIPPET - 40}
             worth = sum(weights[term] for term in seen)
             if worth > most:
@@ -235,7 +252,7 @@ def _nearness(inside: Sequence[Place], terms: int) -> float:
     return sum(_NEAR / (_NEAR + gap) for gap in closest[: terms - 1] if gap < _NEAR * 4) / (terms - 1)
 
 
-def pieces_of(text: Text) -> list[tuple[int, int]]:
+def _pieces(text: Text) -> list[tuple[int, int]]:
     """The passages of a candidate that are looked at."""
     if text.spans is not None:
         return text.spans
@@ -252,13 +269,12 @@ def _pattern(term: Term) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _stands_alone(flat: str, match: re.Match[str], term: Term) -> bool | None:
-    """True for a whole word, False for a beginning, None for something inside a word."""
-    start, stop = match.span()
-    if start and not is_cjk(term.words[0]) and _in_word(flat[start - 1]):
-        return None
-    return stop == len(flat) or is_cjk(term.words[-1]) or not _in_word(flat[stop])
+class _InWord(dict[str, bool]):
+    """Whether a character goes on a Latin word; CJK characters begin words of their own."""
+
+    def __missing__(self, char: str) -> bool:
+        self[char] = char.isalnum() and not is_cjk(char)
+        return self[char]
 
 
-def _in_word(char: str) -> bool:
-    return char.isalnum() and not is_cjk(char)
+_IN_WORD = _InWord()

@@ -13,9 +13,8 @@ from commonplace.index.metadata import predicate
 from commonplace.index.ranking import RANKED, Asked, Order, matches, order, texts
 from commonplace.index.rows import Hit, Hits, NoteInfo
 from commonplace.index.scoring import snippet
+from commonplace.index.text import sound
 from commonplace.query import Query
-
-__all__ = ["listing", "search", "telling"]
 
 
 def search(
@@ -29,6 +28,7 @@ def search(
     metadata filter; no text raises.
     """
     predicate(query.metadata)
+    query = query.but(text=sound(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return Hits(_plain_hits(db, notes, query), total)
@@ -92,9 +92,7 @@ def _strict(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: boo
         known = set(whole_rows)
         rest = [row for row in rows if row not in known]
         second = order(asked, loose, terms, rest, len(rest), most=most, any_term=several)
-        found = Order(
-            found.rows + [row for row in second.rows if row not in known], second.verdicts | found.verdicts
-        )
+        found = Order(found.rows + [row for row in second.rows if row not in known], second.verdicts | found.verdicts)
     return Hits(_page(asked, terms, found, loose, limit, offset, explain), total)
 
 
@@ -133,9 +131,9 @@ def _page(
     for row in rows:
         verdict, text = verdicts[row]
         passage, line = snippet(text.text, verdict.passage, verdict.places, judge.weights)
-        why = [*verdict.why, *(f"{name} {value:.3f}" for name, value in verdict.parts.items())] if explain else verdict.why
+        numbers = [f"{name} {value:.3f}" for name, value in verdict.parts.items()] if explain else []
         score = min(verdict.score, hits[-1].score) if hits else verdict.score
-        hits.append(Hit(notes[row], passage, score, list(why), line + text.front.count("\n")))
+        hits.append(Hit(notes[row], passage, score, [*verdict.why, *numbers], line + text.front.count("\n")))
     _show_observations(asked.db, hits, asked.query, terms)
     return hits
 

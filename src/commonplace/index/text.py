@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from importlib import resources
 from operator import add
+from pathlib import Path
 from typing import NamedTuple
 
 _CJK = (
@@ -27,7 +27,13 @@ _FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 _TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 # Private-use characters mark facets (facets.py); variation selectors would part a run.
 _DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
-_WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """A word of either kind. Compiled when first needed, since that takes `re` long."""
+    return re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+
 
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
@@ -44,6 +50,11 @@ class Passage(NamedTuple):
     end: int
     heading: str
     line: int
+
+
+def sound(text: str) -> str:
+    """`text` with `?` for every lone surrogate, which SQLite cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def fts_text(text: str) -> str:
@@ -63,7 +74,7 @@ def query_text(text: str) -> tuple[str, bool]:
     note, so it has no lone last character unless it is one (then a prefix).
     """
     plain = _plain(text.replace("\0", " "))
-    words = _WORD.findall(plain)
+    words = _word().findall(plain)
     if not words:
         return "", False
     last = words[-1]
@@ -77,7 +88,7 @@ def query_text(text: str) -> tuple[str, bool]:
 
 def tokens(text: str) -> list[str]:
     """The words of `text` in order: Latin words and whole CJK runs, as written."""
-    return _WORD.findall(text if text.isascii() else _plain(text))
+    return _word().findall(text if text.isascii() else _plain(text))
 
 
 def is_cjk(word: str) -> bool:
@@ -189,16 +200,16 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _weight(block: str) -> float:
-    """About how many words `block` has."""
-    size = float(len(block.split()))
+    """About how many words `block` has; what has hardly any blanks is measured by its length."""
+    size = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
-        size += sum(len(run) for run in RUN.findall(block)) / 1.5
+        size = max(size, sum(len(run) for run in RUN.findall(block)) / 1.5)
     return size
 
 
 @cache
 def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
-    text = resources.files(__package__).joinpath("stopwords.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8")
     every = [w for line in text.splitlines() if not line.startswith("#") for w in line.split()]
     latin = frozenset(word for word in every if not is_cjk(word))
     cjk = sorted((word for word in every if is_cjk(word)), key=len, reverse=True)
@@ -211,7 +222,7 @@ def _unmarked() -> dict[int, int]:
     for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)):
         plain = unicodedata.normalize("NFD", chr(code))[0]
         if plain != chr(code):
-            table[code] = ord(plain)
+            table[code] = ord(plain.lower())
     return table
 
 

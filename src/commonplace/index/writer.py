@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from commonplace.index import permalinks
+from commonplace.index import entities, permalinks
 from commonplace.index.facets import facet_text, project_ids
-from commonplace.index.keys import first_line_of, keys_of, lead, link_key
-from commonplace.index.text import fts_text, passages, tokens
+from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
+from commonplace.index.text import fts_text, passages, sound, tokens
 from commonplace.note.model import Note, Relation
 from commonplace.store.base import Stamp
 
@@ -62,6 +62,7 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     if _may_hold_surrogates(note):
         note = _cleaned(note)
     project = project_id(db, note.project)
+    _forget_expired(db, note.project, note.path)
     old = _old(db, project, note.path)
     wanted, own = note.permalink, note.own_permalink
     if old is not None:
@@ -78,14 +79,18 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
-    """Takes the note out; False when the index has none there."""
+    """Takes the note or expired entry out; False when the index has none there."""
     number = project_ids(db).get(project.casefold())
     old = None if number is None else _old(db, number, path)
     if old is None or number is None:
-        return False
+        return _forget_expired(db, project, path)
     _take_out(db, project, old)
     permalinks.went(db, number, old.permalink, partial(_renamed, db, project))
     return True
+
+
+def _forget_expired(db: sqlite3.Connection, project: str, path: str) -> bool:
+    return project == "kv" and db.execute("delete from expired where path = ?", (path,)).rowcount > 0
 
 
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
@@ -159,6 +164,8 @@ def _insert(
     keys = _keys(note.project, old)
     db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in keys])
     _put_links(db, note, new)
+    if note.project == entities.PROJECT:
+        entities.put(db, note, new, microseconds(note.created))
     return new
 
 
@@ -168,14 +175,15 @@ def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
         known = {one.target for one in relations if one.type == "links_to"}
         relations = [*relations, *(Relation("links_to", link) for link in note.links if link not in known)]
     if relations:
-        path = note.path
+        path, in_graph = note.path, note.project == entities.PROJECT  # where a name is no path
         db.executemany(
-            "insert into link values (?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into link values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (row, at, one.type, one.target, one.project, one.context, one.line, link_key(one.target, path))
+                (row, at, one.type, one.target, one.project, one.context, one.line,
+                 key(one.target) if one.is_item and in_graph else link_key(one.target, path), one.is_item)
                 for at, one in enumerate(relations)
             ],
-        )
+        )  # fmt: skip
     merged = note.header.get("merged")
     if merged:
         every = merged if isinstance(merged, list) else str(merged).split(",")
@@ -227,10 +235,10 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Old) -> None:
             [(at, fts_text(old.text[start:stop])) for at, start, stop in pieces],
         )
         db.execute("delete from passage where row between ? and ?", span)
-    db.executemany(
-        "delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)]
-    )
+    db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
     db.execute("delete from link where note = ?", (row,))
+    if project == entities.PROJECT:
+        db.execute("delete from entity where note = ?", (row,))
     db.execute("delete from merged where note = ?", (row,))
     db.execute("delete from text where row = ?", (row,))
     db.execute("delete from note where row = ?", (row,))
@@ -303,7 +311,7 @@ def _may_hold_surrogates(note: Note) -> bool:
 def _cleaned(value: Any) -> Any:
     """`value` with `?` for every lone surrogate in it."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return sound(value)
     if isinstance(value, dict):
         return {_cleaned(name): _cleaned(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

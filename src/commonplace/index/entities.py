@@ -1,0 +1,233 @@
+"""The notes of project `graph` as entities and relations, by exact name and in their order (contract 002)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from commonplace.index.facets import may_see
+from commonplace.index.keys import key
+from commonplace.note.entity import folded_name
+from commonplace.note.links import without_suffix
+from commonplace.note.model import Note
+
+PROJECT = "graph"
+_BATCH = 500
+_ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
+_LINK = "e.created, e.path, l.position, e.name, l.type, l.target, l.project, e.scope"
+_LINKS = f"select {_LINK} from {{source}} where l.item = 1"
+
+
+class EntityRow(NamedTuple):
+    """One entity, or a placeholder (`kind` None); `created` in microseconds since 1970."""
+
+    note: int
+    created: int
+    path: str
+    scope: str
+    name: str
+    kind: str | None
+
+
+class RelationRow(NamedTuple):
+    """One relation item; (`created`, `path`) are those of the note it stands in, `position` its place there."""
+
+    created: int
+    path: str
+    position: int
+    source: str
+    type: str
+    target: str
+
+
+def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
+    """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
+    kind = None if note.header.get("placeholder") is True else note.type
+    texts = json.dumps([each.text for each in note.observations], ensure_ascii=False)
+    db.execute(
+        "insert into entity (note, created, path, scope, name, kind, observations) values (?, ?, ?, ?, ?, ?, ?)",
+        (row, created, note.path, note.scope, note.title, kind, texts),
+    )
+
+
+def named(db: sqlite3.Connection, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
+    """Entities and placeholders of exactly these names, in order."""
+    wanted = set(names)
+    keys = list({key(name) for name in wanted})
+    found: dict[int, EntityRow] = {}
+    for at in range(0, len(keys), _BATCH):
+        part = keys[at : at + _BATCH]
+        rows = db.execute(
+            f"select {_ENTITY} from note_fold f join entity e on e.note = f.note"
+            f" where f.fold in ({', '.join('?' * len(part))})", part,
+        )  # fmt: skip
+        for each in map(EntityRow._make, rows):
+            if each.name in wanted and may_see(each.scope, viewer):
+                found[each.note] = each
+    return sorted(found.values(), key=lambda each: (each.created, each.path))
+
+
+def observations(db: sqlite3.Connection, notes: Sequence[int]) -> dict[int, list[str]]:
+    """The observations of the entities in these notes, by note."""
+    rows = db.execute(
+        "select note, observations from entity where note in (select value from json_each(?))", (json.dumps(notes),)
+    )
+    return {note: json.loads(texts) for note, texts in rows}
+
+
+def relations(db: sqlite3.Connection, viewer: str | None) -> list[RelationRow]:
+    """Every relation, in order."""
+    rows = db.execute(_LINKS.format(source="entity e join link l on l.note = e.note"))
+    return sorted(_row(each) for each in rows if may_see(each[-1], viewer))
+
+
+def relations_at(db: sqlite3.Connection, names: set[str], viewer: str | None) -> list[RelationRow]:
+    """The relations with at least one end among `names`, in order."""
+    found = {each for each in _from(db, names, viewer)}
+    found.update(_to(db, names, viewer))
+    return sorted(found)
+
+
+def _from(db: sqlite3.Connection, names: set[str], viewer: str | None) -> Iterable[RelationRow]:
+    notes = json.dumps([each.note for each in named(db, names, viewer)])
+    source = "link l join entity e on e.note = l.note"
+    yield from map(_row, db.execute(
+        f"{_LINKS.format(source=source)} and l.note in (select value from json_each(?))", (notes,)
+    ))  # fmt: skip
+
+
+def _to(db: sqlite3.Connection, names: set[str], viewer: str | None) -> Iterable[RelationRow]:
+    keys = list({key(each) for name in names for each in (name, name.partition("::")[2] or name)})
+    source = "link l join entity e on e.note = l.note"
+    for at in range(0, len(keys), _BATCH):
+        part = keys[at : at + _BATCH]
+        rows = db.execute(f"{_LINKS.format(source=source)} and l.fold in ({', '.join('?' * len(part))})", part)
+        for each in rows:
+            if may_see(each[-1], viewer) and (found := _row(each)).target in names:
+                yield found
+
+
+def holds_file(db: sqlite3.Connection, project: str, stem: str) -> bool:
+    """Whether a note in the project's own folder has this file name, whatever its case and composition."""
+    folded = folded_name(stem)
+    rows = db.execute(
+        "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
+        " where f.fold = ? and p.name = ?", (key(stem), project),
+    )  # fmt: skip
+    return any("/" not in path and folded_name(without_suffix(path)) == folded for (path,) in rows)
+
+
+def titled(db: sqlite3.Connection, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+    """The rows of a project's notes with exactly one of these titles."""
+    wanted = set(names)
+    keys = list({key(name) for name in wanted})
+    found: dict[int, None] = {}
+    for at in range(0, len(keys), _BATCH):
+        part = keys[at : at + _BATCH]
+        rows = db.execute(
+            "select n.row, n.title, n.scope from note_fold f join note n on n.row = f.note"
+            f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
+            (project, *part),
+        )
+        found |= {row: None for row, title, scope in rows if title in wanted and may_see(scope, viewer)}
+    return list(found)
+
+
+def linking(db: sqlite3.Connection, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+    """The rows of a project's notes with a link written as one of these names."""
+    wanted = set(names)
+    keys = list({key(name) for name in wanted})
+    found: dict[int, None] = {}
+    for at in range(0, len(keys), _BATCH):
+        part = keys[at : at + _BATCH]
+        rows = db.execute(
+            "select n.row, l.target, n.scope from link l join note n on n.row = l.note"
+            f" join project p on p.id = n.project where p.name = ? and l.fold in ({', '.join('?' * len(part))})",
+            (project, *part),
+        )
+        found |= {row: None for row, target, scope in rows if target in wanted and may_see(scope, viewer)}
+    return list(found)
+
+
+def last_created(db: sqlite3.Connection) -> int:
+    """The latest `created` of all entities and placeholders, 0 when there is none."""
+    found = db.execute("select max(created) from entity").fetchone()[0]
+    return found or 0
+
+
+def version(db: sqlite3.Connection, viewer: str | None) -> tuple[int, int]:
+    """A value that differs once something in the graph changed."""
+    found = db.execute(
+        "select count(*), coalesce(max(seq), 0) from entity where ?1 is null or scope in ('global', 'agent:' || ?1)",
+        (viewer,),
+    )
+    return found.fetchone()
+
+
+def target_name(target: str, project: str | None) -> str:
+    """The name a target means in the graph; one in another project is told by its project too."""
+    return target if project is None or project.casefold() == PROJECT else f"{project}::{target}"
+
+
+def _row(found: tuple) -> RelationRow:
+    created, path, position, name, kind, target, project, _ = found
+    return RelationRow(created, path, position, name, kind, target_name(target, project))
+
+
+class Lowered:
+    """Every entity with its name, type and observations in lower case, for search; follows the index."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[sqlite3.Connection, int, int] | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known: dict[int, tuple[tuple[int, str], EntityRow, str, list[str]] | None] = {}
+        self._rows: list[EntityRow] = []
+        self._wholes: list[str] = []
+        self._texts: list[list[str]] = []
+
+    def entities(self, db: sqlite3.Connection, viewer: str | None) -> list[EntityRow]:
+        """Every entity, in order."""
+        self._follow(db)
+        return [row for row in self._rows if may_see(row.scope, viewer)]
+
+    def matching(self, db: sqlite3.Connection, text: str, viewer: str | None) -> list[EntityRow]:
+        """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
+        self._follow(db)
+        return [
+            self._rows[at]
+            for at in [at for at, whole in enumerate(self._wholes) if text in whole]
+            if any(text in each for each in self._texts[at]) and may_see(self._rows[at].scope, viewer)
+        ]
+
+    def _follow(self, db: sqlite3.Connection) -> None:
+        now = (db, db.execute("pragma data_version").fetchone()[0], db.total_changes)
+        if self._seen == now:
+            return
+        if self._seen is None or self._seen[0] is not db:
+            self._forget()
+        self._seen = now
+        fresh = self._load(db)
+        if db.execute("select count(*) from entity").fetchone()[0] != len(self._known):
+            there = {seq for (seq,) in db.execute("select seq from entity")}
+            self._known = {seq: one for seq, one in self._known.items() if seq in there}
+            fresh = True
+        if fresh:
+            ordered = sorted(one for one in self._known.values() if one is not None)
+            self._rows, self._wholes, self._texts = ([one[at] for one in ordered] for at in (1, 2, 3))  # type: ignore[assignment]
+
+    def _load(self, db: sqlite3.Connection) -> bool:
+        """Read what came since the last look; placeholders are known, but no entities. Returns whether anything did."""
+        last = max(self._known, default=0)
+        for seq, texts, *values in db.execute(
+            f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?", (last,)
+        ):
+            row, known = EntityRow._make(values), None
+            if row.kind is not None:
+                lowered = [each.lower() for each in (row.name, row.kind, *json.loads(texts))]
+                known = ((row.created, row.path), row, "\n".join(lowered), lowered)
+            self._known[seq] = known
+        return max(self._known, default=0) > last

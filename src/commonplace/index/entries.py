@@ -1,0 +1,97 @@
+"""Key-value entries as the index holds them, and those past their time to live (contract 004).
+
+An expired entry leaves all other tables, and so every face; `expired` remembers where its file lies.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from commonplace.index import writer
+from commonplace.index.keys import key as link_fold
+from commonplace.index.lookup import get
+from commonplace.note.entry import PROJECT, namespace_in, namespace_of
+
+_PROJECT = f"(select id from project where name = '{PROJECT}')"
+
+
+class Kept(NamedTuple):
+    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after the frontmatter."""
+
+    row: int
+    path: str
+    namespace: str
+    key: str
+    id: str
+    scope: str
+    created: int
+    access_count: int
+    size: int
+    body: str
+
+
+class Expired(NamedTuple):
+    """An entry whose time is over and whose file is still there."""
+
+    path: str
+    namespace: str
+    scope: str
+
+
+def kept(db: sqlite3.Connection, *, bodies: bool = True) -> Iterator[Kept]:
+    """Every entry that is not expired; without `bodies` each `body` is empty."""
+    body = "t.text" if bodies else "''"
+    found = db.execute(
+        f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
+        f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
+    )
+    for row, path, front, *rest in found:
+        yield Kept(row, path, namespace_in(front, path), *rest)
+
+
+def values(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    """The bodies of these rows."""
+    wanted = json.dumps(numbers)
+    found = db.execute("select row, text from text where row in (select value from json_each(?))", (wanted,))
+    return dict(found.fetchall())
+
+
+def expired(db: sqlite3.Connection, limit: int = -1) -> list[Expired]:
+    """Entries that wait for their removal; `limit` -1 = all."""
+    found = db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
+    return [Expired(*one) for one in found]
+
+
+def paths_with(db: sqlite3.Connection, key: str) -> Sequence[str]:
+    """Paths of all entries of this key, in any namespace, expired or not."""
+    found = db.execute(
+        f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
+        f" and n.project = {_PROJECT} union select path from expired where key = ?2 order by 1",
+        (link_fold(key), key),
+    )
+    return [path for (path,) in found]
+
+
+def any_over(db: sqlite3.Connection, now: int) -> bool:
+    """Whether some entry's time is over at `now` (microseconds since 1970) and the index still shows it."""
+    return _over(db, now, 1) != []
+
+
+def retire(db: sqlite3.Connection, now: int) -> None:
+    """Takes all such entries out of the tables every face reads. Expects to run inside a transaction."""
+    for path in _over(db, now, -1):
+        info = get(db, PROJECT, path)
+        assert info is not None
+        writer.remove(db, PROJECT, path)
+        db.execute(
+            "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
+            (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+        )
+
+
+def _over(db: sqlite3.Connection, now: int, limit: int) -> list[str]:
+    found = db.execute(f"select path from note where expires < ? and project = {_PROJECT} limit ?", (now, limit))
+    return [path for (path,) in found]

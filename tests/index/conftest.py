@@ -1,0 +1,139 @@
+"""An index of notes that exist nowhere else: what `put` is given is what is indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.index import database, find, graph, listing, lookup, resolve, search, writer
+from commonplace.index.rows import Hits, NoteInfo, Resolution
+from commonplace.note.markdown import parse_note
+from commonplace.note.model import Note
+from commonplace.query import Query, parse
+from commonplace.store.base import Stamp
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WORD_TABLES = ("note_fts", "name_fts", "passage_fts")
+
+
+class Desk:
+    """An open index, and the verbs of the index in few words. Each `put` is a second younger."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.db, self.is_new = database.open_index(path)
+        self.ticks = 0
+
+    def note(self, path: str, text: str, project: str = "notes", at: datetime | None = None) -> Note:
+        self.ticks += 1
+        changed = at or START + timedelta(seconds=self.ticks)
+        note = parse_note(text, project=project, path=path, changed=changed, born=None)
+        note.etag = sha256(text.encode("utf-8", "replace")).hexdigest()
+        return note
+
+    def put(self, path: str, text: str = "", project: str = "notes", at: datetime | None = None) -> int:
+        with database.transaction(self.db):
+            return self._put(path, text, project, at)
+
+    def put_all(self, texts: dict[str, str], project: str = "notes") -> None:
+        """Several notes in one transaction."""
+        with database.transaction(self.db):
+            for path, text in texts.items():
+                self._put(path, text, project, None)
+
+    def _put(self, path: str, text: str, project: str, at: datetime | None) -> int:
+        note = self.note(path, text, project, at)
+        return writer.put(self.db, note, Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks))
+
+    def remove(self, path: str, project: str = "notes") -> bool:
+        with database.transaction(self.db):
+            return writer.remove(self.db, project, path)
+
+    def search(self, text: str = "", *, viewer: str | None = None, limit: int = 100, offset: int = 0,
+               explain: bool = False, **filters: Any) -> Hits:  # fmt: skip
+        return search.search(
+            self.db, Query(text, **filters), viewer=viewer, limit=limit, offset=offset, explain=explain
+        )
+
+    def asked(self, text: str, viewer: str | None = None) -> list[str]:
+        """The paths a query in text form finds, best first."""
+        return [hit.note.path for hit in search.search(self.db, parse(text), viewer=viewer, limit=100)]
+
+    def found(self, text: str = "", **more: Any) -> list[str]:
+        """The paths a search finds, best first."""
+        return [hit.note.path for hit in self.search(text, **more)]
+
+    def list(self, *, viewer: str | None = None, order: str = "changed", limit: int | None = None, offset: int = 0,
+             **filters: Any) -> list[str]:  # fmt: skip
+        infos, total = listing.listing(
+            self.db, Query(**filters), viewer=viewer, order=order, limit=limit, offset=offset
+        )
+        assert len(infos) <= total
+        return [info.path for info in infos]
+
+    def get(self, path: str, project: str = "notes") -> NoteInfo:
+        info = lookup.get(self.db, project, path)
+        assert info is not None, path
+        return info
+
+    def permalinks(self, project: str = "notes") -> dict[str, str]:
+        rows = self.db.execute(
+            "select n.path, n.permalink from note n join project p on p.id = n.project where p.name = ?", (project,)
+        )
+        return dict(rows.fetchall())
+
+    def resolve(self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any) -> Resolution:
+        return resolve.resolve(self.db, target, project=project, viewer=viewer, **more)
+
+    def leads(self, target: str, **more: Any) -> str:
+        """The path a link leads to, else `unwritten` or `ambiguous`."""
+        answer = self.resolve(target, **more)
+        return answer.note.path if answer.note else answer.state
+
+    def find(self, identifier: str, *, project: str | None = None, viewer: str | None = None) -> str:
+        return find.find(self.db, identifier, project=project, default_project="notes", viewer=viewer).path
+
+    def outgoing(self, path: str, viewer: str | None = None, project: str = "notes") -> list[tuple[str, str, str]]:
+        edges = graph.outgoing(self.db, self.get(path, project), viewer)
+        return [(edge.type, edge.target, edge.note.path if edge.note else edge.state) for edge in edges]
+
+    def incoming(self, path: str, viewer: str | None = None, project: str = "notes", **more: Any) -> list[str]:
+        edges = graph.incoming(self.db, self.get(path, project), viewer, **more)
+        assert all(edge.direction == "in" and edge.state == "resolved" and edge.note for edge in edges)
+        return [edge.note.path for edge in edges if edge.note]
+
+    def check(self) -> None:
+        """The full-text tables are whole, and no table holds a row of a note that is gone."""
+        for table in WORD_TABLES:
+            self.db.execute(f"insert into {table}({table}) values ('integrity-check')")
+        notes = {row for (row,) in self.db.execute("select row from note")}
+        for table, column in (("text", "row"), ("note_fold", "note"), ("merged", "note"), ("link", "note")):
+            assert {row for (row,) in self.db.execute(f"select {column} from {table}")} <= notes, table
+        assert {row for (row,) in self.db.execute("select row from text")} == notes
+        for table in ("note_fts", "name_fts"):
+            assert {row for (row,) in self.db.execute(f"select id from {table}_docsize")} == notes, table
+        passages = self.db.execute("select coalesce(sum(passages), 0) from text").fetchone()[0]
+        assert self.db.execute("select count(*) from passage").fetchone()[0] == passages
+
+    def holds_nothing(self) -> None:
+        """Every table is empty, the words included."""
+        self.check()
+        for table in ("note", "text", "note_fold", "merged", "link", "passage"):
+            assert self.db.execute(f"select count(*) from {table}").fetchone()[0] == 0, table
+        for table in WORD_TABLES:
+            self.db.execute(f"create virtual table temp.{table}_words using fts5vocab(main, {table}, row)")
+            assert self.db.execute(f"select term from temp.{table}_words").fetchall() == [], table
+            self.db.execute(f"drop table temp.{table}_words")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """An empty index."""
+    made = Desk(tmp_path / "index.db")
+    yield made
+    made.db.close()

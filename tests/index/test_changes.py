@@ -1,0 +1,133 @@
+"""What the kernel says was touched since the last look."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace.index.changes import Changes, Watch
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
+
+Open = Callable[[], Watch]
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.md").write_text("a")
+    (folder / "sub" / "b.md").write_text("b")
+    return folder
+
+
+@pytest.fixture
+def watch(vault: Path) -> Iterator[Watch]:
+    opened = Watch.open([("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "sub"))])
+    assert opened is not None
+    yield opened
+    opened.close()
+
+
+def files(*paths: str) -> Changes:
+    return Changes(files={("vault", path) for path in paths})
+
+
+def test_nothing_happened_is_nothing_told(watch: Watch) -> None:
+    assert watch.drain() == Changes()
+    assert watch.drain() == Changes()
+
+
+def test_edits_new_deleted_and_renamed_files_are_told_once(watch: Watch, vault: Path) -> None:
+    (vault / "a.md").write_text("changed")
+    (vault / "sub" / "new.md").write_text("")
+    (vault / "sub" / "b.md").unlink()
+    assert watch.drain() == files("a.md", "sub/new.md", "sub/b.md")
+    assert watch.drain() == Changes()
+    (vault / "a.md").rename(vault / "sub" / "a2.md")
+    assert watch.drain() == files("a.md", "sub/a2.md")
+
+
+def test_a_write_is_told_before_the_file_is_closed(watch: Watch, vault: Path) -> None:
+    with (vault / "a.md").open("a") as file:
+        file.write("more")
+        file.flush()
+        assert watch.drain() == files("a.md")
+
+
+def test_a_file_put_in_place_by_rename_is_told(watch: Watch, vault: Path) -> None:
+    hidden = vault / ".tmp-1"
+    hidden.write_text("new text")
+    assert watch.drain() == Changes()
+    hidden.rename(vault / "a.md")
+    assert watch.drain() == files("a.md")
+
+
+def test_a_changed_time_is_told(watch: Watch, vault: Path) -> None:
+    os.utime(vault / "a.md", (1, 1))
+    assert watch.drain() == files("a.md")
+
+
+def test_a_new_tree_is_told_and_watched_from_then_on(watch: Watch, vault: Path) -> None:
+    (vault / "x" / "y").mkdir(parents=True)
+    (vault / "x" / "y" / "early.md").write_text("")
+    assert ("vault", "x") in watch.drain().folders
+    (vault / "x" / "y" / "late.md").write_text("")
+    assert ("vault", "x/y/late.md") in watch.drain().files
+
+
+def test_a_moved_folder_is_told_under_both_names_and_watched_under_the_new(watch: Watch, vault: Path) -> None:
+    (vault / "sub").rename(vault / "other")
+    assert watch.drain().folders == {("vault", "sub"), ("vault", "other")}
+    (vault / "other" / "b.md").write_text("changed")
+    assert watch.drain() == files("other/b.md")
+
+
+def test_a_deleted_folder_is_told(watch: Watch, vault: Path) -> None:
+    (vault / "sub" / "b.md").unlink()
+    (vault / "sub").rmdir()
+    changes = watch.drain()
+    assert ("vault", "sub") in changes.folders
+    assert ("vault", "sub/b.md") in changes.files
+
+
+def test_hidden_names_and_skipped_folders_are_not_told(watch: Watch, vault: Path) -> None:
+    (vault / ".hidden.md").write_text("")
+    (vault / ".git").mkdir()
+    (vault / "node_modules").mkdir()
+    assert watch.drain() == Changes()
+
+
+def test_a_project_whose_folder_goes_is_lost(watch: Watch, vault: Path) -> None:
+    vault.rename(vault.with_name("away"))
+    assert watch.drain().lost
+
+
+def test_more_events_than_the_queue_holds_are_lost(watch: Watch, vault: Path) -> None:
+    limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if limit > 50_000:
+        pytest.skip("the queue is too long to fill")
+    for number in range(limit + 10):
+        os.utime(vault / ("a.md" if number % 2 else "sub/b.md"))
+    assert watch.drain().lost
+
+
+def test_folders_that_are_gone_already_are_no_failure(vault: Path) -> None:
+    opened = Watch.open([("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "gone"))])
+    assert opened is not None
+    assert opened.drain() == Changes()
+    opened.close()
+
+
+def test_where_no_watch_can_be_had_there_is_none(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import inotify_simple
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(inotify_simple.INotify, "add_watch", refuse)
+    assert Watch.open([("vault", str(vault), str(vault))]) is None

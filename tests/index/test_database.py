@@ -1,0 +1,137 @@
+"""The index file: made when missing, made anew when damaged or old, never in anybody's way."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from commonplace.errors import StorageError
+from commonplace.index import database
+from index.conftest import Desk
+
+
+def filled(path: Path) -> Desk:
+    desk = Desk(path)
+    desk.put_all({f"{number}.md": f"words of note {number} " * 20 for number in range(300)})
+    return desk
+
+
+def test_a_missing_index_is_made_for_the_owner_only(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        desk = filled(tmp_path / "index.db")
+    finally:
+        os.umask(old)
+    assert desk.is_new
+    for name in os.listdir(tmp_path):
+        assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600, name
+    desk.db.close()
+
+
+def test_a_sound_index_is_kept(tmp_path: Path) -> None:
+    filled(tmp_path / "index.db").db.close()
+    again = Desk(tmp_path / "index.db")
+    assert not again.is_new
+    assert again.search("words").total == 300
+    again.check()
+    again.db.close()
+
+
+@pytest.mark.parametrize(
+    "damage", ["empty", "garbage", "truncated", "head", "schema", "version", "no table", "folder of the past"]
+)
+def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "index.db"
+    desk = filled(path)
+    desk.db.execute("pragma wal_checkpoint(truncate)")
+    if damage == "version":
+        desk.db.execute("pragma user_version = 99")
+    elif damage == "no table":
+        desk.db.execute("drop table link")
+    desk.db.close()
+    data = path.read_bytes()
+    if damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "garbage":
+        path.write_bytes(b"this is no database at all " * 500)
+    elif damage == "truncated":
+        path.write_bytes(data[: len(data) // 2])
+    elif damage == "head":
+        path.write_bytes(b"\xff" * 100 + data[100:])
+    elif damage == "schema":
+        path.write_bytes(data[:100] + b"\xff" * 4000 + data[4100:])
+    elif damage == "folder of the past":
+        Path(f"{path}-wal").write_bytes(b"left behind" * 1000)
+        path.unlink()
+    again = Desk(path)
+    assert again.is_new
+    again.holds_nothing()
+    again.put("a.md", "works")
+    assert again.found("works") == ["a.md"]
+    again.db.close()
+
+
+def test_damage_met_later_is_known_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    desk = filled(path)
+    desk.db.execute("pragma wal_checkpoint(truncate)")
+    desk.db.close()
+    data = path.read_bytes()
+    middle = len(data) // 4096 // 2 * 4096
+    path.write_bytes(data[:middle] + b"\xff" * 4096 * 20 + data[middle + 4096 * 20 :])
+    db = sqlite3.connect(path)
+    with pytest.raises(sqlite3.DatabaseError) as caught:
+        db.execute("select * from note join text using (row) join note_fold on note_fold.note = row").fetchall()
+    assert database.is_corrupt(caught.value)
+    db.close()
+
+
+def test_other_errors_are_not_damage(desk: Desk) -> None:
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        desk.db.execute("selec nonsense")
+    assert not database.is_corrupt(caught.value)
+    assert not database.is_corrupt(sqlite3.OperationalError("database is locked"))
+    assert database.is_corrupt(sqlite3.OperationalError("no such table: note"))
+
+
+def test_a_place_where_no_file_can_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError):
+        database.open_index(tmp_path / "file" / "index.db")
+
+
+def test_two_connections_see_each_others_notes(tmp_path: Path) -> None:
+    one, two = Desk(tmp_path / "index.db"), Desk(tmp_path / "index.db")
+    assert (one.is_new, two.is_new) == (True, False)
+    one.put("a.md", "first")
+    two.put("b.md", "second")
+    assert set(one.found("first OR second")) == set(two.found("first OR second")) == {"a.md", "b.md"}
+    one.check()
+    for desk in (one, two):
+        desk.db.close()
+
+
+def test_the_identity_of_the_file_tells_when_it_was_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    assert database.identity(path) is None
+    one = Desk(path)
+    before = database.identity(path)
+    path.rename(tmp_path / "away.db")
+    two = Desk(path)
+    assert two.is_new
+    assert database.identity(path) not in (None, before)
+    for desk in (one, two):
+        desk.db.close()
+
+
+def test_settling_changes_no_answer(tmp_path: Path) -> None:
+    desk = filled(tmp_path / "index.db")
+    before = desk.found("words 42")
+    database.settle(desk.db)
+    assert desk.found("words 42") == before == ["42.md"]
+    desk.check()
+    desk.db.close()

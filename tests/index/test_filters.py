@@ -1,0 +1,198 @@
+"""Filters and lists: contract 000b, 7 (search_notes, recent_activity); contract 001, 3."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from commonplace.errors import InvalidInput
+from index.conftest import START, Desk
+
+
+@pytest.fixture
+def shelf(desk: Desk) -> Desk:
+    desk.put(
+        "a.md",
+        "---\ntype: Spec-Sheet\ntags: [UI, db/sql]\nstatus: Draft\nsource: mail\n---\n"
+        "alpha word\n- [Fact] one #deep/tag\n",
+    )
+    desk.put("b.md", "---\ntype: spec sheet\ntags: [ui]\nstatus: [open, done]\n---\nbeta word\n- [habit] two\n")
+    desk.put("c.md", "---\nscope: agent:ada\nsource: Mail\n---\ngamma word\n- three #ui\n")
+    desk.put(
+        "skills/m.md", "---\nphase: organized\ncategory: skills\nsource: claude\n---\ndelta word", project="categories"
+    )
+    desk.put(
+        "inbox/n.md", "---\nphase: inbox\ncategory: inbox\nscope: agent:bob\n---\nepsilon word", project="categories"
+    )
+    return desk
+
+
+FILTERS: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, {"a.md", "b.md", "c.md", "skills/m.md", "inbox/n.md"}),
+    ({"projects": ("notes",)}, {"a.md", "b.md", "c.md"}),
+    ({"projects": ("NOTES", "categories")}, {"a.md", "b.md", "c.md", "skills/m.md", "inbox/n.md"}),
+    ({"projects": ()}, set()),
+    ({"projects": ("unknown",)}, set()),
+    ({"types": ("Spec_Sheet",)}, {"a.md", "b.md"}),
+    ({"types": ("spec sheet", "skills")}, {"a.md", "b.md", "skills/m.md"}),
+    ({"tags": ("ui",)}, {"a.md", "b.md", "c.md"}),
+    ({"tags": ("#UI", "db/SQL")}, {"a.md"}),
+    ({"tags": ("deep/tag",)}, {"a.md"}),
+    ({"tags": ("deep",)}, set()),
+    ({"categories": ("fact",)}, {"a.md"}),
+    ({"categories": ("FACT", "habit")}, {"a.md", "b.md"}),
+    ({"any_category": ("skills",)}, {"skills/m.md"}),
+    ({"any_category": ("habit",)}, {"b.md"}),
+    ({"category": "skills"}, {"skills/m.md"}),
+    ({"phase": "inbox"}, {"inbox/n.md"}),
+    ({"scope": "global"}, {"a.md", "b.md", "skills/m.md"}),
+    ({"scope": "agent:ada"}, {"c.md"}),
+    ({"source": "mail"}, {"a.md", "c.md"}),
+    ({"status": "draft"}, {"a.md"}),
+    ({"status": "done"}, {"b.md"}),
+    ({"types": ("spec sheet",), "tags": ("ui",), "status": "open"}, {"b.md"}),
+    ({"after": START + timedelta(seconds=2)}, {"b.md", "c.md", "skills/m.md", "inbox/n.md"}),
+    ({"before": START + timedelta(seconds=2)}, {"a.md"}),
+    (
+        {"after": START + timedelta(seconds=2), "before": START + timedelta(seconds=4), "tags": ("ui",)},
+        {"b.md", "c.md"},
+    ),
+    ({"created_from": START + timedelta(seconds=4)}, {"skills/m.md", "inbox/n.md"}),
+    ({"created_until": START + timedelta(seconds=2)}, {"a.md"}),
+    ({"contains": "A WORD"}, {"a.md", "b.md", "c.md", "skills/m.md"}),
+    ({"contains": "tags"}, set()),
+]
+
+
+@pytest.mark.parametrize(("filters", "wanted"), FILTERS)
+def test_a_filter_holds_in_lists_and_in_searches_and_counts_exactly(
+    shelf: Desk, filters: dict[str, Any], wanted: set[str]
+) -> None:
+    assert set(shelf.list(**filters)) == wanted
+    assert set(shelf.found("word", **filters)) == wanted
+    assert set(shelf.found("wor", **filters)) == wanted
+    for text in ("word", ""):
+        assert shelf.search(text, limit=1, **filters).total == len(wanted)
+
+
+@pytest.mark.parametrize(("filters", "wanted"), FILTERS)
+def test_an_agent_sees_global_notes_and_its_own_under_any_filter(
+    shelf: Desk, filters: dict[str, Any], wanted: set[str]
+) -> None:
+    theirs = wanted - {"inbox/n.md"}
+    assert set(shelf.list(viewer="ada", **filters)) == set(shelf.found("word", viewer="ada", **filters)) == theirs
+    assert shelf.search("word", viewer="ada", limit=1, **filters).total == len(theirs)
+    assert set(shelf.list(viewer="eve", **filters)) == theirs - {"c.md"}
+    assert shelf.search("", viewer="eve", limit=1, **filters).total == len(theirs - {"c.md"})
+
+
+def test_a_scope_nobody_can_read_is_the_owners_alone(desk: Desk) -> None:
+    desk.put("odd.md", "---\nscope: everyone\n---\nword")
+    assert desk.found("word") == ["odd.md"]
+    assert desk.found("word", viewer="everyone") == desk.list(viewer="ada") == []
+
+
+def test_case_is_folded_as_python_does_for_contains(desk: Desk) -> None:
+    desk.put("a.md", "Straße und ÉTÉ 100% _x_")
+    for part in ("STRASSE", "été", "100%", "_X_", "e UND é"):
+        assert desk.list(contains=part) == ["a.md"], part
+    assert desk.list(contains="und  été") == []
+
+
+def test_lists_are_ordered_newest_first_and_ties_by_permalink(desk: Desk) -> None:
+    def put(name: str, changed: int, created: int) -> None:
+        desk.put(
+            f"{name}.md", f"---\ncreated_at: 2026-01-0{created}T00:00:00Z\n---\n", at=START + timedelta(days=changed)
+        )
+
+    for name, changed, created in (("b", 1, 3), ("a", 1, 1), ("c", 2, 2), ("d", 0, 3)):
+        put(name, changed, created)
+    assert desk.list() == ["c.md", "a.md", "b.md", "d.md"]
+    assert desk.list(order="created") == ["b.md", "d.md", "c.md", "a.md"]
+    assert desk.list(order="path") == ["a.md", "b.md", "c.md", "d.md"]
+    assert desk.list(limit=2, offset=1) == ["a.md", "b.md"]
+    assert desk.list(limit=2, offset=9) == []
+    with pytest.raises(InvalidInput, match="order"):
+        desk.list(order="size")
+
+
+def test_a_filter_that_most_notes_pass_is_as_exact_as_a_rare_one(desk: Desk) -> None:
+
+    def tags(number: int) -> str:
+        return "[most, some]" if number % 40 == 0 else "[most]" if number % 50 else "[few]"
+
+    desk.put_all({f"{number:04}.md": f"---\ntags: {tags(number)}\n---\n" for number in range(5_400)})
+    most = [f"{number:04}.md" for number in range(5_399, -1, -1) if number % 50 or number % 40 == 0]
+    assert desk.list(tags=("most",), limit=None) == most
+    assert desk.list(tags=("most",), limit=70, offset=45) == most[45:115]
+    assert desk.list(tags=("most",), limit=9, order="path", offset=100) == sorted(most)[100:109]
+    assert desk.list(tags=("most",), limit=20, offset=len(most) - 5) == most[-5:]
+    assert desk.list(projects=("notes",), limit=3, offset=2_700) == ["2699.md", "2698.md", "2697.md"]
+    assert desk.search("", tags=("most",)).total == len(most)
+    assert desk.list(tags=("some",), limit=2) == ["5360.md", "5320.md"]
+
+
+HEADERS = {
+    "draft.md": "status: draft\npriority: 2\nversion: '1.10'\ndue: 2026-05-01\nteam: [red, blue]\ndone: false\n",
+    "final.md": "status: final\npriority: 10\nversion: 1.9\ndue: 2026-11-01T10:00:00Z\n"
+    "team: [green]\ndone: true\nreview:\n  by: Ann\n",
+    "empty.md": "priority: none\nwhere:\n  - city: Oslo\n    zip: '0150'\n  - city: Bergen\n",
+    "plain.md": "",
+}
+METADATA: list[tuple[dict[str, Any], set[str]]] = [
+    ({"status": "draft"}, {"draft.md"}),
+    ({"status": "Draft"}, set()),
+    ({"priority": 2}, {"draft.md"}),
+    ({"priority": "2"}, {"draft.md"}),
+    ({"priority": 2.0}, {"draft.md"}),
+    ({"priority": {"$gt": 2}}, {"final.md"}),
+    ({"priority": {"$gte": "2"}}, {"draft.md", "final.md"}),
+    ({"priority": {"$lt": 3, "$gt": 1}}, {"draft.md"}),
+    ({"priority": {"$between": [2, 10]}}, {"draft.md", "final.md"}),
+    ({"priority": "none"}, {"empty.md"}),
+    ({"due": {"$lte": "2026-06-01"}}, {"draft.md"}),
+    ({"due": {"$between": ["2026-10-31", "2026-11-02"]}}, {"final.md"}),
+    ({"due": "2026-05-01"}, {"draft.md"}),
+    ({"status": {"$in": ["final", "draft"]}}, {"draft.md", "final.md"}),
+    ({"status": {"$in": []}}, set()),
+    ({"status": {"$gt": "e"}}, {"final.md"}),
+    ({"team": "blue"}, {"draft.md"}),
+    ({"team": {"$in": ["green", "white"]}}, {"final.md"}),
+    ({"team": ["red", "blue"]}, {"draft.md"}),
+    ({"team": ["red", "green"]}, set()),
+    ({"done": True}, {"final.md"}),
+    ({"done": False}, {"draft.md"}),
+    ({"done": "true"}, {"final.md"}),
+    ({"review.by": "Ann"}, {"final.md"}),
+    ({"review": {"$in": ["Ann"]}}, set()),
+    ({"where.city": "Oslo"}, {"empty.md"}),
+    ({"where.zip": "0150"}, {"empty.md"}),
+    ({"missing": None}, set()),
+    ({"status": "draft", "priority": 10}, set()),
+    ({"type": "note", "status": "final"}, {"final.md"}),
+    ({"title": "plain"}, {"plain.md"}),
+    ({"tags": "x"}, set()),
+]
+
+
+@pytest.mark.parametrize(("filters", "wanted"), METADATA)
+def test_metadata_compares_numbers_and_dates_by_value_and_other_things_as_text(
+    desk: Desk, filters: dict[str, Any], wanted: set[str]
+) -> None:
+    desk.put_all({path: f"---\n{header}---\nword" if header else "word" for path, header in HEADERS.items()})
+    assert set(desk.list(metadata=filters)) == wanted
+    assert set(desk.found("word", metadata=filters)) == wanted
+    assert desk.search("word", metadata=filters, limit=1).total == len(wanted)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"a": {"$near": 1}}, {"a": {"$in": "x"}}, {"a": {"$between": [1]}}, {"a": {"$between": 3}}, {"a": {"$gt": [1]}},
+     {"a": {"$gt": None}}, {"a": {}}, {"a": {"b": 1}}, ["a"], "a"],
+)  # fmt: skip
+def test_a_broken_metadata_filter_names_the_parameter(desk: Desk, filters: Any) -> None:
+    for text in ("", "word"):
+        with pytest.raises(InvalidInput, match="metadata_filters"):
+            desk.search(text, metadata=filters)

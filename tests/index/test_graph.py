@@ -1,0 +1,114 @@
+"""Relations in both directions, walks, and what is open."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from commonplace.index import graph
+from index.conftest import START, Desk
+
+
+def reached(desk: Desk, path: str, depth: int = 1, **more: object) -> list[tuple[str, int, str]]:
+    more.setdefault("viewer", None)
+    found = graph.neighbours(desk.db, desk.get(path), depth=depth, **more)  # type: ignore[arg-type]
+    return [(one.note.path, one.depth, one.via) for one in found]
+
+
+def test_relations_come_in_the_order_of_the_file_with_their_state(desk: Desk) -> None:
+    desk.put("a.md", '- uses [[b]] (daily)\n- "was inspired by" [[Ghost]]\n\nText with [[b|shown]] and [[twin]].\n')
+    desk.put("b.md")
+    desk.put("x/twin.md")
+    desk.put("y/twin.md")
+    edges = graph.outgoing(desk.db, desk.get("a.md"), None)
+    assert [(edge.type, edge.target, edge.state, edge.context, edge.line) for edge in edges] == [
+        ("uses", "b", "resolved", "daily", 1), ("was inspired by", "Ghost", "unwritten", None, 2),
+        ("links_to", "b", "resolved", None, 4), ("links_to", "twin", "ambiguous", None, 4),
+    ]  # fmt: skip
+    assert edges[0].note == desk.get("b.md")
+    assert edges[3].note is None
+
+
+def test_backlinks_come_newest_first_and_only_from_links_that_really_lead_here(desk: Desk) -> None:
+    desk.put("target.md", "---\naliases: [T]\n---\n")
+    desk.put("old.md", "[[target]]", at=START)
+    desk.put("new.md", "- likes [[T]]\n", at=START + timedelta(days=1))
+    desk.put("far.md", "[[notes/target]]", project="vault", at=START + timedelta(hours=1))
+    desk.put("sub/near.md", "[[../target]]", at=START + timedelta(hours=2))
+    desk.put("not.md", "[[elsewhere::target]] [[sub/target]] [[targets]]")
+    assert desk.incoming("target.md") == ["new.md", "sub/near.md", "far.md", "old.md"]
+    assert desk.incoming("target.md", limit=2, offset=1) == ["sub/near.md", "far.md"]
+    assert graph.degree(desk.db, desk.get("target.md"), None) == 4
+    edge = graph.incoming(desk.db, desk.get("target.md"), None)[0]
+    assert (edge.type, edge.target) == ("likes", "new")
+
+
+def test_ids_in_links_of_memories_are_relations_once(desk: Desk) -> None:
+    one, two = "aaaa1111", "bbbb2222"
+    desk.put("skills/1.md", f"---\nid: {one}\nlinks:\n  - {two}\n---\nFirst [[{two}]]", project="categories")
+    desk.put("skills/2.md", f"---\nid: {two}\n---\nSecond", project="categories")
+    assert desk.outgoing("skills/1.md", project="categories") == [("links_to", two, "skills/2.md")]
+    assert desk.incoming("skills/2.md", project="categories") == ["skills/1.md"]
+
+
+def test_a_walk_goes_both_ways_breadth_first_each_note_once(desk: Desk) -> None:
+    desk.put_all(
+        {"a.md": "[[b]]", "b.md": "- knows [[c]]\n", "c.md": "[[a]] [[d]]", "d.md": "", "e.md": "[[a]]", "f.md": ""}
+    )
+    assert reached(desk, "a.md") == [("e.md", 1, "links_to"), ("c.md", 1, "links_to"), ("b.md", 1, "links_to")]
+    assert [one for one in reached(desk, "a.md", 5) if one[1] > 1] == [("d.md", 2, "links_to")]
+    assert reached(desk, "f.md", 5) == []
+
+
+def test_a_walk_may_follow_some_types_only(desk: Desk) -> None:
+    desk.put_all({"a.md": "- knows [[b]]\n- likes [[c]]\n", "b.md": "- knows [[d]]\n", "c.md": "", "d.md": ""})
+    assert reached(desk, "a.md", 2, types=["knows"]) == [("b.md", 1, "knows"), ("d.md", 2, "knows")]
+
+
+def test_a_time_limit_hides_old_notes_but_the_walk_goes_through_them(desk: Desk) -> None:
+    desk.put("a.md", "[[b]]")
+    desk.put("b.md", "[[c]]", at=START - timedelta(days=30))
+    desk.put("c.md")
+    assert reached(desk, "a.md", 2, since=START) == [("c.md", 2, "links_to")]
+
+
+def test_a_walk_sees_what_the_caller_may_see(desk: Desk) -> None:
+    desk.put_all({"a.md": "[[b]]", "c.md": ""})
+    desk.put("b.md", "---\nscope: agent:ada\n---\n[[c]]")
+    assert reached(desk, "a.md", 3, viewer="bob") == []
+    assert [path for path, _, _ in reached(desk, "a.md", 3, viewer="ada")] == ["b.md", "c.md"]
+
+
+def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
+    desk.put("hub.md", "".join(f"- has [[spoke {number}]]\n" for number in range(2_000)))
+    desk.put_all({f"spoke {number}.md": "[[hub]]" if number % 2 else "" for number in range(2_000)})
+    desk.put_all({f"fan {number}.md": "about [[Hub]]" for number in range(3_000)})
+    assert len(graph.outgoing(desk.db, desk.get("hub.md"), None)) == 2_000
+    assert graph.degree(desk.db, desk.get("hub.md"), None) == 4_000
+    found = reached(desk, "hub.md", 5, limit=10)
+    assert found == [(f"fan {number}.md", 1, "links_to") for number in range(2_999, 2_989, -1)]
+    assert len(reached(desk, "hub.md", 5, limit=100_000)) <= graph.MOST_VISITED
+
+
+def test_what_is_not_written_yet_is_listed_with_its_notes(desk: Desk) -> None:
+    desk.put_all({"a.md": "[[b]] [[ghost]] [[twin]]", "b.md": "[[a]]", "x/twin.md": "", "y/twin.md": ""})
+    desk.put("c.md", "[[nowhere]]", project="vault")
+    found = [(note.path, target) for note, target in graph.unresolved(desk.db, None)]
+    assert found == [("a.md", "ghost"), ("a.md", "twin"), ("c.md", "nowhere")]
+    assert [target for _, target in graph.unresolved(desk.db, None, "vault")] == ["nowhere"]
+
+
+@pytest.mark.parametrize("change", ["retitle", "move", "remove"])
+def test_a_link_follows_what_happens_to_its_target(desk: Desk, change: str) -> None:
+    desk.put("from.md", "[[Target]]")
+    desk.put("a.md", "---\ntitle: Target\n---\n")
+    assert desk.incoming("a.md") == ["from.md"]
+    if change == "retitle":
+        desk.put("a.md", "---\ntitle: Changed\n---\n")
+    else:
+        desk.remove("a.md")
+    if change == "move":
+        desk.put("b.md", "---\ntitle: Target\n---\n")
+    wanted = "b.md" if change == "move" else "unwritten"
+    assert desk.outgoing("from.md") == [("links_to", "Target", wanted)]

@@ -1,0 +1,127 @@
+"""Lists of folders, counts, addresses, completions."""
+
+from __future__ import annotations
+
+import pytest
+
+from commonplace.index import lookup
+from index.conftest import Desk
+
+
+@pytest.fixture
+def tree(desk: Desk) -> Desk:
+    for path in ("top.md", "b/one.md", "b/two.md", "b/deep/three.md", "a/four.md", "ab/five.md", "文/六.md"):
+        desk.put(path)
+    desk.put("b/secret.md", "---\nscope: agent:ada\n---\n")
+    desk.put("other.md", project="vault")
+    return desk
+
+
+def entries(desk: Desk, folder: str = "", **more: object) -> list[tuple[str, int | None]]:
+    more.setdefault("viewer", None)
+    found, total = lookup.directory(desk.db, "notes", folder, **more)  # type: ignore[arg-type]
+    assert len(found) <= total
+    return [(one.path, None if one.note else one.notes) for one in found]
+
+
+def test_folders_come_first_with_all_their_notes_then_notes_by_code_point(tree: Desk) -> None:
+    assert entries(tree) == [("a", 1), ("ab", 1), ("b", 4), ("文", 1), ("top.md", None)]
+    assert entries(tree, "b") == [("b/deep", 1), ("b/one.md", None), ("b/secret.md", None), ("b/two.md", None)]
+    assert entries(tree, "/b/", viewer="eve") == [("b/deep", 1), ("b/one.md", None), ("b/two.md", None)]
+    assert entries(tree, "nowhere") == []
+
+
+def test_deeper_levels_pages_and_patterns(tree: Desk) -> None:
+    assert entries(tree, depth=3) == [
+        ("a", 1), ("ab", 1), ("b", 4), ("b/deep", 1), ("文", 1), ("a/four.md", None), ("ab/five.md", None),
+        ("b/deep/three.md", None), ("b/one.md", None), ("b/secret.md", None), ("b/two.md", None), ("top.md", None),
+        ("文/六.md", None),
+    ]  # fmt: skip
+    assert entries(tree, depth=9, glob="t*.md") == [("b/deep/three.md", None), ("b/two.md", None), ("top.md", None)]
+    assert entries(tree, limit=2, offset=3) == [("文", 1), ("top.md", None)]
+    assert lookup.directory(tree.db, "notes", viewer=None, limit=1)[1] == 5
+
+
+def test_all_notes_of_a_folder_whatever_their_scope(tree: Desk) -> None:
+    assert [note.path for note in lookup.below(tree.db, "notes", "b")] == [
+        "b/deep/three.md", "b/one.md", "b/secret.md", "b/two.md"
+    ]  # fmt: skip
+    assert len(lookup.below(tree.db, "notes", "")) == 8
+
+
+def test_counts_are_those_of_what_the_caller_sees(tree: Desk) -> None:
+    tree.put("skills/a.md", "---\nphase: organized\n---\nx", project="categories")
+    tree.put("inbox/b.md", "x", project="categories")
+    tree.put("inbox/c.md", "---\nscope: agent:ada\n---\nx", project="categories")
+    counts = lookup.counts(tree.db, None)
+    assert counts.projects == {"notes": 8, "vault": 1, "categories": 3}
+    assert counts.categories == {("organized", "skills"): 1, ("inbox", "inbox"): 2}
+    assert (counts.total, lookup.counts(tree.db, "ada").total, lookup.counts(tree.db, "eve").total) == (12, 12, 10)
+
+
+def matches(desk: Desk, address: str, **more: object) -> list[str]:
+    more.setdefault("viewer", None)
+    found, total = lookup.matching(desk.db, address, limit=None, **more)  # type: ignore[arg-type]
+    assert len(found) == total
+    return [note.path for note in found]
+
+
+def test_a_star_stands_for_any_run_of_characters_in_permalinks(tree: Desk) -> None:
+    assert matches(tree, "notes/b/*") == ["b/deep/three.md", "b/one.md", "b/secret.md", "b/two.md"]
+    assert matches(tree, "b/*", viewer="eve") == ["b/deep/three.md", "b/one.md", "b/two.md"]
+    assert matches(tree, "*/t*") == ["b/deep/three.md", "b/two.md", "top.md"]
+    assert matches(tree, "文/*") == ["文/六.md"]
+    assert matches(tree, "*", projects=["vault"]) == matches(tree, "vault/*") == ["other.md"]
+    assert len(matches(tree, "*")) == 9
+    assert matches(tree, "none/*") == []
+
+
+def test_an_address_is_taken_verbatim_first_then_slugged(desk: Desk) -> None:
+    desk.put("specs/Api One.md")
+    desk.put("x.md", "---\npermalink: Specs/Own\n---\n")
+    assert matches(desk, "Specs/*") == ["x.md"]
+    assert matches(desk, "SPECS/API *") == ["specs/Api One.md"]
+    assert matches(desk, "notes/Specs/API O*") == ["specs/Api One.md"]
+
+
+def test_only_the_star_is_special(desk: Desk) -> None:
+    desk.put("a.md", "---\npermalink: '[x]?y'\n---\n")
+    desk.put("b.md", "---\npermalink: xzy\n---\n")
+    assert matches(desk, "[x]?*") == ["a.md"]
+    assert matches(desk, "x?y") == []
+
+
+def test_one_page_of_a_pattern_that_matches_all(desk: Desk) -> None:
+    desk.put_all({f"{number:03}.md": "" for number in range(120)})
+    found, total = lookup.matching(desk.db, "*", viewer=None, limit=10, offset=100)
+    assert ([note.path for note in found], total) == ([f"{number}.md" for number in range(100, 110)], 120)
+
+
+def test_permalinks_are_completed_by_prefix(tree: Desk) -> None:
+    assert lookup.complete(tree.db, "notes/b/", None) == [
+        "notes/b/deep/three",
+        "notes/b/one",
+        "notes/b/secret",
+        "notes/b/two",
+    ]
+    assert lookup.complete(tree.db, "notes/b/", "eve", limit=2) == ["notes/b/deep/three", "notes/b/one"]
+    assert lookup.complete(tree.db, "", None, project="vault") == ["vault/other"]
+    assert lookup.complete(tree.db, "文", None) == []
+
+
+def test_ids_used_twice_and_warnings_are_reported(desk: Desk) -> None:
+    desk.put("a.md", "---\nid: same\n---\n")
+    desk.put("b.md", "---\nid: same\n---\n")
+    desk.put("c.md", "---\n: [\n---\n")
+    twice = lookup.duplicates(desk.db)
+    assert {one: [note.path for note in notes] for one, notes in twice.items()} == {"same": ["a.md", "b.md"]}
+    (warning,) = lookup.warnings(desk.db)
+    assert warning[:2] == ("notes", "c.md")
+    assert warning[2][0].startswith("bad_frontmatter")
+
+
+def test_what_is_not_there_is_none(desk: Desk) -> None:
+    assert lookup.get(desk.db, "notes", "a.md") is None
+    assert lookup.get_row(desk.db, 1) is None
+    assert lookup.text_of(desk.db, 1) == ("", "")
+    assert lookup.stamps(desk.db, "nowhere") == {}

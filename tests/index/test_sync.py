@@ -1,0 +1,154 @@
+"""The index follows what a store shows: plan, then apply."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+
+from commonplace.index import lookup, sync
+from commonplace.index.sync import Added, Modified, Moved, Removed
+from commonplace.note.model import Note
+from commonplace.store.base import Entry, Listing, Stamp
+from index.conftest import Desk
+
+
+class Shelf:
+    """A store of notes kept in memory: path → (text, stamp)."""
+
+    def __init__(self, desk: Desk):
+        self.desk = desk
+        self.files: dict[str, tuple[str, Stamp]] = {}
+        self.read: list[str] = []
+
+    def write(self, path: str, text: str, mtime: int, inode: int = 0) -> None:
+        self.files[path] = (text, Stamp(len(text), mtime, inode or hash(path) & 0xFFFF))
+
+    def listing(self, unreadable: tuple[str, ...] = ()) -> Listing:
+        return Listing([Entry(path, stamp) for path, (_, stamp) in self.files.items()], list(unreadable))
+
+    def load(self, path: str) -> tuple[Note, Stamp] | None:
+        self.read.append(path)
+        if path not in self.files:
+            return None
+        text, stamp = self.files[path]
+        return self.desk.note(path, text), stamp
+
+    def plan(self, unreadable: tuple[str, ...] = ()) -> list[sync.Change]:
+        return sync.plan(self.desk.db, "notes", self.listing(unreadable))
+
+    def sync(self, unreadable: tuple[str, ...] = (), changes: list[sync.Change] | None = None) -> sync.Result:
+        result = sync.Result()
+        planned = self.plan(unreadable) if changes is None else changes
+        sync.apply(self.desk.db, "notes", planned, self.load, nullcontext(), result)
+        self.desk.check()
+        return result
+
+
+@pytest.fixture
+def shelf(desk: Desk) -> Shelf:
+    made = Shelf(desk)
+    for mtime, path in enumerate(("c.md", "a.md", "b/d.md"), 1):
+        made.write(path, f"text of {path}", mtime)
+    return made
+
+
+def test_a_plan_changes_nothing_and_new_notes_come_oldest_first(shelf: Shelf) -> None:
+    assert [type(one) for one in shelf.plan()] == [Added] * 3
+    assert shelf.desk.list() == []
+    assert shelf.sync() == sync.Result(added=3)
+    rows = {path: shelf.desk.get(path).row for path in shelf.files}
+    assert sorted(rows, key=lambda path: rows[path]) == ["c.md", "a.md", "b/d.md"]
+
+
+def test_a_second_sync_has_nothing_to_do_and_reads_nothing(shelf: Shelf) -> None:
+    shelf.sync()
+    shelf.read.clear()
+    assert shelf.plan() == []
+    assert shelf.sync() == sync.Result()
+    assert shelf.read == []
+
+
+def test_a_changed_stamp_is_a_changed_note(shelf: Shelf) -> None:
+    shelf.sync()
+    before = shelf.desk.get("a.md").row
+    shelf.write("a.md", "other words", 9)
+    assert [type(one) for one in shelf.plan()] == [Modified]
+    assert shelf.sync() == sync.Result(modified=1)
+    assert shelf.desk.found("other words") == ["a.md"]
+    assert shelf.desk.get("a.md").row > before
+
+
+def test_the_same_bytes_under_a_new_inode_only_get_a_new_stamp(shelf: Shelf) -> None:
+    shelf.sync()
+    row = shelf.desk.get("a.md").row
+    shelf.write("a.md", "text of a.md", 2, inode=70_000)
+    assert shelf.sync().total == 0
+    assert (shelf.desk.get("a.md").row, shelf.desk.get("a.md").inode) == (row, 70_000)
+    assert shelf.plan() == []
+
+
+def test_a_file_under_another_path_is_a_move_that_keeps_its_row(shelf: Shelf) -> None:
+    shelf.sync()
+    row = shelf.desk.get("a.md").row
+    text, stamp = shelf.files.pop("a.md")
+    shelf.files["z/new name.md"] = (text, stamp)
+    assert shelf.plan() == [Moved("z/new name.md", "a.md", stamp)]
+    assert shelf.sync() == sync.Result(moved=1)
+    info = shelf.desk.get("z/new name.md")
+    assert (info.row, info.title, info.permalink) == (row, "new name", "notes/z/new-name")
+    assert lookup.get(shelf.desk.db, "notes", "a.md") is None
+
+
+def test_a_file_that_is_gone_is_removed(shelf: Shelf) -> None:
+    shelf.sync()
+    del shelf.files["a.md"]
+    assert shelf.plan() == [Removed("a.md")]
+    assert shelf.sync() == sync.Result(removed=1)
+    assert shelf.desk.found("text") == ["b/d.md", "c.md"]
+
+
+def test_nothing_below_an_unreadable_folder_counts_as_removed(shelf: Shelf) -> None:
+    shelf.sync()
+    shelf.files.clear()
+    assert shelf.plan(("",)) == []
+    assert sorted(one.path for one in shelf.plan(("b",))) == ["a.md", "c.md"]
+    assert shelf.sync(("b",)) == sync.Result(removed=2)
+    assert shelf.desk.list() == ["b/d.md"]
+
+
+def test_what_changed_again_between_plan_and_apply_is_taken_as_it_is_then(shelf: Shelf) -> None:
+    planned = shelf.plan()
+    del shelf.files["a.md"]
+    shelf.write("c.md", "newer", 50)
+    assert shelf.sync(changes=planned).added == 2
+    assert shelf.desk.found("newer") == ["c.md"]
+    planned = sync.plan(shelf.desk.db, "notes", Listing())
+    assert shelf.sync(changes=planned) == sync.Result()
+    assert sorted(shelf.desk.list()) == ["b/d.md", "c.md"]
+
+
+def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> None:
+    for number in range(450):
+        shelf.write(f"n{number}.md", "x", number)
+    told: list[tuple[int, int]] = []
+    result = sync.Result()
+    changes = shelf.plan()
+    sync.apply(
+        shelf.desk.db, "notes", changes, shelf.load, nullcontext(), result, lambda done, all: told.append((done, all))
+    )
+    assert told == [(200, 453), (400, 453), (453, 453)]
+    assert result.added == 453
+
+
+def test_one_folder_and_one_file_are_planned_by_themselves(shelf: Shelf) -> None:
+    shelf.sync()
+    assert sync.plan(shelf.desk.db, "notes", Listing(), "b") == [Removed("b/d.md")]
+    stamp = Stamp(1, 99, 5)
+    one = Listing([Entry("a.md", stamp)])
+    assert sync.plan_one(shelf.desk.db, "notes", "a.md", one) == [Modified("a.md", stamp)]
+    assert sync.plan_one(shelf.desk.db, "notes", "new.md", Listing([Entry("new.md", stamp)])) == [
+        Added("new.md", stamp)
+    ]
+    assert sync.plan_one(shelf.desk.db, "notes", "a.md", Listing()) == [Removed("a.md")]
+    assert sync.plan_one(shelf.desk.db, "notes", "none.md", Listing()) == []

@@ -1,0 +1,103 @@
+"""Text as the index sees it: CJK pairs, informative words, passages."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.index.text import flatten, fts_text, passages, query_text, tokens, words
+
+
+@pytest.mark.parametrize(
+    ("text", "indexed"),
+    [
+        ("plain words stay", "plain words stay"),
+        ("重跑qx7z后", "重跑 跑 qx7z 后"),
+        ("你好世界", "你好 好世 世界 界"),
+        ("世", "世"),
+        ("ノートブック", "ノー ート トブ ブッ ック ク"),
+        ("기억을 저장", "기억 억을 을 저장 장"),
+        ("ＡＰＩ文档", "API 文档 档"),
+        ("café", "café"),
+        ("\U00020bb7野家", "\U00020bb7野 野家 家"),
+    ],
+)
+def test_runs_of_cjk_become_pairs_and_their_last_character(text: str, indexed: str) -> None:
+    assert fts_text(text).split() == indexed.split()
+
+
+def test_decomposed_letters_are_composed_before_they_are_indexed() -> None:
+    assert fts_text(unicodedata.normalize("NFD", "기억 é")) == fts_text("기억 é")
+
+
+def test_private_use_characters_which_mark_facets_never_come_from_a_text() -> None:
+    assert fts_text("a\ue000b\uf8ff\U000f0000") == "ab"
+    assert query_text("\ue002ui") == ("ui", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "is_prefix"),
+    [
+        ("深色模式", "深色 色模 模式", False),
+        ("色", "色", True),
+        ("重跑qx7z后", "重跑 跑 qx7z 后", True),
+        ("后qx7", "后 qx7", False),
+        ("(*", "", False),
+        ("🎉", "", False),
+    ],
+)
+def test_the_end_of_a_query_run_is_open(text: str, phrase: str, is_prefix: bool) -> None:
+    found, prefix = query_text(text)
+    assert (found.split(), prefix) == (phrase.split(), is_prefix)
+
+
+def test_stop_words_are_not_informative_unless_nothing_else_is_there() -> None:
+    assert words("What did the user say about dark mode?") == ["user", "dark", "mode"]
+    assert words("what is it") == ["what", "is", "it"]
+    assert words("用户喜欢什么颜色") == ["用户喜欢", "颜色"]
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_flat_text_keeps_every_character_in_its_place(text: str) -> None:
+    assert len(flatten(text)) == len(text)
+
+
+def test_flat_text_has_no_case_no_marks_and_no_wide_letters() -> None:
+    assert flatten("Ünï Ǻ ＡＢ１ İ 深") == "uni a ab1 i 深"
+
+
+def test_passages_end_at_headings_and_paragraphs() -> None:
+    section = " ".join(["word"] * 120)
+    text = f"# One\n\n{section}\n\n## Two\n\n{section}\n\n{section}\n"
+    found = passages(text)
+    assert [(one.heading, one.line) for one in found] == [("One", 1), ("Two", 5)]
+    assert text[found[1].start :].startswith("## Two")
+
+
+def test_a_paragraph_without_end_is_cut_into_passages() -> None:
+    for text in ("word " * 3000, "字" * 3000, "x" * 20_000, "Eine Zeile mit Worten.\n" * 500):
+        found = passages(text)
+        assert len(found) > 5
+        assert all(one.end - one.start <= 3_000 for one in found)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.sampled_from("ab 字。.\n#-"), max_size=3000))
+def test_passages_cover_all_that_is_written_in_order(text: str) -> None:
+    found = passages(text)
+    assert all(one.start < one.end for one in found)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    covered = "".join(text[one.start : one.end] for one in found)
+    assert covered.split() == text.split() or "".join(covered.split()) == "".join(text.split())
+    assert all(one.line == text.count("\n", 0, one.start) + 1 for one in found)
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_words_are_tokens_of_the_text(text: str) -> None:
+    assert all(any(word in token.lower() for token in tokens(text)) for word in words(text))

@@ -1,0 +1,207 @@
+"""Putting notes in and taking them out leaves nothing behind and nothing twice."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.index import database, lookup, writer
+from commonplace.store.base import Stamp
+from index.conftest import START, Desk
+
+LONG = "\n\n".join(f"Paragraph {number} of a long text 深色模式 café." for number in range(900))
+TEXTS = [
+    "", "plain", "---\ntitle: T\ntags: [a, b]\nstatus: draft\n---\n- [fact] x #y (z)\n- uses [[b]]\n", LONG,
+    "---\n: broken: [\n---\n[[x]]", "# 深色模式\n\n- [事实] 内容 #标签\n", "---\nmerged: [one, two]\n---\nm",
+    '---\ntitle: "\\ud800"\n---\n',
+    "\ufeff---\ntitle: bom\n---\nbody", "a\r\nb\r\n", "x" * 40_000, "---\naliases: [b, c]\npermalink: own/link\n---\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_put_is_taken_out_again_without_a_trace(desk: Desk, text: str) -> None:
+    desk.put("a.md", text)
+    desk.check()
+    desk.put("a.md", "something else")
+    desk.check()
+    desk.put("a.md", text)
+    desk.check()
+    assert desk.remove("a.md")
+    assert not desk.remove("a.md")
+    desk.holds_nothing()
+
+
+def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> None:
+    rng = random.Random(11)
+    now: dict[str, str] = {}
+    for _ in range(300):
+        path = rng.choice(["a.md", "A.md", "a/b.md", "a b.md", "a-b.md", "A B.md", "深.md", "x.md"])
+        if rng.random() < 0.3:
+            assert desk.remove(path) == (now.pop(path, None) is not None)
+        else:
+            now[path] = rng.choice(TEXTS)
+            desk.put(path, now[path])
+    desk.check()
+    anew = Desk(desk.path.with_name("anew.db"))
+    for path in sorted(now, key=lambda one: desk.get(one).row):
+        anew.put(path, now[path])
+    assert anew.permalinks() == desk.permalinks()
+    assert sorted(anew.db.execute("select fold, path from note_fold join note on row = note")) == sorted(
+        desk.db.execute("select fold, path from note_fold join note on row = note")
+    )
+    for text in ("深色", "caf", "b", "x OR plain", "notes/a"):
+        assert set(anew.found(text)) == set(desk.found(text)), text
+    for path in list(now):
+        assert desk.remove(path)
+    desk.holds_nothing()
+    anew.db.close()
+
+
+def test_rows_grow_with_every_change_and_a_moved_note_keeps_its_own(desk: Desk) -> None:
+    first, second = desk.put("a.md"), desk.put("b.md")
+    assert desk.put("a.md", "changed") > second > first
+    desk.remove("a.md")
+    assert desk.put("c.md") > second + 1
+    with database.transaction(desk.db):
+        row = desk.get("b.md").row
+        writer.remove(desk.db, "notes", "b.md")
+        assert writer.put(desk.db, desk.note("moved.md", ""), Stamp(0, 1, 1), row=row) == row
+    desk.check()
+
+
+def test_touch_notes_a_new_stamp_and_nothing_else(desk: Desk) -> None:
+    row = desk.put("a.md", "text")
+    moment = START + timedelta(days=9)
+    with database.transaction(desk.db):
+        writer.touch(desk.db, "notes", "a.md", Stamp(4, int(moment.timestamp()) * 10**9, 77))
+    info = desk.get("a.md")
+    assert (info.row, info.inode, info.changed) == (row, 77, "2026-03-10T12:00:00Z")
+    assert lookup.stamps(desk.db, "notes") == {"a.md": Stamp(4, int(moment.timestamp()) * 10**9, 77)}
+
+
+def test_a_forgotten_project_leaves_nothing_and_others_stay(desk: Desk) -> None:
+    desk.put_all({f"{number}.md": TEXTS[number % len(TEXTS)] for number in range(30)}, project="vault")
+    desk.put("a.md", "kept")
+    with database.transaction(desk.db):
+        assert writer.forget_project(desk.db, "vault") == 30
+        assert writer.forget_project(desk.db, "vault") == 0
+    desk.check()
+    assert lookup.projects(desk.db) == ["notes"]
+    assert desk.found("kept") == ["a.md"]
+    desk.remove("a.md")
+    desk.holds_nothing()
+
+
+def test_a_failed_transaction_changes_nothing(desk: Desk) -> None:
+    desk.put("a.md", "before")
+
+    def fail() -> None:
+        with database.transaction(desk.db):
+            writer.put(desk.db, desk.note("b.md", "during"), Stamp(1, 1, 1))
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert desk.list() == ["a.md"]
+    desk.check()
+
+
+def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
+    text = (
+        "---\nid: ab12\ntitle: A title\ntype: Spec Sheet\ntags: [x, y]\naliases: [z]\n"
+        "created_at: 2026-01-02T03:04:05.000678Z\n"
+        "date: 2025-12-24\nscope: agent:ada\nsource: mail\nlocked: true\nversion_name: 1.10\nodd: 'no'\n---\n"
+        "- [fact] seen #t (c)\n"
+    )
+    desk.put("a/b.md", text)
+    info = desk.get("a/b.md")
+    assert (info.id, info.title, info.type, info.permalink) == ("ab12", "A title", "Spec Sheet", "notes/a/b")
+    assert (info.created, info.date, info.scope, info.source) == (
+        "2026-01-02T03:04:05.000678Z",
+        "2025-12-24",
+        "agent:ada",
+        "mail",
+    )
+    assert (info.tags, info.aliases, info.locked, len(info.etag)) == (("x", "y"), ("z",), True, 64)
+    assert (info.header["version_name"], info.header["odd"], next(iter(info.header))) == ("1.10", "no", "id")
+    assert [(o.category, o.content, o.tags, o.context, o.line) for o in lookup.observations(desk.db, info)] == [
+        ("fact", "seen #t", ("t",), "c", 15)
+    ]
+    assert "".join(lookup.text_of(desk.db, info.row)) == text
+    assert info.checksum == info.etag[:8]
+
+
+EXAMPLES = {
+    "specs/API (v2).md": "notes/specs/api-v2", "CamelCase Note.md": "notes/camel-case-note",
+    "v2.0.0.md": "notes/v2.0.0",
+    "测试 Note文档.md": "notes/测试-note-文档", "ノート.md": "notes/ノート", "기억 00001.md": "notes/기억-00001",
+}  # fmt: skip
+
+
+def test_derived_permalinks_are_those_of_the_contract(desk: Desk) -> None:
+    desk.put_all(dict.fromkeys(EXAMPLES, ""))
+    assert desk.permalinks() == EXAMPLES
+
+
+def test_of_one_derived_permalink_the_later_paths_take_numbers(desk: Desk) -> None:
+    for path in ("a b.md", "A-B.md", "a-b.md"):
+        desk.put(path)
+    assert desk.permalinks() == {"A-B.md": "notes/a-b", "a b.md": "notes/a-b-1", "a-b.md": "notes/a-b-2"}
+    desk.put("a b.md", "changed")
+    assert desk.permalinks()["a b.md"] == "notes/a-b-1"
+    assert desk.leads("notes/a-b-2") == "a-b.md"
+    desk.remove("A-B.md")
+    assert desk.permalinks() == {"a b.md": "notes/a-b", "a-b.md": "notes/a-b-1"}
+    assert desk.leads("notes/a-b-2") == "unwritten"
+    desk.check()
+
+
+def test_a_number_another_path_has_by_itself_is_left_out(desk: Desk) -> None:
+    desk.put_all({"a b.md": "", "a-b.md": ""})
+    desk.put("a b 1.md")
+    assert desk.permalinks() == {"a b.md": "notes/a-b", "a b 1.md": "notes/a-b-1", "a-b.md": "notes/a-b-2"}
+    desk.remove("a b 1.md")
+    assert desk.permalinks()["a-b.md"] == "notes/a-b-1"
+
+
+def test_a_permalink_in_the_frontmatter_never_gives_way(desk: Desk) -> None:
+    desk.put("a.md")
+    desk.put("z.md", "---\npermalink: notes/a\n---\n")
+    assert desk.permalinks() == {"a.md": "notes/a-1", "z.md": "notes/a"}
+    desk.put("y.md", "---\npermalink: notes/a\n---\n")
+    assert desk.resolve("notes/a").state == "ambiguous"
+    desk.remove("z.md")
+    desk.put("y.md", "")
+    assert desk.permalinks() == {"a.md": "notes/a", "y.md": "notes/y"}
+
+
+PATHS = ["a.md", "A.md", "a-1.md", "A 1.md", "a-1-1.md", "a-2.md", "a-10.md", "A-10.md"]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "own a", "own a-1", "remove"])), max_size=14))
+def test_permalinks_depend_on_the_notes_not_on_the_order_they_came(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("permalinks")
+    desk, anew = Desk(folder / "a.db"), Desk(folder / "b.db")
+    now: dict[str, str] = {}
+    for path, step in steps:
+        if step == "remove":
+            desk.remove(path)
+            now.pop(path, None)
+        else:
+            now[path] = f"---\npermalink: notes/{step[4:]}\n---\n" if step.startswith("own") else ""
+            desk.put(path, now[path])
+    for path in sorted(now, reverse=True):
+        anew.put(path, now[path])
+    assert desk.permalinks() == anew.permalinks()
+    derived = [permalink for path, permalink in desk.permalinks().items() if not now[path]]
+    assert len(set(derived)) == len(derived)
+    desk.check()
+    for each in (desk, anew):
+        each.db.close()

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from commonplace.errors import ConfigError, InvalidInput
 
 DEFAULT_HOME = "~/.memory"
 INSTRUCTIONS_CHARACTERS = 2000
+_WEB = ("http://", "https://")
 
 _KNOWN: dict[str, tuple[str, ...]] = {
     "storage": ("root", "short_term_ttl"),
@@ -35,7 +36,8 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     "memory_tool": ("create_existing", "instructions", "view_max_characters"),
     "projects": (),
     "notes": ("default_project", "agents_may_add_projects"),
-    "graph": ("file", "reply_chars"),
+    "graph": ("file", "memoryFilePath", "reply_chars"),
+    "memoryFilePath": (),
 }
 _OPEN = ("timezone", "agents", "ingestion", "projects")
 
@@ -56,6 +58,12 @@ class Settings:
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
+    graph_file: str | None = None
+    graph_reply_chars: int = 80_000
+    llm_base_url: str | None = None
+    llm_model: str | None = None
+    llm_key: str | None = field(default=None, repr=False)
+    bank_debug: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -78,7 +86,7 @@ def load(
     rows = _read(path)
     if given is None and (root := _section(rows, "storage", path).get("root")):
         folder = _absolute(root)
-    return _settings(folder, path, rows)
+    return replace(_settings(folder, path, rows), **_endpoint(rows, path, environ), **_bank(rows, path, environ))
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
@@ -126,6 +134,10 @@ def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
     _take(values, "history_days", _section(rows, "history", path), "days", int, "history.days", path)
     _take(values, "view_max_characters", tool, "view_max_characters", int, "memory_tool.view_max_characters", path)
     _take(values, "agents_may_add_projects", notes, "agents_may_add_projects", bool, "notes.agents_may_add_projects", path)
+    graph = _section(rows, "graph", path)
+    _take(values, "graph_reply_chars", graph, "reply_chars", int, "graph.reply_chars", path)
+    if (place := graph.get("file", graph.get("memoryFilePath", rows.get("memoryFilePath")))) is not None:
+        values["graph_file"] = str(place)
     existing = tool.get("create_existing", "overwrite")
     if existing not in ("overwrite", "error"):
         raise ConfigError(f'load config: {path}: memory_tool.create_existing must be overwrite or error, got "{existing}"')
@@ -136,6 +148,30 @@ def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
     if (default := notes.get("default_project")) is not None:
         values["default_project"] = str(default)
     return Settings(home, path, warnings=tuple([*warnings, *_unknown(rows)]), **values)
+
+
+def _endpoint(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank server when all
+    three are set (contract 003, 9)."""
+    section = _section(rows, "llm", path)
+    for key, value in section.items():
+        if value is not None and not isinstance(value, str):
+            raise ConfigError(f'load config: {path}: llm.{key} must be a text, got "{value}"')
+    url, model = section.get("base_url"), section.get("model")
+    if url and not url.startswith(_WEB):
+        raise ConfigError(f'load config: {path}: llm.base_url must begin with http:// or https://, got "{url}"')
+    key = environ.get(section.get("api_key_env") or "MEMORY_LLM_API_KEY")
+    if not section:
+        url, model, key = (environ.get(name) for name in ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
+        if not (key and url and url.startswith(_WEB)):
+            return {}
+    return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}
+
+
+def _bank(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    _take(values, "bank_debug", _section(rows, "bank", path), "debug", bool, "bank.debug", path)
+    return {"bank_debug": True} if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes") else values
 
 
 def _take(values: dict[str, Any], to: str, rows: dict[str, Any], key: str, kind: type, name: str, path: Path) -> None:

@@ -37,6 +37,7 @@ COMMANDS = {
     "undo": "history:undo",
     "restore": "history:restore",
     "project": "projects:project",
+    "graph": "graph:graph",
     "mcp": "serving:mcp",
     "call": "serving:call",
     "completion": "shell:completion",

@@ -35,7 +35,7 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: str | No
             return call.answer("No changes found.")
         zone = memory.settings.zone
         call.answer("\n".join(
-            LOG_ROW.format(each.number, minute(each.time, zone), each.verb, each.agent or OWNER, place(each))
+            LOG_ROW.format(each.number, minute(each.time, zone), each.verb, each.agent or OWNER, place(each)) + said(each)
             for each in changes
         ))  # fmt: skip
 
@@ -54,14 +54,20 @@ def place(change: Change) -> str:
     return f"{change.project}/{change.path}" if change.path else change.project
 
 
+def said(change: Change) -> str:
+    """What the caller said of a change, in brackets behind it: ` (trigger: commit, update: 3)`."""
+    words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (change.details or {}).items())
+    return f" ({words})" if words else ""
+
+
 def _entry(change: Change) -> dict[str, Any]:
-    """One change as JSON; the hashes are those of the file it is about."""
+    """One change as JSON; the hashes are those of the file it is about. `details` only where there are any."""
     touched = list(change.texts())
     about = next((each for each in touched if (each.project, each.path) == (change.project, change.path)), None)
     about = about or next(iter(touched), None)
     row = {key: getattr(change, key) for key in ("time", "verb", "project", "path", "agent", "face")}
     row |= {"change": change.number, "old_hash": about and about.old, "new_hash": about and about.new}
-    return {key: row[key] for key in ENTRY_KEYS}
+    return {key: row[key] for key in ENTRY_KEYS} | ({"details": change.details} if change.details else {})
 
 
 @command("undo", "[N]", keys=("undone", "change"))

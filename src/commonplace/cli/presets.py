@@ -1,6 +1,7 @@
 """`memory mcp --as PRESET`: which tools and projects stand in for another memory server.
 
-Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory).
+Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 002, 8 (server-memory, thoughtbox),
+contract 003, 1 (memory-bank), contract 004, 1 and 7 (agent-memory).
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from commonplace.note.model import BUILT_IN_PROJECTS
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve, and projects (name -> folder) and a default project for this server only."""
+    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name."""
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str | None = None
+    name: str = "commonplace"
+    like: str | None = None
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
@@ -67,7 +70,58 @@ def _free(name: str) -> str:
     return f"{name} basic-memory" if name.lower() in BUILT_IN_PROJECTS else name
 
 
+def _memory_bank(environ: Mapping[str, str]) -> Preset:
+    """The banks of MEMORY_BANK_ROOT, else those of an installed memory-bank server, used in place; else our own."""
+    root = environ.get("MEMORY_BANK_ROOT")
+    if not root:
+        known = os.path.expanduser("~/.claude-desktop/memory")
+        root = known if os.path.isdir(known) else None
+    return Preset(("bank",), {"banks": root} if root else {})
+
+
+def _agent_memory(environ: Mapping[str, str]) -> Preset:
+    """The key-value tools under that server's name."""
+    folder = environ.get("AGENT_MEMORY_PATH") or "~/.agent-memory"
+    if environ.get("AGENT_MEMORY_PATH") or os.path.lexists(os.path.expanduser(folder)):
+        refusal = f"the JSON files in {folder} cannot be used in place yet"
+        raise Failure(f"{refusal}; for entries of its own use: memory mcp --tools kv")
+    return Preset(("kv",), name="agent-memory")
+
+
+def _server_memory(environ: Mapping[str, str]) -> Preset:
+    """The knowledge graph under the reference server's tool names."""
+    return Preset(("graph",), like="server-memory")
+
+
+def _thoughtbox(environ: Mapping[str, str]) -> Preset:
+    """The knowledge graph as that server offers it."""
+    return Preset(("graph",), like="thoughtbox")
+
+
+_GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
+THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
+
+
+def graph_file(
+    option: str | None, like: str | None, configured: str | None, environ: Mapping[str, str] = os.environ
+) -> Path | None:
+    """The graph file to serve (contract 002, 8); None: the notes of project `graph`.
+
+    The first of the option, the two variables, the configuration; then one of thoughtbox in the working folder.
+    """
+    names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
+    for place in (option, *(environ.get(name) for name in names), configured):
+        if place:
+            return Path(os.path.abspath(os.path.expanduser(place)))
+    own = Path(os.path.abspath(THOUGHTBOX_FILE))
+    return own if like != "server-memory" and own.exists() else None
+
+
 PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {
     "anthropic": _anthropic,
     "basic-memory": _basic_memory,
+    "server-memory": _server_memory,
+    "thoughtbox": _thoughtbox,
+    "memory-bank": _memory_bank,
+    "agent-memory": _agent_memory,
 }

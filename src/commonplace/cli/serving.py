@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,8 +33,12 @@ def _toolsets() -> tuple[str, ...]:
 
 @command("mcp")
 @click.option("--tools", type=TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
-@click.option("--as", "as_", type=PRESET_NAMES, help="Stand in for another server: anthropic, basic-memory.")
-def mcp(call: Invocation, *, tools: str | None, as_: str | None) -> int:
+@click.option(
+    "--as", "as_", type=PRESET_NAMES,
+    help="Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory.",
+)  # fmt: skip
+@click.option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
+def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str | None) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin."""
     if tools is not None and as_ is not None:
         raise Usage("--tools and --as exclude each other", click.get_current_context())
@@ -47,13 +52,37 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None) -> int:
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
 
+    if "graph" in chosen.tools or "all" in chosen.tools:
+        _refuse_graph_file(presets.graph_file(graph_file, chosen.like, settings.graph_file))
+    if settings.bank_debug:
+        _log_to_stderr()
+
     def opened() -> Memory:
         from commonplace.engine import open_memory
 
         return open_memory(agent=agent, projects=chosen.projects, config=settings, face="mcp")
 
-    served = registry(chosen.tools, settings, Hooks.configured())
-    return run_stdio(opened, served, version=__version__, agent=agent, clients=settings.agents)
+    served = registry(chosen.tools, settings, Hooks.configured(), chosen.like)
+    return run_stdio(
+        opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
+    )
+
+
+def _refuse_graph_file(file: Path | None) -> None:
+    """A model must not take a file we do not read for an empty memory."""
+    if file is not None:
+        raise Failure(
+            f"the graph file {file} cannot be used in place yet; take it in once with: memory graph import {file},"
+            " and serve the notes without naming the file"
+        )
+
+
+def _log_to_stderr() -> None:
+    """Our own debug lines too; those of other packages from warnings on."""
+    import logging
+
+    logging.basicConfig()
+    logging.getLogger("commonplace").setLevel(logging.DEBUG)
 
 
 def _names(tools: str | None) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from commonplace.errors import (
     Locked,
     NotFound,
     NotText,
+    OutsideError,
     SectionError,
 )
 from commonplace.index import graph, lookup, places
@@ -110,6 +111,8 @@ def _created(memory: Memory, identifier: str, change: Any, project: str | None) 
         name, path = known[first.lower()], rest
     folder, _, title = path.rpartition("/")
     title = title.removesuffix(".md") if title.lower().endswith(".md") else title
+    if title.startswith("."):
+        raise OutsideError(identifier, name)
     stored = storing.store(memory, [Draft(change.text, project=name, folder=folder, title=title)])[0]
     return Changed(stored.note, edits.Edited(stored.note.text, 1, 1, False), created=True)
 
@@ -163,7 +166,7 @@ def move(memory: Memory, ref: Ref, destination: str, *, project: str | None) -> 
         place = store.place(target)
         if place.kind != "missing" and not (target.lower() == info.path.lower() and place.kind == "file"):
             raise Exists(target)
-        linking = {edge.note.path: edge.note for edge in graph.incoming(core.db, info, None) if edge.note}
+        linking = {edge.note.path: edge.note for edge in graph.incoming(core.db, info, memory.agent) if edge.note}
         step = core.step("move", info.project, info.path, to=target, old=file, scope=info.scope)
         core.commit("move", [step], (info.project, info.path), memory.agent, memory.face)
         moved = lookup.get(core.db, info.project, target)
@@ -188,7 +191,7 @@ def _broken(memory: Memory, linking: dict[str, NoteInfo], moved: set[int]) -> li
         source = lookup.get(db, before.project, path)
         if source is None or not memory.sees(source.scope) or source.row in moved:
             continue
-        leads = {edge.note.row for edge in graph.outgoing(db, source, None) if edge.note}
+        leads = {edge.note.row for edge in graph.outgoing(db, source, memory.agent) if edge.note}
         if not leads & moved:
             found.append(source.path if source.project == before.project else source.permalink)
     return sorted(set(found))
@@ -214,7 +217,7 @@ def move_folder(memory: Memory, project: str, folder: str, destination: str) -> 
         infos = lookup.below(core.db, store.name, source)
         paths = [info.path for info in infos]
         _refuse_foreign(memory, infos, source)
-        linking = {e.note.path: e.note for info in infos for e in graph.incoming(core.db, info, None) if e.note}
+        linking = {e.note.path: e.note for info in infos for e in graph.incoming(core.db, info, memory.agent) if e.note}
         core.commit("move", [core.step("move", store.name, source, to=target)], (store.name, f"{source}/"),
                     memory.agent, memory.face)  # fmt: skip
         after = {info.row for info in lookup.below(core.db, store.name, target)}

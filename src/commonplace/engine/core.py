@@ -16,14 +16,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace import config
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
-from commonplace.index import database, lookup, places, sync, writer
+from commonplace.index import database, entries, lookup, places, sync, writer
 from commonplace.index.rows import NoteInfo
+from commonplace.note import entry
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import Note
 from commonplace.store.access import AccessLog
@@ -89,12 +90,13 @@ class Core:
 
     def _stores(self) -> dict[str, FolderStore]:
         stores = {
-            name: FolderStore(name, root, every_text=name == "memories", links=name == "memories")
+            name: FolderStore(
+                name, _absolute(self._extra.get(name, root)), every_text=name == "memories", links=name == "memories"
+            )
             for name, root in self.layout.built_in().items()
         }
         for name, folder in {**self.settings.projects, **self._extra}.items():
-            root = Path(os.path.abspath(os.path.expanduser(folder)))
-            stores.setdefault(name, FolderStore(name, root))
+            stores.setdefault(name, FolderStore(name, _absolute(folder)))
         return stores
 
     def set_projects(self, settings: Settings) -> None:
@@ -180,8 +182,16 @@ class Core:
         if troubled - self._troubles.keys():
             self._close_watch()  # what could be read again was not watched
         self._forget_projects(db, sweeps)
+        self.retire(db)
         self._looked = self._depth > 0
         return result
+
+    def retire(self, db: sqlite3.Connection) -> None:
+        """An entry past its time to live is in no face, from that moment on (contract 004, 4)."""
+        now = writer.microseconds(self.clock())
+        if entries.any_over(db, now):
+            with self.home.lock, database.transaction(db):
+                entries.retire(db, now)
 
     def _reload(self) -> None:
         """Take up projects another process added to the configuration, or removed from it."""
@@ -317,16 +327,18 @@ class Core:
     # --- changes --------------------------------------------------------------------------------
 
     def step(self, do: str, project: str, path: str, **more: object) -> Step:
-        """A step on a file of `project`."""
+        """A step on a file of `project`. Of an entry with a time to live no text is kept (contract 004, 4)."""
+        if project == entry.PROJECT and isinstance(old := more.get("old"), File) and entry.is_passing(old.data):
+            more["kept"] = False
         return Step(do, project, self.store(project).root, path, **more)  # type: ignore[arg-type]
 
     def commit(self, verb: str, steps: Sequence[Step], about: tuple[str, str], agent: str | None, face: str | None,
-               undoes: int | None = None) -> Change:  # fmt: skip
+               undoes: int | None = None, details: dict[str, Any] | None = None) -> Change:  # fmt: skip
         """Carry out `steps` as one change and show it in the index. The home's lock must be held."""
         for step in steps:
             if not os.path.isdir(step.root):
                 self._make_root(step)
-        change = self.home.commit(verb, steps, about=about, agent=agent, face=face, undoes=undoes)
+        change = self.home.commit(verb, steps, about=about, agent=agent, face=face, undoes=undoes, details=details)
         try:
             self._show(change)
         except (sqlite3.Error, OSError, StorageError):
@@ -372,7 +384,8 @@ class Core:
 
     def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
         store = self.store(project)
-        return self._load(store, path) if store.is_note(path) else None
+        is_note = store.is_note(path) and store.stamp(path) is not None  # a moved link or folder is none
+        return self._load(store, path) if is_note else None
 
     def purge_history(self) -> int:
         """Forget changes older than `history.days`. Returns how many."""
@@ -412,6 +425,10 @@ class Core:
                 self._db.close()
                 self._db = None
             self.home.close()
+
+
+def _absolute(folder: str | Path) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(folder)))
 
 
 def _stamp_of(file: Path) -> tuple[int, int] | None:

@@ -43,7 +43,7 @@ def examine(memory: Memory) -> list[Finding]:
     with core.guard:
         found = [*_unfinished(core), *_index(core)]
         core.fresh()
-        found += [*_config(core), *_unreadable(core), *_warned(core), *_duplicates(core), *_links(memory)]
+        found += [*_config(core), *_unreadable(core), *_warned(memory), *_duplicates(memory), *_links(memory)]
         found += [*_temps(core), *_permissions(core)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
@@ -81,10 +81,13 @@ def _unreadable(core: Core) -> list[Finding]:
     return found
 
 
-def _warned(core: Core) -> list[Finding]:
-    """What reading a note noticed."""
-    found = []
-    for project, path, warnings in lookup.warnings(core.db):
+def _warned(memory: Memory) -> list[Finding]:
+    """What reading a note noticed, of the notes the caller sees."""
+    db, found = memory._core.db, []
+    for project, path, warnings in lookup.warnings(db):
+        info = lookup.get(db, project, path)
+        if info is None or not memory.sees(info.scope):
+            continue
         for warning in warnings:
             code, _, text = warning.partition(": ")
             if code not in _WARNING_LEVELS:
@@ -94,12 +97,16 @@ def _warned(core: Core) -> list[Finding]:
     return found
 
 
-def _duplicates(core: Core) -> list[Finding]:
-    return [
-        Finding("error", "duplicate_id", f"{info.project}/{info.path}", f"id {info.id} is used by another note too")
-        for infos in lookup.duplicates(core.db).values()
-        for info in infos
-    ]
+def _duplicates(memory: Memory) -> list[Finding]:
+    found = []
+    for infos in lookup.duplicates(memory._core.db).values():
+        seen = [info for info in infos if memory.sees(info.scope)]
+        if len(seen) > 1:
+            found += [
+                Finding("error", "duplicate_id", f"{info.project}/{info.path}", f"id {info.id} is used by another note too")
+                for info in seen
+            ]
+    return found
 
 
 def _links(memory: Memory) -> list[Finding]:
@@ -114,7 +121,8 @@ def _links(memory: Memory) -> list[Finding]:
     for info in infos:
         place = f"categories/{info.path}"
         for link in info.links:
-            if link not in known:
+            # For an agent a link to a note it may not see looks the same: only the owner is told.
+            if memory.agent is None and link not in known:
                 found.append(Finding("warning", "dangling_link", place, f"links to {link}, which is gone", "remove the link"))
         wanted = info.header.get("content_hash")
         if wanted:

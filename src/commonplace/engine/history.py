@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ from commonplace.store.home import Step
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory
 
+EXPIRE = "expire"
+"""The verb of removing entries whose time to live is over."""
+_PASSING = "the text of an entry with a time to live is not kept"
+
 
 def log(memory: Memory, ref: str | None, *, limit: int, agent: str | None, since: datetime | None) -> list[Change]:
     """Changes the caller may see, newest first; `limit` 0 = all."""
@@ -28,13 +33,21 @@ def log(memory: Memory, ref: str | None, *, limit: int, agent: str | None, since
             break
         if agent is not None and change.agent != agent:
             continue
-        if place is not None and not _concerns(change, place):
+        seen = replace(change, files=[each for each in change.files if memory.sees(each.scope)])
+        if place is not None and not _concerns(seen, place):
             continue
-        if all(memory.sees(each.scope) for each in change.files):
-            found.append(change)
+        if _is_visible(memory, change):
+            found.append(seen)
             if limit and len(found) >= limit:
                 break
     return found
+
+
+def _is_visible(memory: Memory, change: Change) -> bool:
+    """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not count."""
+    about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
+    files = about if about and change.verb == "delete" else change.files
+    return all(memory.sees(each.scope) for each in files)
 
 
 def _concerns(change: Change, place: tuple[str, str]) -> bool:
@@ -76,6 +89,9 @@ def undo(memory: Memory, number: int | None) -> Change:
             undone = next(each for each in later if each.undoes == change.number)
             if not any(each.undoes == undone.number for each in later):
                 raise CannotUndo(f"cannot undo #{change.number}: it was undone already (#{undone.number})")
+        texts = list(change.texts())
+        if texts and not any(each.kept for each in texts):
+            raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
         steps = [step for each in reversed(change.files) for step in _inverse(core, change, each, later)]
         if not steps:
             raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
@@ -84,12 +100,13 @@ def undo(memory: Memory, number: int | None) -> Change:
 
 
 def _find(memory: Memory, number: int | None) -> tuple[Change | None, list[Change]]:
-    """The change to take back, and all later ones."""
+    """The change to take back, and all later ones. That an entry expired is upkeep, which only its number names."""
     later: list[Change] = []
     undone: set[int] = set()
     for change in memory._core.home.history.changes():
-        visible = all(memory.sees(each.scope) for each in change.files)
-        if number is None and change.undoes is None and change.number not in undone and visible:
+        visible = _is_visible(memory, change)
+        stands = change.undoes is None and change.number not in undone and change.verb != EXPIRE
+        if number is None and stands and visible:
             return change, later
         if number == change.number:
             return (change if visible else None), later
@@ -113,6 +130,8 @@ def _inverse(core: Core, change: Change, each: Touched, later: list[Change]) -> 
             return [core.step("remove", each.project, each.path, old=file, scope=each.scope)]
         data = _kept(core, change, each)
         return [core.step("put", each.project, each.path, data=data, old=file, mode=each.mode, scope=each.scope)]
+    if each.do == "remove" and not each.kept:
+        return []  # one of several that were cleared; the others come back
     if each.do == "remove":
         _expect_free(core, change, each.project, each.path, later)
         data = _kept(core, change, each)
@@ -165,7 +184,7 @@ def _blocked(change: Change, project: str, path: str, later: list[Change]) -> Ca
 
 def _kept(core: Core, change: Change, each: Touched) -> bytes:
     if not each.kept or each.old is None:
-        raise CannotUndo(f"cannot undo #{change.number}: the text of {each.project}/{each.path} was not kept")
+        raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
     try:
         return core.home.history.text(each.old, f"{each.project}/{each.path}")
     except NotFound:

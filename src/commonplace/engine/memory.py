@@ -9,32 +9,37 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
-from commonplace.engine import changing, history, linking, projects, storing
+from commonplace.engine import projects, storing
 from commonplace.engine.core import Core, plain, repeated
-from commonplace.engine.results import (
-    Changed,
-    Context,
-    Deleted,
-    Directory,
-    Moved,
-    Project,
-    ResolvedLinks,
-    Stored,
-)
 from commonplace.errors import NotFound, StorageError
-from commonplace.index import database, evidence, find, graph, listing, lookup, search, sync
-from commonplace.index.rows import Edge, Hits, NoteInfo
+from commonplace.index import database, find, lookup
+from commonplace.index.rows import NoteInfo
 from commonplace.note import links, timeframe
-from commonplace.note.model import Draft, Note, Observation
+from commonplace.note.model import Draft, Note
 from commonplace.query import Query, parse
 from commonplace.store.atomic import reason
-from commonplace.store.base import File
-from commonplace.store.history import Change
+
+if TYPE_CHECKING:
+    from commonplace.engine.results import (
+        Changed,
+        Context,
+        Deleted,
+        Directory,
+        Moved,
+        Project,
+        ResolvedLinks,
+        Stored,
+    )
+    from commonplace.index.rows import Edge, Hits
+    from commonplace.index.sync import Result
+    from commonplace.note.model import Observation
+    from commonplace.store.base import File
+    from commonplace.store.history import Change
 
 Ref = str | tuple[str, str] | Note | NoteInfo
 P = ParamSpec("P")
@@ -56,19 +61,23 @@ def open_memory(
     """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
 
     `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and
-    sees all. `projects` (name -> folder) are added for this process only. `config` is a configuration file
-    or `Settings` already loaded. With `watch` a long-lived process learns of changes on disk from the
-    system instead of looking at every file on each call. Raises ConfigError, StorageError.
+    sees all. `projects` (name -> folder) are added for this process only; one named like a built-in project
+    puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
+    long-lived process learns of changes on disk from the system instead of looking at every file on each
+    call. Raises ConfigError, StorageError.
     """
     settings = config if isinstance(config, Settings) else load(home, config)
     return Memory(Core(settings, projects or {}, clock, watch), agent, face)
 
 
-def verb(method: Callable[Concatenate[Memory, P], T]) -> Callable[Concatenate[Memory, P], T]:
-    """One caller inside at a time; a damaged index is made anew and the call repeated."""
+def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """One caller inside at a time; a damaged index is made anew and the call repeated.
+
+    For methods of Memory and of what else holds its `_core`.
+    """
 
     @wraps(method)
-    def call(self: Memory, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         core = self._core
         with core.guard:
             outermost = core.enter()
@@ -200,46 +209,64 @@ class Memory:
 
         Raises NotFound, Ambiguous, Locked, Conflict, NotText and the edit's own errors; then nothing changed.
         """
+        from commonplace.engine import changing
+
         return changing.edit(self, ref, edit, checksum=checksum, create=create, project=project)
 
     @verb
     def move(self, ref: Ref, destination: str, *, project: str | None = None) -> Moved:
         """Move a note inside its project; a final `/` keeps its name, no extension means `.md`."""
+        from commonplace.engine import changing
+
         return changing.move(self, ref, destination, project=project)
 
     @verb
     def move_folder(self, project: str, folder: str, destination: str) -> Moved:
         """Move a folder with all it holds inside its project."""
+        from commonplace.engine import changing
+
         return changing.move_folder(self, project, folder, destination)
 
     @verb
     def delete(self, ref: Ref, *, project: str | None = None) -> Deleted:
         """Delete a note; the history keeps its text. Links other memories hold to its id go with it."""
+        from commonplace.engine import changing
+
         return changing.delete(self, ref, project=project)
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
         """Delete the notes of a folder; files that are no notes stay. Refused for notes of a foreign scope."""
+        from commonplace.engine import changing
+
         return changing.delete_folder(self, project, folder)
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
         """Add and remove tags in the frontmatter, compared without case."""
+        from commonplace.engine import changing
+
         return changing.tag(self, ref, add, remove)
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
         """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
+        from commonplace.engine import linking
+
         return linking.link(self, a, b, type)
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
         """Remove the links between two notes, both ways. Returns whether there were any."""
+        from commonplace.engine import linking
+
         return linking.unlink(self, a, b)
 
     @verb
     def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
         """Turn the wikilinks of memories into ids in both directions (contract 001, 4)."""
+        from commonplace.engine import linking
+
         return linking.resolve_links(self, dry_run)
 
     # --- reading --------------------------------------------------------------------------------
@@ -292,6 +319,8 @@ class Memory:
     def search(self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
                max_tokens: int | None = None) -> Hits:  # fmt: skip
         """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token)."""
+        from commonplace.index import search
+
         self._core.fresh()
         hits = search.search(self._core.db, self._query(query), viewer=self.agent, limit=limit, offset=offset,
                              explain=explain)  # fmt: skip
@@ -307,6 +336,8 @@ class Memory:
 
         `order`: `changed` or `created` (newest first), or `path`.
         """
+        from commonplace.index import listing
+
         self._core.fresh()
         infos, total = listing.listing(self._core.db, self._query(query), viewer=self.agent, order=order,
                                        limit=limit or None, offset=offset)  # fmt: skip
@@ -334,6 +365,9 @@ class Memory:
     def context(self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10,
                 project: str | None = None) -> Context:  # fmt: skip
         """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
+        from commonplace.engine.results import Context
+        from commonplace.index import graph
+
         info = self.find_ref(ref, project)
         db = self._core.db
         edges = graph.outgoing(db, info, self.agent) + graph.incoming(db, info, self.agent)
@@ -352,11 +386,15 @@ class Memory:
     @verb
     def outgoing(self, ref: Ref) -> builtins.list[Edge]:
         """The note's relations, in the order of its text."""
+        from commonplace.index import graph
+
         return graph.outgoing(self._core.db, self.find_ref(ref), self.agent)
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> builtins.list[Edge]:
         """Relations that lead to the note, newest source first."""
+        from commonplace.index import graph
+
         return graph.incoming(self._core.db, self.find_ref(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> builtins.list[NoteInfo]:
@@ -374,6 +412,8 @@ class Memory:
     def context_for(self, question: str, *, max_tokens: int | None = None,
                     projects: tuple[str, ...] | None = None) -> str:  # fmt: skip
         """The best evidence for a question as text, each piece with its title, date and address."""
+        from commonplace.index import evidence
+
         self._core.fresh()
         room = (max_tokens or 2000) * _CHARACTERS_PER_TOKEN
         hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects)
@@ -402,11 +442,15 @@ class Memory:
     def log(self, ref: str | None = None, *, limit: int = 20, agent: str | None = None,
             since: datetime | None = None) -> builtins.list[Change]:  # fmt: skip
         """Changes, newest first; of one note (id, prefix or `project/path`), by one agent, since a moment."""
+        from commonplace.engine import history
+
         return history.log(self, ref, limit=limit, agent=agent, since=since)
 
     @verb
     def undo(self, change: int | None = None) -> Change:
         """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound."""
+        from commonplace.engine import history
+
         return history.undo(self, change)
 
     @verb
@@ -416,20 +460,22 @@ class Memory:
 
         Returns where it went (`project/path`) and the change it came from.
         """
+        from commonplace.engine import history
+
         return history.restore(self, ref, at=at, change=change, to=to)
 
     @verb
-    def sync(self) -> sync.Result:
+    def sync(self) -> Result:
         """Make the index show what is on disk; every other verb does so by itself."""
         return self._core.fresh()
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Throw the index away and make it anew. Returns (notes, projects)."""
+        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller sees them."""
         self._core.rebuild()
         self._core.purge_history()
         self._core.fresh(progress)
-        counts = lookup.counts(self._core.db, None)
+        counts = lookup.counts(self._core.db, self.agent)
         return sum(counts.projects.values()), len(counts.projects)
 
     @verb

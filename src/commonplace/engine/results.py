@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from commonplace.index.rows import Edge, NoteInfo, Reached
-from commonplace.note.edit import Edited
-from commonplace.note.model import Note, Observation
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commonplace.index.rows import Edge, NoteInfo, Reached
+    from commonplace.note.edit import Edited
+    from commonplace.note.model import Note, Observation
 
 
 @dataclass(frozen=True, slots=True)

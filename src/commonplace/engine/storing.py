@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from commonplace.engine.results import Directory, DirectoryEntry, Stored
 from commonplace.errors import Conflict, Exists, InvalidInput, Locked, NotFound, NotText
@@ -89,7 +88,9 @@ def _plan_memory(memory: Memory, draft: Draft) -> Step:
         raise InvalidInput(f'invalid category "{category}"')
     if not draft.text.strip():
         raise InvalidInput("content must not be empty")
-    identity = str(uuid.uuid4())
+    from uuid import uuid4  # 5 ms, for new memories only
+
+    identity = str(uuid4())
     expires = draft.expires
     if category == INBOX and expires is None:
         expires = moment + core.settings.short_term_ttl
@@ -216,7 +217,7 @@ def _kept_keys(memory: Memory, info: NoteInfo, file: File) -> dict[str, object]:
 def read(memory: Memory, ref: Ref, project: str | None, count: bool) -> Note:
     """The note as on disk now; the read is counted."""
     core = memory._core
-    info = memory.find_ref(ref, project)
+    info = ref if _is_current(memory, ref) else memory.find_ref(ref, project)
     file = core.store(info.project).read(info.path)
     note = parsed(memory, info.project, info.path, file)
     if count:
@@ -227,9 +228,9 @@ def read(memory: Memory, ref: Ref, project: str | None, count: bool) -> Note:
 def by_id(memory: Memory, text: str) -> NoteInfo:
     """The memory with this id or unique prefix; the index alone answers when the file is as it says."""
     core = memory._core
-    text = text.strip().lower()
+    given, text = text, text.strip().lower()
     if not text.isascii():
-        raise NotFound(text, "categories")  # an id has no such characters
+        raise NotFound(given, "categories")  # an id has no such characters
     if len(text) == ID_LENGTH and not core.is_swept:
         try:
             info = find.find_id(core.db, text, viewer=memory.agent)
@@ -239,9 +240,19 @@ def by_id(memory: Memory, text: str) -> NoteInfo:
             core.counted([info])
             return info
     core.fresh()
-    info = find.find_id(core.db, text, viewer=memory.agent)
+    try:
+        info = find.find_id(core.db, text, viewer=memory.agent)
+    except NotFound:
+        raise NotFound(given, "categories") from None
     core.counted([info])
     return info
+
+
+def _is_current(memory: Memory, ref: Ref) -> TypeGuard[NoteInfo]:
+    """Whether `ref` is what the index says of a file that is still the same; then no other file need be looked at."""
+    if not isinstance(ref, NoteInfo) or not memory.sees(ref.scope):
+        return False
+    return memory._core.store(ref.project).stamp(ref.path) == _stamp(ref)
 
 
 def _stamp(info: NoteInfo) -> tuple[int, int, int]:

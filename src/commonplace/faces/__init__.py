@@ -12,21 +12,26 @@ if TYPE_CHECKING:
     from commonplace.faces.hooks import Hooks
     from commonplace.faces.tool import Registry, Toolset
 
-TOOLSETS = ("memory", "notes")
+TOOLSETS = ("memory", "notes", "graph", "bank", "kv")
 DEFAULT_TOOLSETS = ("memory", "notes")
 
 
-def registry(names: Sequence[str], settings: Settings, hooks: Hooks | None = None) -> Registry:
-    """The toolsets of these names (`all` = every one). Raises InvalidInput for an unknown name."""
+def registry(
+    names: Sequence[str], settings: Settings, hooks: Hooks | None = None, like: str | None = None
+) -> Registry:
+    """The toolsets of these names (`all` = every one), in the manner of the preset `like`.
+
+    Raises InvalidInput for an unknown name.
+    """
     from commonplace.faces.tool import Registry
 
     wanted: list[str] = []
     for name in names:
         wanted += [each for each in (TOOLSETS if name == "all" else (name,)) if each not in wanted]
-    return Registry([_toolset(name, wanted, settings) for name in wanted], hooks)
+    return Registry([_toolset(name, wanted, settings, like) for name in wanted], hooks)
 
 
-def _toolset(name: str, wanted: Sequence[str], settings: Settings) -> Toolset:
+def _toolset(name: str, wanted: Sequence[str], settings: Settings, like: str | None) -> Toolset:
     if name == "memory":
         from commonplace.faces import files
 
@@ -40,4 +45,21 @@ def _toolset(name: str, wanted: Sequence[str], settings: Settings) -> Toolset:
         from commonplace.faces import notes
 
         return notes.toolset(agents_may_add_projects=settings.agents_may_add_projects)
+    if name == "graph":
+        from commonplace.faces import graph
+
+        return graph.toolset(like, reply_chars=settings.graph_reply_chars)
+    if name == "bank":
+        from commonplace.faces import bank
+
+        return bank.toolset(
+            debug=settings.bank_debug,
+            llm_url=settings.llm_base_url,
+            llm_model=settings.llm_model,
+            llm_key=settings.llm_key,
+        )
+    if name == "kv":
+        from commonplace.faces import kv
+
+        return kv.toolset()
     raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')

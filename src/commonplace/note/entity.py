@@ -149,15 +149,18 @@ class EntityText:
         self._read()
 
     def _read(self) -> None:
+        self.body_at = frontmatter.split(self.text).body_at
         self._items: list[Item] = []
-        self._headings: list[Heading] = scan(
-            self.text, frontmatter.split(self.text).body_at, graph=True, items=self._items
-        )[2]
+        self._headings: list[Heading] = scan(self.text, self.body_at, graph=True, items=self._items)[2]
 
     @property
     def observations(self) -> list[str]:
         """What the items of `Observations` say, in order."""
-        return [_said(text) for section, _, text in self._items if section == OBSERVATIONS]
+        return list(self.observed_lines().values())
+
+    def observed_lines(self) -> dict[int, str]:
+        """The same by the line, from 1, in which each stands."""
+        return {line: _said(text) for section, line, text in self._items if section == OBSERVATIONS}
 
     @property
     def relations(self) -> list[Relation]:
@@ -200,7 +203,7 @@ class EntityText:
         """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
         line = f"\nplaceholder: true\ncreated_at: {self._created()}\n"
         start = self.text.find(line)
-        if 0 <= start < frontmatter.split(self.text).body_at:
+        if 0 <= start < self.body_at:
             fresh = f"\n{frontmatter.dump({'type': type, 'created_at': moment(created)})}"
             self.text = self.text[:start] + fresh + self.text[start + len(line) :]
         else:

@@ -101,9 +101,9 @@ def is_passing(data: bytes) -> bool:
 def compose_entry(
     value: str, *, namespace: str, key: str, created: datetime, expires: datetime | None, before: str = ""
 ) -> str:
-    """The file of a new entry. Of `before`, the text it replaces, the frontmatter's other keys stay, such as `scope`."""
-    moment = seconds(created)
-    ours = dict(zip(_KEYS, (PROJECT, namespace, key, moment, moment, expires and milliseconds(expires), 0), strict=True))
+    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay, such as `scope`."""
+    moment, end = seconds(created), expires and milliseconds(expires)
+    ours = dict(zip(_KEYS, (PROJECT, namespace, key, moment, moment, end, 0), strict=True))
     head = f"---\n{frontmatter.dump(ours)}---\n"
     yaml_text, body_at = frontmatter.split(before)
     try:

@@ -51,7 +51,8 @@ def split(text: str) -> Parts:
 
 
 # A plain scalar of one line that is that text to every YAML reader; no `: `, ` #` or final `:`.
-_START = r"[A-Za-z0-9_/.(+\u00a1-\U0010ffff]"
+# (Written as what it is not: `re` is slow at compiling large ranges.)
+_START = r"[^\x00-'),*:-@\[-^`{-\xa0-]"
 _PLAIN = rf"{_START}[^:#]*+(?:(?::(?=[^ ])|(?<! )#)[^:#]*+)*+"
 _IN_FLOW = rf"""(?:{_START}[^,:#\[\]{{}}]*+|"[^"\\]*"|'[^']*')"""
 _KEY = r"[^\W\d][\w.\-]{0,99}(?: [\w.\-]{1,50}){0,6}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 
 from commonplace.errors import InvalidInput, OutsideError
 
@@ -23,7 +24,6 @@ _CJK = (
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff"
 )
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
-_GLUED = re.compile(rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’ʼ"))
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
@@ -37,6 +37,12 @@ _LINK_SIGNS = re.compile("[|#:]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _FILE_REPLACED = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+
+
+@cache
+def _glued() -> re.Pattern[str]:
+    """Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory read` may."""
+    return re.compile(rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])")
 
 
 def without_suffix(path: str) -> str:
@@ -67,7 +73,7 @@ def _ascii_slug(text: str) -> str:
 
 def _unicode_slug(text: str) -> str:
     """`slug` beyond ASCII, hyphens at edges left in: combining marks stay on letters that are not Latin."""
-    text = _GLUED.sub("-", text)
+    text = _glued().sub("-", text)
     parts: list[str] = []
     before, on_latin = "", False
     for char in text:

@@ -254,10 +254,14 @@ class _Answers:
             }
         if self._registry.prompts or self._registry.templates:
             handlers["on_completion"] = self.complete
-        if self._registry.resources:
-            handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
         handlers = {name: _whole(handler) for name, handler in handlers.items()}
-        return handlers | ({"on_subscriptions_listen": self.listen} if self._registry.resources else {})
+        if self._registry.resources:
+            handlers |= {
+                "on_subscribe_resource": self.subscribe,
+                "on_unsubscribe_resource": self.unsubscribe,
+                "on_subscriptions_listen": self.listen,
+            }
+        return handlers
 
     async def tools(self, ctx: Any, params: Any) -> Result:
         return {"tools": [offers.tool_entry(tool) for tool in self._registry.tools.values()]}

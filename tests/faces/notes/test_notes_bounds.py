@@ -8,6 +8,8 @@ import pytest
 
 from commonplace.engine import open_memory
 
+pytestmark = pytest.mark.promise("000b-12.13")
+
 
 def walked(face, tool, key, identity, **arguments):
     """All entries of a list, page by page, as the text says how to go on."""

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.promise("000b-12.9")
+
 NOTE = "---\ntitle: Doc\n---\n# Doc\n\nintro\n\n## One\n\nfirst\n\n### Inner\n\ninner\n\n## Two\n\nsecond\n"
 
 

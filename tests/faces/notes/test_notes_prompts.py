@@ -16,6 +16,8 @@ from commonplace.errors import (
 from commonplace.faces.notes import toolset
 from commonplace.serve.offers import resource_result
 
+pytestmark = pytest.mark.promise("000b-12.17")
+
 PROMPTS = {each.name: each for each in toolset().prompts}
 TEMPLATE = toolset().templates[0]
 LIMIT = 8000

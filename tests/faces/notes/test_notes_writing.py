@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.promise("000b-12.10")
+
 CONTENT = """Some text.
 
 - [decision] use SQLite #storage (after a test)

@@ -1,0 +1,148 @@
+"""Optional help from an OpenAI-compatible endpoint (contract 003, 9). Whoever asks must do without, too."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from commonplace.errors import CommonplaceError
+
+T = TypeVar("T")
+
+SECONDS = 20.0
+MOST_FAILURES = 3
+PAUSE = 600.0
+"""After three failures in a row the endpoint is left alone so long (s)."""
+_LONGEST = 1 << 20
+_PATH = "/chat/completions"
+
+
+class NoAnswer(CommonplaceError):
+    """The endpoint gave no answer that can be used; the sentence says why and holds no key."""
+
+    code = "llm"
+
+
+class Endpoint:
+    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None.
+
+    An answer may take `seconds` (20); `clock` counts them. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        key: str | None = None,
+        *,
+        seconds: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._url = base_url.rstrip("/").removesuffix(_PATH) + _PATH
+        self._model, self._key = model, key
+        self._seconds, self._clock = SECONDS if seconds is None else seconds, clock
+        self._failures = 0
+        self._off_until: float | None = None
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it failed too often lately to be asked now."""
+        if self._off_until is not None and self._clock() >= self._off_until:
+            self._off_until = None
+        return self._off_until is not None
+
+    def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
+        """What `read` makes of the JSON the model answers with, at temperature 0.
+
+        Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises ValueError;
+        each but the first counts as a failure.
+        """
+        if self.is_off:
+            raise NoAnswer("The language model failed too often and is left alone for a while.")
+        try:
+            answer = read(_json(self._completion(system, user)))
+        except NoAnswer:
+            self._failed()
+            raise
+        except ValueError as error:
+            self._failed()
+            raise NoAnswer(f"The language model's answer cannot be used: {error}") from None
+        self._failures = 0
+        return answer
+
+    def _failed(self) -> None:
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            self._failures, self._off_until = 0, self._clock() + PAUSE
+
+    def _completion(self, system: str, user: str) -> str:
+        """The text of the model's message. Raises NoAnswer."""
+        asked = {
+            "model": self._model,
+            "temperature": 0,
+            "response_format": {"type": "json_object"},
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+        }
+        try:
+            content = json.loads(self._post(json.dumps(asked).encode()))["choices"][0]["message"]["content"]
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+            raise NoAnswer("The language model's reply is not a chat completion.") from None
+        if not isinstance(content, str):
+            raise NoAnswer("The language model's reply holds no text.")
+        return content
+
+    def _post(self, body: bytes) -> bytes:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        try:
+            request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
+            if self._key:
+                request.add_unredirected_header("Authorization", f"Bearer {self._key}")
+            with _opener(self._url).open(request, timeout=self._seconds) as response:
+                return self._read(response)
+        except HTTPError as error:
+            with error:
+                raise NoAnswer(f"The language model's endpoint answered {error.code}.") from None
+        except (OSError, HTTPException, ValueError) as error:
+            raise NoAnswer(
+                f"The language model's endpoint cannot be reached ({type(error).__name__})."
+            ) from None
+
+    def _read(self, response: Any) -> bytes:
+        """The body, within the time and size an answer may take. Raises NoAnswer, OSError."""
+        deadline, parts, size = self._clock() + self._seconds, [], 0
+        while part := response.read1(65536):
+            parts.append(part)
+            size += len(part)
+            if size > _LONGEST or self._clock() > deadline:
+                raise NoAnswer("The language model's reply is too long, or takes too long.")
+        return b"".join(parts)
+
+
+def _opener(url: str) -> Any:
+    """An opener that follows no redirect, which could carry the text elsewhere, and reaches this machine directly."""
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+
+    class Staying(HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    host = urlsplit(url).hostname or ""
+    is_here = host in ("localhost", "::1") or host.startswith("127.")
+    return build_opener(Staying, *([ProxyHandler({})] if is_here else []))
+
+
+def _json(text: str) -> Any:
+    """The JSON value in a message, also between ``` fences. Raises ValueError."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].partition("\n")[2]
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None

@@ -1,0 +1,113 @@
+"""How an update changes a text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.faces.bank.blocks import AppendBlock, InsertInSection, named
+
+LINES = st.lists(
+    st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]),
+    max_size=12,
+)
+TEXTS = st.builds(
+    lambda lines, newline, ends: newline.join(lines) + newline * ends,
+    LINES,
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(0, 3),
+)
+
+
+def said(text: str) -> list[str]:
+    """The lines that say something."""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("old", "block", "new"),
+    [
+        ("", "a", "a\n"),
+        ("", "a\r\nb\r\n\r\n", "a\r\nb\r\n"),
+        ("\n\n", "a", "a\n"),
+        ("x", "a", "x\n\na\n"),
+        ("x\n\n\n", "\na\n", "x\n\n\na\n"),
+        ("x  \n", "a", "x  \n\na\n"),
+        ("x\r\ny\r\n", "a\nb", "x\r\ny\r\n\r\na\r\nb\r\n"),
+        ("x\r\ny\n", "a", "x\r\ny\n\na\n"),
+        ("\ufeffx\n", "a", "\ufeffx\n\na\n"),
+    ],
+)
+def test_a_block_is_appended_after_one_empty_line(old: str, block: str, new: str) -> None:
+    assert AppendBlock(block).apply(old).text == new
+
+
+@pytest.mark.parametrize(
+    ("old", "position", "new"),
+    [
+        ("# A", "A", "# A\n\nx\n"),
+        ("# A\n", "A", "# A\n\nx\n"),
+        ("# A\n\n\n\n# B\n", "A", "# A\n\nx\n\n# B\n"),
+        ("# A\ntext  \n \n\t\n# B\n", "A", "# A\ntext  \n\nx\n\n# B\n"),
+        ("# B\n# A\nt", "a", "# B\n# A\nt\n\nx\n"),
+        ("# a\n\n# A\n", "A", "# a\n\n# A\n\nx\n"),
+        ("# A b\n\n# A\n", "A", "# A b\n\n# A\n\nx\n"),
+        ("    # A\n\n# A ###\n", "A", "    # A\n\n# A ###\n\nx\n"),
+        ("#A\n", "A", "#A\n\n## A\n\nx\n"),
+        ("a\n<!-- # A\n# A -->\n", "A", "a\n<!-- # A\n# A -->\n\n## A\n\nx\n"),
+        ("---\ntitle: A\n---\n# A\n", "A", "---\ntitle: A\n---\n# A\n\nx\n"),
+        ("", "A", "## A\n\nx\n"),
+        ("t\r\nu\r\n", " New\n one ", "t\r\nu\r\n\r\n## New one\r\n\r\nx\r\n"),
+        ("t\n", "### New ###", "t\n\n### New\n\nx\n"),
+        ("# 词汇\n甲\n\n# 乙\n", "词汇", "# 词汇\n甲\n\nx\n\n# 乙\n"),
+    ],
+)
+def test_a_text_is_put_at_the_end_of_its_section(old: str, position: str, new: str) -> None:
+    assert InsertInSection(position, "x").apply(old).text == new
+
+
+def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays() -> None:
+    edited = InsertInSection("A", " \n\n    code  \n\n \n").apply("# A\n\n# B\n")
+    assert edited.text == "# A\n\n    code  \n\n# B\n"
+    assert (edited.line, edited.section_added) == (3, False)
+    assert InsertInSection("C", "x").apply("# A\n").section_added
+
+
+@pytest.mark.parametrize(
+    ("position", "level", "text"),
+    [
+        ("A", 0, "A"),
+        ("## A ##", 2, "A"),
+        ("  ### A b", 3, "A b"),
+        ("#A", 0, "#A"),
+        ("##", 2, ""),
+        (" ", 0, ""),
+        ("A #", 0, "A #"),
+        ("####### A", 0, "####### A"),
+    ],
+)
+def test_a_position_may_name_the_level(position: str, level: int, text: str) -> None:
+    assert named(position) == (level, text)
+
+
+@given(TEXTS, TEXTS)
+def test_an_append_keeps_every_line_and_ends_in_one_line_break(old: str, fresh: str) -> None:
+    new = AppendBlock(f"new\n{fresh}").apply(old).text
+    assert said(new) == [*said(old), "new", *said(fresh)]
+    assert new.endswith("\n")
+    assert AppendBlock("end").apply(new).text.startswith(new)
+
+
+@given(TEXTS, st.sampled_from(["A", "B", "## b", "c", "D"]))
+def test_inserts_keep_every_line_and_their_order(old: str, position: str) -> None:
+    new = InsertInSection(position, "first").apply(old).text
+    new = InsertInSection(position, "second").apply(new).text
+    lines = said(new)
+    at = lines.index("first")
+    rest = [line for line in lines if line not in ("first", "second")]
+    added = [line for line in rest if line not in said(old)]
+    assert len(set(added)) <= 1  # an open fence swallows a heading added after it
+    assert [line for line in rest if line not in added] == said(old)
+    if "```" not in old and "~~~" not in old and "<!--" not in old:
+        assert lines[at + 1] == "second"

@@ -1,0 +1,89 @@
+"""What a bank and its files may be called."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.faces.bank.names import id_of_project, id_of_repository, is_id, is_target, marked, title_of
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "A b.c_d-1", "翻译_项目", "हिन्दी", "naïve", "n" * 100, "-x", "x.", "auto"]
+)
+def test_letters_and_digits_of_any_script_make_an_id(text: str) -> None:
+    assert is_id(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " a",
+        ".a",
+        "a/b",
+        "a\\b",
+        "a\tb",
+        "a\0",
+        "..",
+        "a..b",
+        "a:b",
+        "~",
+        "n" * 101,
+        "字" * 90,
+        "a\ud800",
+        "node_modules",
+        "*",
+        "\u202e",
+        "a\u200b",
+    ],
+)
+def test_anything_else_does_not(text: str) -> None:
+    assert not is_id(text)
+
+
+def test_a_target_is_a_relative_path_to_a_markdown_file() -> None:
+    assert is_target("a.md")
+    assert is_target("/".join("abcdefghi") + "/j.md")
+    assert not is_target("/".join("abcdefghij") + "/k.md")
+    assert is_target("b" * 97 + ".md")
+    assert not is_target("b" * 98 + ".md")
+    assert is_target("a" * 99 + "/" + "b" * 97 + ".md")
+    assert not is_target("a" * 100 + "/" + "b" * 97 + ".md")
+    for text in (
+        "",
+        ".md",
+        "a.txt",
+        "a.md/",
+        "/a.md",
+        "a//b.md",
+        "./a.md",
+        "a/../b.md",
+        ".x/a.md",
+        "a.MD",
+        "cache.json",
+    ):
+        assert not is_target(text), text
+
+
+@given(st.text(max_size=150))
+def test_every_folder_name_gives_a_valid_id(name: str) -> None:
+    id = id_of_repository(name)
+    assert is_id(id)
+    assert is_id(marked(id, "0a1b2c"))
+
+
+def test_names_become_ids() -> None:
+    assert id_of_project(" My \t Proj ") == "my_proj"
+    assert id_of_repository("My Repo") == "my_repo"
+    assert id_of_repository(".dotfiles") == "_dotfiles"
+    assert id_of_repository("c++") == "c__"
+    assert id_of_repository("") == "_"
+    assert marked("n" * 100, "abcdef") == "n" * 93 + "-abcdef"
+
+
+def test_ids_become_titles() -> None:
+    assert title_of("my_proj") == "My Proj"
+    assert title_of("release-plan__2") == "Release Plan 2"
+    assert title_of("readMe") == "ReadMe"

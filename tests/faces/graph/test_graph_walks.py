@@ -1,0 +1,109 @@
+"""Searching and walking (contract 002, 2 and 4)."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.promise("002-14.8", "002-14.9", "002-14.11")
+
+
+@pytest.fixture
+def chain(nodes):
+    for name in "ABC":
+        nodes.entity(name)
+    nodes.relate("A to B", "B to C")
+    return nodes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entities", "relations"),
+    [
+        ({"names": ["A"], "depth": 1}, ["A", "B"], ["A to B"]),
+        ({"names": ["A"], "depth": 2}, ["A", "B", "C"], ["A to B", "B to C"]),
+        ({"names": ["C"], "depth": 1, "direction": "in"}, ["C", "B"], ["B to C"]),
+        ({"names": ["C"], "depth": 3, "direction": "out"}, ["C"], []),
+        ({"names": ["B"]}, ["B"], ["A to B", "B to C"]),
+        ({"names": ["B"], "direction": "out"}, ["B"], ["B to C"]),
+        ({"names": ["B"], "direction": "in"}, ["B"], ["A to B"]),
+        ({"names": ["B"], "relationTypes": ["other"]}, ["B"], []),
+        ({"names": ["A"], "depth": 5, "relationTypes": ["other"]}, ["A"], []),
+        ({"names": []}, [], []),
+        ({"names": [], "depth": 2}, [], []),
+        ({"names": ["C", "A", "A", "nobody"]}, ["A", "C"], ["A to B", "B to C"]),
+    ],
+)
+def test_a_chain_is_opened_and_walked(chain, arguments, entities, relations):
+    assert chain.names("open_nodes", **arguments) == entities
+    assert chain.triples("open_nodes", **arguments) == relations
+
+
+def test_a_circle_ends(chain):
+    chain.relate("C to A", "A self A")
+    assert chain.names("open_nodes", names=["A"], depth=5) == ["A", "B", "C"]
+    assert chain.triples("open_nodes", names=["A"], depth=5) == ["A to B", "A self A", "B to C", "C to A"]
+
+
+def test_a_name_that_is_no_entity_counts_as_reached(chain):
+    chain.relate("A to ghost", "ghost to C")
+    assert chain.names("open_nodes", names=["A"], depth=1) == ["A", "B"]
+    assert chain.triples("open_nodes", names=["A"], depth=1) == ["A to B", "A to ghost"]
+    assert chain.names("open_nodes", names=["A"], depth=2) == ["A", "B", "C"]
+    assert "ghost to C" in chain.triples("open_nodes", names=["A"], depth=2)
+
+
+def test_the_nearest_come_first_and_then_the_oldest(nodes):
+    for name in "ZYXW":
+        nodes.entity(name)
+    nodes.relate("W to Y", "W to X", "X to Z")
+    assert nodes.names("open_nodes", names=["W"], depth=2) == ["W", "Y", "X", "Z"]
+
+
+def test_only_the_named_types_are_followed(nodes):
+    for name in "ABC":
+        nodes.entity(name)
+    nodes.relate("A knows B", "A likes C")
+    assert nodes.names("open_nodes", names=["A"], depth=1, relationTypes=["likes"]) == ["A", "C"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("ÉCOLE", ["École"]),
+        ("école", ["École"]),
+        ("PERSON", ["Ada"]),
+        ("tea", ["Ada", "Bob"]),
+        ("likes tea", ["Ada"]),
+        ("tea likes", []),
+        ("%", []),
+        (".*", []),
+        ("a\nb", ["Bob"]),
+        ("tea\nlikes", []),
+        ("works_at", []),
+        ("", ["Ada", "Bob", "École"]),
+    ],
+)
+def test_the_query_is_one_piece_of_text(nodes, query, found):
+    nodes.entity("Ada", "likes tea", kind="person")
+    nodes.entity("Bob", "tea", "likes milk", "a\nb")
+    nodes.entity("École")
+    nodes.relate("Ada works_at Acme")
+    assert nodes.names("search_nodes", query=query) == found
+
+
+def test_search_follows_every_change(nodes):
+    nodes.entity("Ada", "likes tea")
+    assert nodes.names("search_nodes", query="tea") == ["Ada"]
+    nodes("delete_observations", deletions=[{"entityName": "Ada", "observations": ["likes tea"]}])
+    assert nodes.names("search_nodes", query="tea") == []
+    nodes("add_observations", observations=[{"entityName": "Ada", "contents": ["green TEA"]}])
+    assert nodes.names("search_nodes", query="tea") == ["Ada"]
+    nodes("delete_entities", entityNames=["Ada"])
+    assert nodes.names("search_nodes", query="tea") == []
+
+
+def test_ranked_finds_words_in_any_order_and_types_too(nodes):
+    nodes.entity("Ada", "likes tea", kind="person")
+    nodes.entity("Bob", "tea", kind="bridge")
+    assert nodes.names("search_nodes", query="tea likes", ranked=True) == ["Ada"]
+    assert nodes.names("search_nodes", query="bridge", ranked=True) == ["Bob"]
+    assert nodes("search_nodes", query="", ranked=True, limit=0)["totalEntities"] == 2

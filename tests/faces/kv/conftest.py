@@ -1,0 +1,23 @@
+"""The key-value tools over a real memory in a temporary folder, by a clock that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from contract.key_value import Clock, KeyValue
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def entries(tmp_path: Path, clock: Clock) -> Iterator[KeyValue]:
+    """The owner at an empty memory."""
+    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+        yield KeyValue(memory)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
+import shlex
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,3 +33,70 @@ def test_the_reference_pages_are_what_the_code_generates(name: str, request: pyt
     if request.config.getoption("--update"):
         path.write_text(now, "utf-8")
     assert path.read_text("utf-8") == now, "run: python tools/reference.py"
+
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_holds_a_path_of_a_machine(page: Path) -> None:
+    assert not re.search(r"(?<![\w.~])/(?:root|work|home/\w+|Users)/", page.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_json_toml_and_python_in_the_pages_can_be_read(page: Path) -> None:
+    for block in blocks(page, "json"):
+        json.loads(block)
+    for block in blocks(page, "toml"):
+        tomllib.loads(block)
+    for block in blocks(page, "python"):
+        compile(block, str(page), "exec")
+    for block in blocks(page, "yaml"):
+        yaml.safe_load(block)
+
+
+def test_the_readmes_library_example_runs(terminal, capsys) -> None:
+    example = next(block for block in blocks(ROOT / "README.md", "python") if "open_memory" in block)
+    exec(compile(example, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("Billing | ")
+
+
+def test_the_readmes_shell_examples_run(terminal) -> None:
+    example = next(block for block in blocks(ROOT / "README.md", "sh") if "memory write" in block)
+    for line in example.splitlines():
+        words = shlex.split(line, comments=True)
+        assert words[0] == "memory"
+        ran = terminal(*words[1:])
+        assert ran.status == 0, (line, ran)
+
+
+def test_every_setting_in_the_pages_is_known() -> None:
+    from commonplace import config
+
+    for page in PAGES:
+        for block in blocks(page, "yaml"):
+            for section, rows in (yaml.safe_load(block) or {}).items():
+                assert section in config._KNOWN
+                assert section in config._OPEN or set(rows) <= set(config._KNOWN[section])
+
+
+def test_the_layer_table_names_every_layer() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    package = ROOT / "src" / "commonplace"
+    for place in package.iterdir():
+        if place.name.startswith("__") or place.suffix not in ("", ".py"):
+            continue
+        assert f"`{place.name}{'/' if place.is_dir() else ''}`" in text, place.name

@@ -19,6 +19,7 @@ from commonplace.cli import COMMANDS, output
 PACKAGE = Path(commonplace.__file__).parent
 
 
+@pytest.mark.promise("001-17.1")
 @pytest.mark.parametrize(
     ("argv", "message", "hint"),
     [
@@ -72,6 +73,7 @@ def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> No
     assert [each["content"] for each in listed] == ["-x --json", "- buy milk"]
 
 
+@pytest.mark.promise("001-17.1")
 @pytest.mark.parametrize(
     ("argv", "schema", "code", "status"),
     [
@@ -98,6 +100,7 @@ def test_with_json_an_error_is_a_document_too(
 
 
 def test_json_after_two_dashes_is_text(terminal: Any) -> None:
+    assert terminal("read", "--", "--json", "x").out == ""
     assert terminal.ok("write", "--", "--json").startswith("Created inbox memory: ")
 
 

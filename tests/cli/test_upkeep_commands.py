@@ -27,6 +27,18 @@ def test_status_counts_what_there_is(terminal: Any) -> None:
     assert row["daemon"] == {"running": False, "pid": None}
 
 
+def test_status_shows_when_the_last_dream_was_and_projects_of_any_name(terminal: Any) -> None:
+    for name in ("total", "running"):
+        terminal.ok("project", "add", name, str(terminal.folder / name))
+    report = terminal.home / ".commonplace" / "dream-report.json"
+    report.write_text("{}")
+    os.utime(report, (1_700_000_000, 1_700_000_000))
+    text = terminal.ok("status")
+    assert "kv 0, total 0, running 0\n" in text
+    assert "\nlast dream: 2023-11-14 22:13\n" in text
+    assert terminal("status", "--json").json["last_dream"] == "2023-11-14T22:13:20Z"
+
+
 def test_status_sees_what_was_changed_by_hand(terminal: Any) -> None:
     terminal.write("a")
     (terminal.home / "notes").mkdir(exist_ok=True)

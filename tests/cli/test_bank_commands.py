@@ -1,0 +1,86 @@
+"""Memory banks from the shell, and in place of another server."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.cli.presets import preset
+from contract.mcp_server import Server
+
+
+def update(content: str, **more: Any) -> str:
+    given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": content}
+    return json.dumps({**given, **more})
+
+
+def test_the_log_tells_what_was_said_of_an_update(terminal: Any) -> None:
+    terminal.ok("call", "update", update("x", trigger_type="commit", conversation_id="a\nb", update_count=3))
+    terminal.ok("call", "update", update("y"))
+    plain, told = terminal.ok("log").splitlines()
+    assert plain.endswith(" append     owner    banks/projects/p/readme.md")
+    assert told.endswith(" banks/projects/p/readme.md (trigger: commit, conversation: a b, update: 3)")
+    entries = json.loads(terminal.ok("log", "--json"))["entries"]
+    assert "details" not in entries[0]
+    assert entries[1]["details"] == {"trigger": "commit", "conversation": "a\nb", "update": "3"}
+
+
+def test_the_preset_takes_the_root_named_then_the_known_one_then_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert preset("memory-bank", {}).projects == {}
+    assert preset("memory-bank", {}).tools == ("bank",)
+    known = tmp_path / ".claude-desktop" / "memory"
+    known.mkdir(parents=True)
+    assert preset("memory-bank", {}).projects == {"banks": str(known)}
+    assert preset("memory-bank", {"MEMORY_BANK_ROOT": "/banks"}).projects == {"banks": "/banks"}
+
+
+def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, user = tmp_path / "root", tmp_path / "user"
+    user.mkdir()
+    theirs = {
+        "projects/old_one/readme.md": "# Old\r\n",
+        "projects/old_one/cache.json": "{}",
+        "global/default/context.md": "c",
+    }
+    for path, text in theirs.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text.encode())
+    monkeypatch.delenv("MEMORY_AGENT", raising=False)
+    with Server("--as", "memory-bank", HOME=str(user), MEMORY_BANK_ROOT=str(root)) as server:
+        tools = server.ask("tools/list")["result"]["tools"]
+        assert [each["name"] for each in tools] == ["activate", "list", "update"]
+        listed = server.data("list")
+        assert [each["id"] for each in listed["projects"]] == ["old_one"]
+        assert listed["projects"][0]["description"] == "Project Old One"
+        data = server.data("activate", bank_type="project", bank_id="old_one")
+        assert data["content"] == {"readme.md": "# Old\r\n"}
+        assert server.close() == 0
+    found = {str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()}
+    assert found == {path: text.encode() for path, text in theirs.items()}
+
+
+@pytest.mark.parametrize("root", [None, "new/root"])
+def test_a_root_that_is_not_there_is_made_by_the_first_bank(
+    tmp_path: Path, root: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MEMORY_AGENT", "MEMORY_HOME", "MEMORY_BANK_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    named = {"MEMORY_BANK_ROOT": str(tmp_path / root)} if root else {}
+    with Server("--as", "memory-bank", HOME=str(tmp_path), **named) as server:
+        server.data("list")
+        place = tmp_path / (root or ".memory/banks")
+        assert not place.exists()
+        server.data("activate", bank_type="global", bank_id="auto")
+        assert sorted(os.listdir(place / "global/default")) == [
+            ".bank.json",
+            "context.md",
+            "preferences.md",
+            "references.md",
+        ]

@@ -1,0 +1,160 @@
+"""The cases of bank_cases.json: their steps carried out, replies and files compared with what they expect."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from commonplace import Memory, faces
+
+CASES = json.loads((Path(__file__).parent / "data" / "bank_cases.json").read_text(encoding="utf-8"))["cases"]
+NAMES = [case["name"] for case in CASES]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+Call = Callable[[str, dict[str, Any]], tuple[str, bool, Any]]
+"""(tool, arguments) -> (text, is_error, structured)."""
+
+
+class Ground:
+    """A machine below `folder`: the home, and a scratch folder with repositories."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.home = folder / "home"
+        self.scratch = folder / "scratch"
+        for each in (self.home, self.scratch):
+            each.mkdir(parents=True)
+        self.banks = self.home / "banks"
+
+    def repository(
+        self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = ""
+    ) -> Path:
+        """A repository as Git leaves it, as far as anybody looks."""
+        root = self.scratch / name
+        (root / ".git").mkdir(parents=True, exist_ok=True)
+        (root / sub).mkdir(parents=True, exist_ok=True)
+        (root / ".git" / "HEAD").write_text(head + "\n")
+        if origin:
+            (root / ".git" / "config").write_text(
+                f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {origin}\n'
+            )
+        return root
+
+    def outside(self) -> dict[str, bytes]:
+        """Every file that is neither in the banks nor our own."""
+        ours = (self.banks, self.home / ".commonplace")
+        files = (each for each in self.folder.rglob("*") if each.is_file() and not each.is_symlink())
+        return {
+            str(each): each.read_bytes() for each in files if not any(own in each.parents for own in ours)
+        }
+
+    def run(self, case: dict[str, Any], call: Call) -> None:
+        """All steps of a case, one after the other."""
+        known = self.outside()
+        for step in case["steps"]:
+            if "tool" in step:
+                arguments = json.loads(json.dumps(step["args"]).replace("{TMP}", str(self.scratch)))
+                self.check(step, *call(step["tool"], arguments))
+            elif "make_repo" in step:
+                self.repository(step["make_repo"], step["head"], step.get("sub", ""))
+                known = self.outside()
+            elif "make_dir" in step:
+                (self.scratch / step["make_dir"]).mkdir(parents=True)
+            elif "write" in step:
+                path, text = step["write"]
+                (self.banks / path).write_bytes(text.encode())
+            elif "remove" in step:
+                (self.banks / step["remove"]).unlink()
+            else:
+                assert step == {"outside_untouched": True}
+                assert self.outside() == known
+
+    def check(self, step: dict[str, Any], text: str, is_error: bool, structured: Any) -> None:
+        """Compare a reply, and the file it should have left, with a step."""
+        assert is_error == step["is_error"], text
+        data = structured if text.startswith("Input validation error: ") else json.loads(text)
+        assert structured == data
+        if "json_has" in step:
+            assert_has(data, step["json_has"])
+        if "keys" in step:
+            assert list(data) == step["keys"]
+        if "code" in step:
+            assert data["code"] == step["code"]
+        for part in step.get("text_has", ()):
+            assert part in text
+        for part in step.get("text_lacks", ()):
+            assert part not in text
+        if "file" in step:
+            path, wanted = step["file"]
+            assert (self.banks / path).read_bytes() == wanted.encode()
+        if "file_has" in step:
+            path, wanted = step["file_has"]
+            assert wanted.encode() in (self.banks / path).read_bytes()
+
+
+def assert_has(found: Any, wanted: Any) -> None:
+    """`found` holds all of `wanted`: objects may have more keys, lists are exact, `<TS>` is a time."""
+    if isinstance(wanted, dict):
+        for key, value in wanted.items():
+            assert key in found
+            assert_has(found[key], value)
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted), (found, wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_has(one, other)
+    elif wanted == "<TS>":
+        assert TIME.fullmatch(found), found
+    else:
+        assert found == wanted
+
+
+class Banks:
+    """The bank tools of one server over a memory, called as a transport calls them."""
+
+    def __init__(self, memory: Memory, **settings: Any):
+        self.memory = memory
+        self.registry = faces.registry(["bank"], replace(memory.settings, **settings))
+
+    def call(self, tool: str, **arguments: Any) -> tuple[dict[str, Any], bool]:
+        """(data, is_error) of a call whose text says the same."""
+        reply = self.registry.call(self.memory, tool, arguments)
+        assert reply.data is not None
+        if not reply.text.startswith("Input validation error: "):
+            assert json.loads(reply.text) == reply.data
+        return reply.data, reply.is_error
+
+    def ok(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The data of a call that succeeds."""
+        data, is_error = self.call(tool, **arguments)
+        assert not is_error, data
+        return data
+
+    def refused(self, tool: str, code: str, **arguments: Any) -> dict[str, Any]:
+        """The data of a call that fails with `code`."""
+        data, is_error = self.call(tool, **arguments)
+        assert is_error, data
+        assert data["code"] == code, data
+        if code != "invalid":
+            assert list(data) == ["status", "error", "code", "details", "previous_errors"]
+        return data
+
+    def write(
+        self, text: str, file: str | None = None, kind: str = "project", id: str = "p", **more: Any
+    ) -> dict[str, Any]:
+        """The reply to an update."""
+        named = {"target_file": file} if file else {}
+        return self.ok("update", bank_type=kind, bank_id=id, content=text, **named, **more)
+
+    def file(self, path: str) -> Path:
+        """Where a file of the project `banks` lies."""
+        return self.memory.project("banks").root / path
+
+    def state(self) -> dict[str, tuple[bytes, int]]:
+        """Every file below the banks: bytes and modification time."""
+        root = self.memory.project("banks").root
+        files = (each for each in root.rglob("*") if each.is_file())
+        return {str(each.relative_to(root)): (each.read_bytes(), each.stat().st_mtime_ns) for each in files}

@@ -1,0 +1,130 @@
+"""Contract 000b, 12.13: replies stay short, and lead on to the rest, for 10,000 notes, 5,000 backlinks and 5 MB."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from contract.note_tools import Tools, put
+
+pytestmark = pytest.mark.promise("000b-12.13")
+
+CROWD, LINKS, LINES = 10_000, 5_000, 25_000
+FILLER = "and so on and so forth " * 7
+LONG = "a name as long as people give to the notes of their meetings with everybody who came"
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+    """A folder of 10,000 notes of which half link to one hub, and a note of 5 MB; only read."""
+    root = tmp_path_factory.mktemp("crowd") / "home"
+    for number in range(CROWD):
+        link = "- part_of [[Hub]] (always)\n" if number < LINKS else ""
+        put(root / f"notes/crowd/{number:05} {LONG if number % 10 == 0 else ''}.md", f"crowdword {number}\n{link}")
+    put(root / "notes/Hub.md", "# Hub\n\n- [fact] the middle\n")
+    put(root / "notes/Big.md", "".join(f"- [fact] line {n} bigword #t{n % 7} [[Hub]] {FILLER}\n" for n in range(LINES)))
+    assert (root / "notes/Big.md").stat().st_size > 5_000_000
+    with open_memory(root, watch=True) as memory:
+        yield Tools(memory)
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("list_directory", {"dir_name": "crowd", "page_size": 200}),
+    ("list_directory", {"depth": 10, "page_size": 10_000}),
+    ("search_notes", {"query": "crowdword", "page_size": 100}),
+    ("search_notes", {"query": "bigword", "page_size": 100}),
+    ("search_notes", {"query": "*", "search_type": "permalink", "page_size": 100}),
+    ("search_notes", {"categories": ["fact"], "page_size": 100}),
+    ("search_notes", {"tags": ["t3"]}),
+    ("recent_activity", {"page_size": 1_000_000}),
+    ("build_context", {"url": "Hub", "depth": 5, "max_related": 100}),
+    ("build_context", {"url": "memory://*", "depth": 5, "max_related": 100, "page_size": 100}),
+    ("build_context", {"url": "Big.md", "depth": 2}),
+    ("build_context", {"url": "crowd/*", "page_size": 100}),
+    ("read_note", {"identifier": "Big.md"}),
+    ("read_note", {"identifier": "Big.md", "start_line": LINES - 10}),
+    ("list_memory_projects", {}),
+]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(("tool", "arguments"), CALLS, ids=lambda each: str(each)[:50])
+def test_a_reply_is_bounded_in_text_and_in_data(crowd: Tools, tool: str, arguments: dict[str, Any], form: str) -> None:
+    reply = crowd.call(tool, **arguments, output_format=form)  # checks the text's length
+    assert not reply.is_error
+    assert len(reply.text) > 100
+    assert len(json.dumps(reply.data, ensure_ascii=False)) <= 60_000
+    if form == "json":
+        assert json.loads(reply.text) == json.loads(json.dumps(reply.data))
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_ten_thousand_notes_are_listed_page_by_page_each_once(crowd: Tools, form: str) -> None:
+    paths: list[str] = []
+    data = crowd("list_directory", dir_name="crowd", page_size=200, output_format=form)
+    for _ in range(CROWD):
+        paths += [each["path"] for each in data["entries"]]
+        if not data["more"]:
+            break
+        page = {"page": data["page"] + 1, "page_size": data["page_size"]}
+        data = crowd("list_directory", dir_name="crowd", output_format=form, **page)
+        if len(paths) > 600 and form == "json":
+            return
+    assert len(paths) == len(set(paths)) == CROWD
+
+
+def test_the_text_says_how_to_go_on(crowd: Tools) -> None:
+    for tool, arguments in CALLS[:8]:
+        reply = crowd.call(tool, **arguments)
+        if reply.data["more"]:
+            assert f"Next: page={reply.data['page'] + 1}, page_size={reply.data['page_size']}." in reply.text
+
+
+def test_a_hub_says_how_many_of_its_backlinks_it_leaves_out(crowd: Tools) -> None:
+    (result,) = crowd("build_context", url="Hub", max_related=100)["results"]
+    sources = LINKS + 1  # the big note links too, once per type and target
+    assert len(result["relations"]) + result["more_relations"] == sources
+    assert len(result["related_results"]) > 20
+    assert f"{result['more_relations']:,} more" in crowd.text("build_context", url="Hub", max_related=100)
+    assert len(crowd.memory.incoming(("notes", "Hub.md"))) == sources
+
+
+def test_five_megabytes_are_read_part_by_part(crowd: Tools) -> None:
+    whole = (crowd.root() / "Big.md").read_text()
+    read, start = "", 1
+    for _ in range(3):
+        data = crowd("read_note", identifier="Big.md", start_line=start)
+        read += data["content"]
+        start = data["end_line"] + 1
+    assert data["truncated"] is True
+    assert data["total_lines"] == LINES
+    assert whole.startswith(read)
+    assert len(read) > 50_000
+    rest = crowd("read_note", identifier="Big.md", start_line=LINES - 30)
+    assert rest["truncated"] is False
+    assert whole.endswith(rest["content"])
+
+
+def test_an_edit_of_five_megabytes_answers_in_a_few_words(crowd: Tools) -> None:
+    reply = crowd.call(
+        "edit_note",
+        identifier="Big.md",
+        operation="find_replace",
+        find_text="line 9999 big",
+        content="line 9999 huge big",
+    )
+    assert len(reply.text) < 500
+    assert crowd.found('"line 9999 huge"') == {"Big.md"}
+
+
+def test_a_note_that_exists_ten_thousand_times_gives_a_short_error(tools: Tools) -> None:
+    for number in range(300):
+        tools.put(f"{number}/{LONG}.md", "x")
+    text = tools.refused("read_note", "ambiguous", identifier=LONG)
+    assert '" names 300 notes: ' in text
+    assert len(text) < 3_000
+    assert len(tools.call("read_note", identifier=LONG).data["candidates"]) == 10

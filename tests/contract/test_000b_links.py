@@ -1,0 +1,216 @@
+"""Contract 000b, 12.4: where a link leads, step by step (3.4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from contract.note_tools import Tools, put
+
+pytestmark = pytest.mark.promise("000b-12.4")
+
+ID = "5f0c1a52-7d54-4b0e-9a55-0c9d3f2b6e11"
+SOURCE = "from/Source.md"
+
+
+def relations(tools: Tools, source: str = SOURCE, project: str = "notes") -> list[dict[str, Any]]:
+    """The relations a note has of its own, as build_context shows them."""
+    (result,) = tools("build_context", url=source, project=project)["results"]
+    return [each for each in result["relations"] if each["direction"] == "out"]
+
+
+def leads(tools: Tools, target: str, source: str = SOURCE, project: str = "notes") -> str | None:
+    """The permalink `[[target]]` in the note `source` leads to; None when it leads nowhere."""
+    tools.put(source, f"see [[{target}]]\n", project)
+    (relation,) = relations(tools, source, project)
+    assert (relation["type"], relation["target"]) == ("links_to", target.rpartition("::")[2])
+    assert (relation["permalink"] is None) == (relation["state"] != "resolved")
+    return relation["permalink"]
+
+
+def state(tools: Tools, source: str = SOURCE) -> str:
+    (relation,) = relations(tools, source)
+    return relation["state"]
+
+
+STEPS = [
+    (1, ID, "to/a.md", f"---\nid: {ID}\n---\n"),
+    (2, "Own/Address", "to/a.md", "---\npermalink: Own/Address\n---\n"),
+    (2, "notes/to/some-note", "to/Some Note.md", "x"),
+    (2, "to/some-note", "to/Some Note.md", "x"),
+    (2, "notes/Own/Address", "to/a.md", "---\npermalink: Own/Address\n---\n"),
+    (3, "To/Some Note", "to/some-note.md", "x"),
+    (3, "to/someNote", "to/Some note.md", "---\ntitle: other\n---\n"),
+    (4, "A Title: of its own!", "to/a.md", '---\ntitle: "A Title: of its own!"\n---\n'),
+    (4, "Also Called", "to/a.md", "---\naliases: [x, Also Called]\n---\n"),
+    (4, "中文标题", "to/a.md", "---\ntitle: 中文标题\n---\n"),
+    (5, "to/Exact (File).md", "to/Exact (File).md", "---\npermalink: p\ntitle: t\n---\n"),
+    (5, "to/Exact (File)", "to/Exact (File).md", "---\npermalink: p\ntitle: t\n---\n"),
+    (5, "./Beside", "from/Beside.md", "---\npermalink: p\ntitle: t\n---\n"),
+    (5, "./deeper/Below.md", "from/deeper/Below.md", "---\npermalink: p\ntitle: t\n---\n"),
+    (5, "../to/Over", "to/Over.md", "---\npermalink: p\ntitle: t\n---\n"),
+    (5, "../Top", "Top.md", "---\npermalink: p\ntitle: t\n---\n"),
+    (6, "Only Name", "to/deep/Only Name.md", "---\npermalink: p\ntitle: t\n---\n"),
+    (7, "a title_in-WORDS", "to/a.md", "---\ntitle: A  Title in words\n---\n"),
+    (7, "ÜBER alles", "to/a.md", "---\naliases: [über-Alles]\n---\n"),
+]
+
+
+@pytest.mark.parametrize(("step", "target", "path", "text"), STEPS, ids=lambda each: str(each)[:24])
+def test_each_step_finds_its_note(tools: Tools, step: int, target: str, path: str, text: str) -> None:
+    assert leads(tools, target) is None
+    file = tools.put(path, text)
+    assert leads(tools, target) == tools("read_note", identifier=path)["permalink"]
+    file.unlink()
+    assert leads(tools, target) is None
+
+
+@pytest.mark.parametrize("target", ["../../Top", "./../../Top", "../..", "./"])
+def test_a_relative_path_never_leaves_the_project(tools: Tools, target: str) -> None:
+    put(tools.root().parent / "Top.md", "outside")
+    tools.put("Top.md")
+    assert leads(tools, target) is None
+
+
+LADDER = [
+    ("id.md", "---\nid: Target\npermalink: p1\ntitle: t1\n---\n"),
+    ("verbatim.md", "---\npermalink: Target\ntitle: t2\n---\n"),
+    ("slugged.md", "---\npermalink: target\ntitle: t3\n---\n"),
+    ("title.md", "---\npermalink: p4\ntitle: Target\n---\n"),
+    ("Target.md", "---\npermalink: p5\ntitle: t5\n---\n"),
+    ("deep/Target.md", "---\npermalink: p6\ntitle: t6\n---\n"),
+    ("folded.md", "---\npermalink: p7\ntitle: tARGET\n---\n"),
+]
+
+
+def test_the_first_step_that_matches_decides(tools: Tools) -> None:
+    for path, text in reversed(LADDER):
+        tools.put(path, text)
+    for at, (path, _) in enumerate(LADDER):
+        if path == "deep/Target.md":  # two files had this name so far
+            assert leads(tools, "Target") == "p6"
+        else:
+            assert leads(tools, "Target") == tools("read_note", identifier=path)["permalink"], at
+        (tools.root() / path).unlink()
+    assert leads(tools, "Target") is None
+
+
+def test_several_at_one_step_are_ambiguous_though_a_later_step_has_one(tools: Tools) -> None:
+    tools.put("one.md", "---\ntitle: Twin\n---\n")
+    tools.put("two.md", "---\naliases: [Twin]\n---\n")
+    tools.put("sub/TWIN.md", "---\ntitle: other\npermalink: third\n---\n")
+    assert leads(tools, "Twin") is None
+    assert state(tools) == "ambiguous"
+    text = tools.text("build_context", url=SOURCE)
+    assert "[[Twin]] (ambiguous)" in text
+    reply = tools("write_note", title="Counts", content="- near [[Twin]]\n")
+    assert reply["relations"] == {"resolved": 0, "unresolved": 1}
+    (tools.root() / "two.md").unlink()
+    assert leads(tools, "Twin") == "notes/one"
+
+
+def test_a_file_name_two_notes_have_leads_to_neither(tools: Tools) -> None:
+    tools.put("a/Same.md", "---\ntitle: x\n---\n")
+    tools.put("b/Same.md", "---\ntitle: y\n---\n")
+    assert leads(tools, "Same") is None
+    assert leads(tools, "b/Same") == "notes/b/same"
+
+
+def test_a_forward_reference_resolves_and_unresolves_without_its_source(tools: Tools) -> None:
+    source = tools.put(SOURCE, "- waits_for [[Later Note]] (soon)\n")
+    before = (source.read_bytes(), source.stat().st_mtime_ns)
+    (waiting,) = relations(tools)
+    assert (waiting["type"], waiting["state"], waiting["context"]) == ("waits_for", "unwritten", "soon")
+    assert "[[Later Note]] (soon) (not written yet)" in tools.text("build_context", url=SOURCE)
+    for _ in range(2):
+        made = tools("write_note", title="Later Note", content="here\n")
+        assert relations(tools) == [{**waiting, "permalink": made["permalink"], "state": "resolved"}]
+        (there,) = tools("build_context", url="Later Note")["results"]
+        assert [(each["direction"], each["target"]) for each in there["relations"]] == [("in", "Source")]
+        tools("move_note", identifier="Later Note", destination_path="elsewhere/deep/Later Note.md")
+        assert state(tools) == "resolved"
+        for old, new in (
+            ("title: Later Note", "title: Renamed"),
+            (f"permalink: {made['permalink']}", "permalink: renamed"),
+        ):
+            tools("edit_note", identifier=made["permalink"], operation="find_replace", find_text=old, content=new)
+            assert state(tools) == "resolved"  # by its permalink, then by its file name
+        tools("move_note", identifier="renamed", destination_path="Quite else.md")
+        assert state(tools) == "unwritten"
+        tools("delete_note", identifier="renamed")
+        assert relations(tools) == [waiting]
+    assert (source.read_bytes(), source.stat().st_mtime_ns) == before
+
+
+def test_a_second_note_makes_a_link_ambiguous_and_its_end_resolves_it_again(tools: Tools) -> None:
+    tools.put("a/One.md", "---\ntitle: Shared\n---\n")
+    assert leads(tools, "Shared") == "notes/a/one"
+    other = tools.put("b/Two.md", "---\ntitle: Shared\n---\n")
+    assert state(tools) == "ambiguous"
+    other.unlink()
+    assert state(tools) == "resolved"
+
+
+@pytest.fixture
+def projects(tmp_path: Path):
+    with open_memory(tmp_path / "home", projects={"Work": tmp_path / "w", "play": tmp_path / "p"}) as memory:
+        (tmp_path / "w").mkdir()
+        (tmp_path / "p").mkdir()
+        yield Tools(memory)
+
+
+def test_a_project_in_front_looks_there_only(projects: Tools) -> None:
+    projects.put("Plan.md", "here")
+    assert leads(projects, "Plan") == "notes/plan"
+    assert leads(projects, "work::Plan") is None
+    projects.put("sub/Plan.md", "there", "Work")
+    assert leads(projects, "work::Plan") == "work/sub/plan"
+    assert leads(projects, "WORK::sub/Plan.md") == "work/sub/plan"
+    assert leads(projects, "play::Plan") is None
+    assert leads(projects, "nobody::Plan") is None
+    assert leads(projects, "Plan") == "notes/plan"
+
+
+def test_other_projects_are_asked_by_permalink_and_title_when_there_is_nothing_here(projects: Tools) -> None:
+    projects.put("sub/Far Note.md", "---\ntitle: Far\n---\n", "Work")
+    assert leads(projects, "Far") == "work/sub/far-note"
+    assert leads(projects, "work/sub/far-note") == "work/sub/far-note"
+    for step in ("sub/Far Note.md", "Far Note", "fAR", "Work/sub/Far Note"):  # 5, 6, 7, 3 stay at home
+        assert leads(projects, step) is None, step
+    projects.put("again/Other.md", "---\ntitle: Far\n---\n", "play")
+    assert leads(projects, "Far") is None
+    assert state(projects) == "ambiguous"
+    projects.put("deep/Home.md", "---\ntitle: fAr\npermalink: at/home\n---\n")
+    assert leads(projects, "Far") == "at/home"  # even by its last step, home goes first
+
+
+def test_a_note_the_caller_may_not_see_is_no_target(tools: Tools) -> None:
+    tools.put("one/Hidden.md", "---\ntitle: Secret\nscope: agent:ada\n---\n")
+    tools.put("two/Open.md", "---\ntitle: Secret\npermalink: open\n---\n")
+    assert leads(tools, "Secret") is None
+    assert state(tools) == "ambiguous"
+    ada, bob = tools.as_agent("ada"), tools.as_agent("bob")
+    assert relations(ada)[0]["state"] == "ambiguous"
+    assert relations(bob)[0]["permalink"] == "open"
+    (tools.root() / "two/Open.md").unlink()
+    assert relations(ada)[0]["permalink"] == "notes/one/hidden"
+    assert relations(bob)[0] == {**relations(ada)[0], "permalink": None, "state": "unwritten"}
+
+
+def test_a_link_in_a_note_the_caller_may_not_see_is_no_backlink(tools: Tools) -> None:
+    tools.put("Hub.md")
+    tools.put("mine.md", "---\nscope: agent:ada\n---\n[[Hub]]\n")
+    for agent, number in (("ada", 1), ("bob", 0)):
+        (result,) = tools.as_agent(agent)("build_context", url="Hub")["results"]
+        assert len(result["relations"]) == len(result["related_results"]) == number
+
+
+def test_ids_in_the_links_of_memories_are_relations(tools: Tools) -> None:
+    one = tools("write_note", title="one", content="the first", directory="inbox", project="categories")
+    two = tools("write_note", title="two", content="the second", directory="inbox", project="categories")
+    tools.memory.link(("categories", one["file_path"]), ("categories", two["file_path"]))
+    (relation,) = relations(tools, one["permalink"], "categories")
+    assert (relation["type"], relation["permalink"], relation["state"]) == ("links_to", two["permalink"], "resolved")

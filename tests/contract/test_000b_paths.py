@@ -1,0 +1,130 @@
+"""Contract 000b, 12.11: no parameter leads out of a project, into a hidden folder, or through a symlink."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.note_tools import Tools, put, seen
+
+pytestmark = pytest.mark.promise("000b-12.11")
+
+OUT = [
+    "..",
+    "../x",
+    "../../x.md",
+    "a/../../x",
+    "a/../b",
+    "./../x",
+    "/etc/passwd",
+    "/x",
+    "..\\x",
+    "a\\..\\..\\x",
+    "%2e%2e/x",
+    "..%2fx",
+    "%252e%252e%252fx",
+    "~/x",
+    "~root/x",
+    "a/..",
+    "x\0y",
+    "../notes/Note.md",
+    "a/%2e%2e/b",
+    "//x/y",
+]
+HIDDEN = [".commonplace/lock", ".commonplace", "../.commonplace/index.db", ".hidden/x.md", "a/.git/config", ".x.md"]
+LINKED = ["away/x.md", "away/new/x.md", "loop/x.md", "file link.md", "file link.md/x.md", "memories link/secret.md"]
+PLACES: list[tuple[str, str, dict[str, Any]]] = [
+    ("write_note", "directory", {"title": "New", "content": "x"}),
+    ("move_note", "destination_path", {"identifier": "Note"}),
+    ("move_note", "destination_path", {"identifier": "folder", "is_directory": True}),
+    ("list_directory", "dir_name", {}),
+    ("read_note", "identifier", {}),
+    ("edit_note", "identifier", {"operation": "append", "content": "x"}),
+    ("edit_note", "identifier", {"operation": "find_replace", "find_text": "x", "content": "y"}),
+    ("move_note", "identifier", {"destination_path": "elsewhere"}),
+    ("move_note", "identifier", {"destination_path": "elsewhere", "is_directory": True}),
+    ("delete_note", "identifier", {}),
+    ("delete_note", "identifier", {"is_directory": True}),
+    ("build_context", "url", {}),
+]
+WRITES = {"directory", "destination_path"}
+
+
+@pytest.fixture
+def jail(tools: Tools, tmp_path: Path) -> Tools:
+    """A home with files beside the project, and links that lead to them."""
+    put(tmp_path / "outside/x.md", "the outside\n")
+    put(tools.memory.home / "memories/secret.md", "of another project\n")
+    put(tools.memory.home / "config.yaml", "timezone: UTC\n")
+    tools.put("Note.md", "text x\n")
+    tools.put("folder/inner.md", "inner\n")
+    tools.put(".hidden/x.md", "hidden\n")
+    tools.put(".x.md", "hidden\n")
+    tools.put("a/.git/config", "hidden\n")
+    os.symlink(tmp_path / "outside", tools.root() / "away")
+    os.symlink("loop", tools.root() / "loop")
+    os.symlink(tmp_path / "outside/x.md", tools.root() / "file link.md")
+    os.symlink(tools.memory.home / "memories", tools.root() / "memories link")
+    tools.memory.sync()
+    return tools
+
+
+def everything(tools: Tools, tmp_path: Path) -> dict[str, Any]:
+    """All files and folders but our own database; what a folder holds, not when that last changed."""
+    return {
+        name: (mode, held if isinstance(held, list) else (changed, held))
+        for name, (mode, changed, held) in seen(tmp_path).items()
+        if not name.startswith("home/.commonplace") and name != "home"
+    }
+
+
+def ways(path: str, name: str) -> list[str]:
+    """A path as it may be given for a parameter."""
+    if name in WRITES:
+        return [path]
+    return [path, f"memory://{path}", *([f"memory://notes/{path}"] if path[0] != "/" else [])]
+
+
+def assert_refused(tools: Tools, tool: str, arguments: dict[str, Any], path: str, tmp_path: Path) -> None:
+    reply = tools.call(tool, **arguments)
+    assert reply.is_error, (tool, arguments, reply.text)
+    assert reply.data["code"] in ("outside", "not_found", "invalid", "exists", "storage"), reply.text
+    for words in ("the outside", "of another project", "hidden\n", str(tmp_path)):
+        assert words not in reply.text.replace(path, "")
+
+
+@pytest.mark.parametrize("path", [*OUT, *HIDDEN])
+def test_no_parameter_takes_a_path_that_leads_out(jail: Tools, tmp_path: Path, path: str) -> None:
+    before = everything(jail, tmp_path)
+    for tool, name, others in PLACES:
+        for given in ways(path, name):
+            assert_refused(jail, tool, others | {name: given}, path, tmp_path)
+    assert everything(jail, tmp_path) == before
+
+
+@pytest.mark.parametrize("path", LINKED)
+def test_no_parameter_leads_through_a_link(jail: Tools, tmp_path: Path, path: str) -> None:
+    before = everything(jail, tmp_path)
+    for tool, name, others in PLACES:
+        for given in ways(path, name):
+            assert_refused(jail, tool, others | {name: given}, path, tmp_path)
+    assert everything(jail, tmp_path) == before
+
+
+@pytest.mark.parametrize("path", [each for each in OUT if each[0] not in "%~"])
+def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(jail: Tools, path: str) -> None:
+    for tool, name, others in PLACES[:2]:
+        text = jail.refused(tool, "outside", **others, **{name: path})
+        assert text == f'Path must stay inside project notes: "{path}". Use a relative path without "..".'
+
+
+def test_a_project_folder_that_is_a_link_itself_is_used(tools: Tools, tmp_path: Path) -> None:
+    put(tmp_path / "real/a.md", "linked root\n")
+    os.symlink(tmp_path / "real", tmp_path / "alias")
+    tools("create_memory_project", project_name="alias", project_path=str(tmp_path / "alias"))
+    assert tools.found("linked root") == {"a.md"}
+    tools("write_note", title="b", content="x", directory="sub", project="alias")
+    assert (tmp_path / "real/sub/b.md").exists()

@@ -1,0 +1,100 @@
+"""Contract 000b, 12.5: permalinks, and the addresses by which a note is found."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from contract.note_tools import Tools
+
+pytestmark = pytest.mark.promise("000b-12.5")
+
+EXAMPLES = {
+    "specs/API (v2).md": "specs/api-v2",
+    "CamelCase Note.md": "camel-case-note",
+    "v2.0.0.md": "v2.0.0",
+    "C++ & C#.md": "c-c",
+    "测试 Note文档.md": "测试-note-文档",
+    "ノート.md": "ノート",
+    "기억 00001.md": "기억-00001",
+    "ＡＢＣ　１２.md": "abc-12",
+    "Tom's Café.md": "toms-cafe",
+    "--a -- b--.md": "a-b",
+    "x/y_z/W.md": "x/y-z/w",
+}
+
+
+@pytest.mark.parametrize(("path", "slug"), EXAMPLES.items())
+def test_a_permalink_comes_from_the_path_and_leads_back_to_it(tools: Tools, path: str, slug: str) -> None:
+    tools.put(path, "x")
+    assert tools("read_note", identifier=path)["permalink"] == f"notes/{slug}"
+    for name in (slug, f"notes/{slug}", f"memory://{slug}", f"memory://notes/{slug}", f"memory://notes/{path}"):
+        assert tools("build_context", url=name)["results"][0]["primary_result"]["file_path"] == path, name
+
+
+def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they_came(tools: Tools) -> None:
+    paths = ["A B.md", "A-B.md", "a b.md", "a-b.md"]
+    wanted = dict(zip(paths, ["notes/a-b", "notes/a-b-1", "notes/a-b-2", "notes/a-b-3"], strict=True))
+    for order in itertools.permutations(paths):
+        for path in order:
+            tools.put(path, path)
+            tools("list_directory")  # each is indexed by itself
+        entries = tools("list_directory")["entries"]
+        assert {each["path"]: each["permalink"] for each in entries} == wanted
+        for path, permalink in wanted.items():
+            assert tools("read_note", identifier=permalink)["content"] == path
+        for path in order[1:]:
+            (tools.root() / path).unlink()
+        assert [each["permalink"] for each in tools("list_directory")["entries"]] == ["notes/a-b"]
+        (tools.root() / order[0]).unlink()
+
+
+def test_a_permalink_of_ones_own_never_gives_way(tools: Tools) -> None:
+    tools.put("z.md", "---\npermalink: notes/a-b\n---\nmine")
+    tools.put("a b.md", "derived")
+    entries = tools("list_directory")["entries"]
+    assert {each["path"]: each["permalink"] for each in entries} == {"z.md": "notes/a-b", "a b.md": "notes/a-b-1"}
+    assert tools("read_note", identifier="notes/a-b")["content"].endswith("mine")
+    assert tools("read_note", identifier="notes/a-b-1")["content"] == "derived"
+
+
+def test_two_files_with_one_permalink_are_both_listed_and_the_address_is_ambiguous(tools: Tools) -> None:
+    for name in ("one", "two"):
+        tools.put(f"{name}.md", "---\npermalink: My/Place\n---\n")
+    assert [each["permalink"] for each in tools("list_directory")["entries"]] == ["My/Place", "My/Place"]
+    tools.refused("read_note", "ambiguous", identifier="My/Place")
+    assert tools("read_note", identifier="two.md")["file_path"] == "two.md"
+
+
+@pytest.mark.parametrize("permalink", ["Mixed/Case_Path.Md", "ALL CAPS", "mit/Ümlaut", "Ends-", "中文/Mixed"])
+def test_a_permalink_as_written_is_found_verbatim_before_it_is_slugged(tools: Tools, permalink: str) -> None:
+    tools.put("other.md", f"---\npermalink: {permalink.lower()}\n---\nsmall")
+    tools.put("it.md", f"---\npermalink: {permalink}\n---\n")
+    for url in (permalink, f"memory://{permalink}", f"memory://{permalink.replace(' ', '%20')}"):
+        assert tools("build_context", url=url)["results"][0]["primary_result"]["file_path"] == "it.md"
+
+
+def test_a_star_matches_within_permalinks_verbatim_first(tools: Tools) -> None:
+    for path in ("specs/One.md", "specs/deep/Two.md", "other/One.md", "Specs.md"):
+        tools.put(path, "x")
+    tools.put("own.md", "---\npermalink: Specs/Own\n---\n")
+
+    def paths(url: str, **more: object) -> set[str]:
+        return {
+            each["file_path"] for each in tools.paged("build_context", "results", "primary_result", url=url, **more)
+        }
+
+    assert paths("memory://specs/*") == {"specs/One.md", "specs/deep/Two.md"}
+    assert paths("memory://notes/specs/*") == {"specs/One.md", "specs/deep/Two.md"}
+    assert paths("*/one") == {"specs/One.md", "other/One.md"}
+    assert paths("Specs/*") == {"own.md"}
+    assert paths("SPECS/*") == {"specs/One.md", "specs/deep/Two.md"}
+    assert paths("*", project="notes") == {"specs/One.md", "specs/deep/Two.md", "other/One.md", "Specs.md", "own.md"}
+    assert paths("nothing/*") == set()
+
+
+@pytest.mark.parametrize("url", ["http://notes/a", "memory://../a", "memory://%2e%2e/a", "memory://" + "a" * 2048])
+def test_other_addresses_are_refused(tools: Tools, url: str) -> None:
+    reply = tools.call("build_context", url=url)
+    assert reply.data["code"] in ("invalid", "outside")

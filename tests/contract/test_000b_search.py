@@ -1,0 +1,242 @@
+"""Contract 000b, 12.7: what search finds is what grep finds; filters, pages, relaxed questions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import vault as generated
+from commonplace import open_memory
+from contract.note_tools import Tools, put
+
+pytestmark = pytest.mark.promise("000b-12.7")
+
+NOTES = 400
+JAPANESE = (
+    "昨日の会議でデータベースの索引を再構築することに決めた検索結果は正確でなければならない東京タワーとスカイツリー"
+)
+KOREAN = "어제회의에서데이터베이스색인을다시만들기로했다검색결과는정확해야한다서울타워와한강공원"
+CHINESE = "昨天的会议决定重建数据库的索引检索结果必须准确北京图书馆和颐和园的旧照片都在这里"
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """A generated vault with runs of Chinese, Japanese and Korean strewn in; only read."""
+    root = tmp_path_factory.mktemp("shelf")
+    generated.make_vault(root / "vault", NOTES)
+    chance = Random(7)
+    for number in range(60):
+        run = (JAPANESE, KOREAN, CHINESE)[number % 3]
+        start = chance.randrange(len(run) - 12)
+        piece = run[start : start + chance.randint(6, 24)]
+        put(
+            root / "vault" / f"cjk/{number}.md",
+            f"Note {number}: {piece}, then english{number}.\n\n- [fact] {piece[::-1]} #t\n",
+        )
+    put(root / "vault/long.md", "word " * 25_000 + "needleattheend 针在最后\n" + "more words " * 5_000)
+    with open_memory(root / "home", projects={"vault": root / "vault"}, watch=False) as memory:
+        yield Shelf(root / "vault", Tools(memory))
+
+
+class Shelf:
+    def __init__(self, root: Path, tools: Tools):
+        self.tools = tools
+        self.texts = {str(each.relative_to(root)): self._searched(each.read_text()) for each in root.rglob("*.md")}
+
+    @staticmethod
+    def _searched(text: str) -> str:
+        """What search looks at: the body, of the header the values of title and tags (permalinks have numbers here)."""
+        if not text.startswith("---\n"):
+            return text
+        header, body = text[4:].split("\n---\n", 1)
+        return "\n".join(re.findall(r"^(?:title|tags): (.*)", header, re.MULTILINE)) + body
+
+    def grep(self, pattern: str) -> set[str]:
+        """The notes in which the pattern occurs, without case; a path counts too."""
+        wanted = re.compile(pattern, re.IGNORECASE)
+        return {path for path, text in self.texts.items() if wanted.search(text) or wanted.search(path)}
+
+
+def test_a_rare_word_is_found_in_the_notes_that_hold_it(shelf: Shelf) -> None:
+    for question in generated.questions(NOTES):
+        if question.kind in ("rare", "rare_chinese", "glued"):
+            assert shelf.tools.found(question.text) == {generated.path_of(question.note)}, question
+
+
+def test_words_are_found_as_grep_finds_their_beginnings(shelf: Shelf) -> None:
+    chance = Random(11)
+    words = sorted({word for text in shelf.texts.values() for word in re.findall(r"\b[a-z]{5,12}\b", text)})
+    for word in chance.sample(words, 60):
+        assert shelf.tools.found(word) == shelf.grep(rf"\b{word}"), word
+
+
+def test_whole_words_come_before_longer_ones(shelf: Shelf) -> None:
+    whole = shelf.grep(r"\bcandle\b")
+    every = shelf.tools.paged("search_notes", "results", "file_path", query="candle")
+    assert set(every) == shelf.grep(r"\bcandle")
+    assert whole != set(every)
+    assert set(every[: len(whole)]) == whole
+
+
+def test_bare_words_must_all_be_there(shelf: Shelf) -> None:
+    chance = Random(12)
+    for path, text in chance.sample(sorted(shelf.texts.items()), 25):
+        words = re.findall(r"\b[a-z]{4,12}\b", text)
+        pair = chance.sample(words, 2)
+        assert path in shelf.tools.found(" ".join(pair))
+        assert shelf.tools.found(" ".join(pair)) == shelf.grep(rf"\b{pair[0]}") & shelf.grep(rf"\b{pair[1]}"), pair
+
+
+def test_a_phrase_is_found_where_its_words_stand_together(shelf: Shelf) -> None:
+    for question in generated.questions(NOTES):
+        if question.kind == "phrase":
+            words = question.text.strip('"').split()
+            expected = shelf.grep(r"\b" + r"\W+".join(map(re.escape, words)) + r"\b")
+            assert shelf.tools.found(question.text) == expected, question
+
+
+@pytest.mark.parametrize("run", [CHINESE, JAPANESE, KOREAN], ids=["Chinese", "Japanese", "Korean"])
+def test_any_part_of_a_run_of_two_to_six_characters_is_found_as_grep_finds_it(shelf: Shelf, run: str) -> None:
+    for length in range(2, 7):
+        for start in range(0, len(run) - length, 3):
+            part = run[start : start + length]
+            assert shelf.tools.found(part) == shelf.grep(part), part
+    for character in sorted(set(run))[::4]:
+        assert shelf.tools.found(character) == shelf.grep(character), character
+
+
+def test_an_expression_of_the_generated_chinese_is_found_as_grep_finds_it(shelf: Shelf) -> None:
+    for question in generated.questions(NOTES):
+        if question.kind == "chinese":
+            assert shelf.tools.found(question.text) == shelf.grep(question.text), question
+
+
+def test_a_word_after_a_hundred_thousand_characters(shelf: Shelf) -> None:
+    assert shelf.texts["long.md"].index("needleattheend") > 100_000
+    for query in ("needleattheend", '"needleattheend 针在最后"', "在最", "needleatt"):
+        assert shelf.tools.found(query) == {"long.md"}
+    (hit,) = shelf.tools("search_notes", query="needleattheend")["results"]
+    assert "needleattheend" in hit["snippet"]
+    assert len(hit["snippet"]) <= 200
+
+
+def test_operators_combine_as_they_say(shelf: Shelf) -> None:
+    one, two = shelf.grep(r"\blantern"), shelf.grep(r"\bglacier")
+    assert one - two
+    assert one & two
+    assert shelf.tools.found("lantern OR glacier") == one | two
+    assert shelf.tools.found("lantern AND glacier") == one & two
+    assert shelf.tools.found("lantern NOT glacier") == one - shelf.grep(r"\bglacier\b")
+    assert shelf.tools.found("lantern and glacier") == one & two & shelf.grep(r"\band")
+
+
+def test_snippets_are_cut_from_the_file_and_short(shelf: Shelf) -> None:
+    for question in generated.questions(NOTES)[::5]:
+        for hit in shelf.tools("search_notes", query=question.text, page_size=5)["results"]:
+            assert 0 < len(hit["snippet"]) <= 200
+            flat = " ".join(shelf.texts[hit["file_path"]].split())
+            pieces = [" ".join(piece.split()) for piece in hit["snippet"].split("…")]
+            assert all(piece in flat for piece in pieces), hit
+
+
+def test_the_same_question_gives_the_same_page_and_pages_join_without_gap(shelf: Shelf) -> None:
+    for query in ("the", "lantern", "会议", "river NOT lantern"):
+        whole = shelf.tools.paged("search_notes", "results", "permalink", query=query)
+        assert len(whole) == len(set(whole))
+        for size in (7, 50):
+            pages: list[str] = []
+            for number in range(1, min(len(whole) // size + 2, 6)):
+                data = shelf.tools("search_notes", query=query, page=number, page_size=size)
+                assert data == shelf.tools("search_notes", query=query, page=number, page_size=size)
+                assert data["total"] == len(whole)
+                assert data["more"] == (number * size < len(whole))
+                pages += [each["permalink"] for each in data["results"]]
+            assert pages == whole[: len(pages)]
+        data = shelf.tools("search_notes", query=query, page=10_000)
+        assert (data["results"], data["total"], data["more"]) == ([], len(whole), False)
+
+
+def test_equal_hits_are_ordered_newest_first_then_by_permalink(tools: Tools) -> None:
+    for name, age in (("d", 30), ("c", 20), ("b", 20), ("a", 40)):
+        file = tools.put(f"{name}.md", "the very same words\n")
+        os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
+    for _ in range(3):
+        assert tools.paged("search_notes", "results", "file_path", query="very same") == [
+            "b.md",
+            "c.md",
+            "d.md",
+            "a.md",
+        ]
+        tools.memory.reindex()
+
+
+def test_a_question_nothing_answers_whole_is_relaxed_and_says_so(shelf: Shelf) -> None:
+    rare = generated.rare_word(3)
+    data = shelf.tools("search_notes", query=f"why was {rare} ever mentioned by the unheardofs?")
+    assert data["relaxed"] is True
+    assert data["results"][0]["file_path"] == generated.path_of(3)
+    assert "relaxed" in shelf.tools.text("search_notes", query=f"why was {rare} ever mentioned by the unheardofs?")
+    for query in (f"{rare} unheardofs", f'"{rare} of the unheardofs"', rare):
+        assert shelf.tools("search_notes", query=query)["relaxed"] is False
+    assert shelf.tools.found(f"{rare} unheardofs") == set()
+
+
+def test_marks_case_width_and_edges_do_not_matter(tools: Tools) -> None:
+    tools.put(
+        "a.md",
+        "Crème BRÛLÉE, naïve (Zürich)! ＦＵＬＬ　ｗｉｄｔｈ e\u0301clair 重跑qx7z后 "
+        "C++ it's v2.0.1 foo_bar a-b x/y/z\n",
+    )
+    for query in (
+        "creme",
+        "CRÈME brulee",
+        "zurich",
+        "(Zürich)!",
+        "naive,",
+        "éclair",
+        "eclair",
+        "qx7z",
+        "重跑",
+        "跑qx7z后",
+        "C++",
+        "it's",
+        "v2.0.1",
+        "2.0.1",
+        "foo_bar",
+        "a-b",
+        "x/y/z",
+        "“brûlée”",
+        "brûlée…",
+    ):
+        assert tools.found(query) == {"a.md"}, query
+
+
+def test_every_part_of_a_note_is_searched(tools: Tools) -> None:
+    tools.put(
+        "folder name/file name.md",
+        "---\ntitle: titleword\ntags: [tagword]\naliases: [aliasword]\npermalink: address/word\n"
+        "---\n# headingword\nbodyword\n- [catword] obsword #obstag (contextword)\n- relword [[targetword]]\n",
+    )
+    for query in (
+        "titleword",
+        "tagword",
+        "headingword",
+        "bodyword",
+        "obsword",
+        "obstag",
+        "contextword",
+        "relword",
+        "targetword",
+        "folder name",
+        "file name",
+        "address/word",
+        "catword",
+    ):
+        assert tools.found(query) == {"folder name/file name.md"}, query
+    tools.put("b.md", "titleword in the body of a note about other things, and a few words more\n")
+    assert tools.paged("search_notes", "results", "file_path", query="titleword")[0] == "folder name/file name.md"

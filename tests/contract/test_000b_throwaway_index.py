@@ -1,0 +1,133 @@
+"""Contract 000b, 12.16: the index may be thrown away between any two calls; the answers are the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from contract.note_tools import Tools, put
+
+pytestmark = pytest.mark.promise("000b-12.16")
+
+FILES = {
+    "a/One.md": "# One\n\n- [fact] apples are red #fruit\n- see [[Two]]\n- see [[Later]]\n",
+    "a/Two.md": "---\ntitle: Two\ntags: [fruit]\nstatus: open\n---\npears 梨子 are green\n",
+    "a/two.md": "another two\n",
+    "b/Broken.md": "---\ntitle: [x\n---\nstill apples\n",
+    "Secret.md": "---\nscope: agent:ada\n---\napples in secret\n",
+}
+SCRIPT: list[tuple[str, dict[str, Any]]] = [
+    ("search_notes", {"query": "apples"}),
+    ("write_note", {"title": "Three", "content": "- [fact] apples too [[One]]\n", "directory": "a", "tags": ["fruit"]}),
+    ("write_note", {"title": "three", "content": "x", "directory": "a"}),
+    ("search_notes", {"query": "apples", "tags": ["fruit"]}),
+    ("build_context", {"url": "memory://a/one", "depth": 3}),
+    ("edit_note", {"identifier": "Three", "operation": "append", "content": "and [[Later]]\n"}),
+    ("edit_note", {"identifier": "Later", "operation": "prepend", "content": "here now\n"}),
+    ("build_context", {"url": "a/*"}),
+    ("read_note", {"identifier": "notes/a/two-1"}),
+    ("read_note", {"identifier": "Two"}),
+    ("read_note", {"identifier": "nothing"}),
+    ("list_directory", {"depth": 5}),
+    ("move_note", {"identifier": "Later", "destination_path": "c/Later.md"}),
+    ("move_note", {"identifier": "a", "destination_path": "z", "is_directory": True}),
+    ("recent_activity", {"timeframe": "1y"}),
+    ("build_context", {"url": "One", "timeframe": "1y", "depth": 2}),
+    ("memory", {"command": "create", "path": "/memories/x.md", "file_text": "- [fact] apples in a file [[One]]\n"}),
+    ("memory", {"command": "view", "path": "/memories"}),
+    ("search_notes", {"query": "apples file"}),
+    ("delete_note", {"identifier": "z/Two.md", "project": "notes"}),
+    ("search_notes", {"query": "梨子"}),
+    ("search_notes", {"query": "what about apples and nothing else whatsoever"}),
+    ("search_notes", {"metadata_filters": {"status": "open"}}),
+    ("delete_note", {"identifier": "z", "is_directory": True}),
+    ("list_memory_projects", {}),
+    ("delete_note", {"identifier": "Secret"}),
+    ("recent_activity", {}),
+]
+START = 1_600_000_000
+NOW = datetime.fromtimestamp(START + 999, UTC)
+
+
+def harmless(tools: Tools) -> None:
+    """The index is left alone."""
+
+
+def deleted(tools: Tools) -> None:
+    for file in (tools.memory.home / ".commonplace").glob("index.db*"):
+        file.unlink()
+
+
+def main_file_deleted(tools: Tools) -> None:
+    (tools.memory.home / ".commonplace/index.db").unlink(missing_ok=True)
+
+
+def emptied(tools: Tools) -> None:
+    deleted(tools)
+    put(tools.memory.home / ".commonplace/index.db", b"")
+
+
+def replaced_by_nonsense(tools: Tools) -> None:
+    deleted(tools)
+    put(tools.memory.home / ".commonplace/index.db", b"no database " * 999)
+
+
+def masked(reply: Any, home: Path) -> str:
+    """A reply as one text, without the times of writing and the place of the home."""
+    text = f"{reply.text}\n{json.dumps(reply.data, ensure_ascii=False, indent=1)}".replace(str(home), "HOME")
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?", "TIME", text)
+    return re.sub(r'("?checksum"?: "?)[0-9a-f]{8}', r"\1SUM", text)
+
+
+def settle(home: Path, step: int) -> None:
+    """Give what the last call wrote one time of its own: whether the clock ticked meanwhile is no matter here."""
+    for file in [*(home / "notes").rglob("*"), *(home / "memories").rglob("*")]:
+        if file.is_file() and file.stat().st_mtime > START + len(SCRIPT) + 9:
+            os.utime(file, (START + step, START + step))
+
+
+def answers(home: Path, harm: Callable[[Tools], None], watch: bool, agent: str | None) -> list[str]:
+    for path, text in FILES.items():
+        put(home / "notes" / path, text)
+    settle(home, 0)
+    with open_memory(home, clock=lambda: NOW, watch=watch) as memory:
+        tools = Tools(memory.as_caller(agent, "mcp"))
+        memory.sync()
+        found = []
+        for step, (tool, arguments) in enumerate(SCRIPT, 1):
+            harm(tools)
+            found.append(masked(tools.call(tool, **arguments), home))
+            settle(home, step)
+        for step in range(len(SCRIPT) + 1, len(SCRIPT) + 4):
+            harm(tools)
+            memory.undo()
+            settle(home, step)
+        harm(tools)
+        found.append(masked(tools.call("search_notes", query="apples"), home))
+        return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, list[str]]:
+    return {
+        agent: answers(tmp_path_factory.mktemp("undisturbed") / "home", harmless, True, agent)
+        for agent in (None, "bob")
+    }
+
+
+@pytest.mark.parametrize("agent", [None, "bob"], ids=["owner", "agent"])
+@pytest.mark.parametrize("watch", [False, True], ids=["looking", "watching"])
+@pytest.mark.parametrize("harm", [deleted, main_file_deleted, emptied, replaced_by_nonsense])
+def test_no_answer_changes(tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None) -> None:
+    for call, one, other in zip(
+        [*SCRIPT, "the end"], undisturbed[agent], answers(tmp_path / "home", harm, watch, agent), strict=True
+    ):
+        assert other == one, call

@@ -1,0 +1,140 @@
+"""Contract 000b, 12.6: every form of time frame against a clock that stands still; recent_activity is exact."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from contract.note_tools import Tools
+
+pytestmark = pytest.mark.promise("000b-12.6")
+
+NOW = datetime(2026, 3, 11, 15, 30, 20, tzinfo=UTC)  # a Wednesday
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+FRAMES = {
+    "45min": NOW - timedelta(minutes=45),
+    "90 minutes": NOW - timedelta(minutes=90),
+    "5m": NOW - timedelta(minutes=5),
+    "2h": NOW - timedelta(hours=2),
+    "2 hours": NOW - timedelta(hours=2),
+    "1 HOUR": NOW - timedelta(hours=1),
+    "7d": NOW - timedelta(days=7),
+    "3 days ago": NOW - timedelta(days=3),
+    "1 day": NOW - timedelta(days=1),
+    "2w": NOW - timedelta(weeks=2),
+    "2 Weeks": NOW - timedelta(weeks=2),
+    "1mo": NOW - timedelta(days=30),
+    "2 months": NOW - timedelta(days=60),
+    "3y": NOW - timedelta(days=3 * 365),
+    "10 years": NOW - timedelta(days=3650),
+    "today": at("2026-03-11"),
+    "Yesterday": at("2026-03-10"),
+    "this week": at("2026-03-09"),
+    "last week": at("2026-03-02"),
+    "last month": at("2026-02-01"),
+    "2025-11-01": at("2025-11-01"),
+    "2025-11-01T10:00": at("2025-11-01T10:00"),
+    "2025-11-01T10:00Z": at("2025-11-01T10:00"),
+    "2025-11-01T10:00+08:00": at("2025-11-01T02:00"),
+    "2小时": NOW - timedelta(hours=2),
+    "3天": NOW - timedelta(days=3),
+    "1周": NOW - timedelta(weeks=1),
+    "今天": at("2026-03-11"),
+    "昨天": at("2026-03-10"),
+    "本周": at("2026-03-09"),
+    "上周": at("2026-03-02"),
+}
+NO_FRAMES = [
+    "0d",
+    "-3d",
+    "0",
+    "soon",
+    "",
+    "7",
+    "d",
+    "1.5h",
+    "3 fortnights",
+    "2026-13-01",
+    "2026-02-30",
+    "tomorrow",
+    "∞",
+    "7d; rm",
+    "99:99",
+    "2026-11-01T25:00",
+]
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Iterator[Tools]:
+    """Tools whose clock stands at NOW, in UTC."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text("timezone: UTC\n")
+    with open_memory(home, clock=lambda: NOW, watch=False) as memory:
+        yield Tools(memory)
+
+
+def touch(file: Path, moment: datetime, nanoseconds: int = 0) -> None:
+    stamp = int(moment.timestamp()) * 10**9 + nanoseconds
+    os.utime(file, ns=(stamp, stamp))
+
+
+@pytest.mark.parametrize(("frame", "since"), FRAMES.items())
+def test_every_form_of_time_frame_begins_at_its_moment_exactly(clocked: Tools, frame: str, since: datetime) -> None:
+    for name, moment in (("in", since), ("out", since - timedelta(seconds=1)), ("late", NOW + timedelta(days=9))):
+        touch(clocked.put(f"{name}.md"), moment)
+    data = clocked("recent_activity", timeframe=frame)
+    assert data["since"] == since.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert [each["file_path"] for each in data["results"]] == ["late.md", "in.md"]
+    hits = clocked.found("", after_date=frame)
+    assert hits == {"late.md", "in.md"}
+
+
+@pytest.mark.parametrize("frame", NO_FRAMES)
+def test_anything_else_is_refused_and_never_guessed(clocked: Tools, frame: str) -> None:
+    clocked.put("a.md")
+    for tool, arguments in (
+        ("recent_activity", {"timeframe": frame}),
+        ("search_notes", {"query": "x", "after_date": frame}),
+        ("build_context", {"url": "a", "timeframe": frame}),
+    ):
+        assert clocked.refused(tool, "timeframe", **arguments) == (
+            f'Time frame "{frame}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.'
+        )
+
+
+def test_recent_activity_of_two_hours_is_exactly_what_was_touched_within_7200_seconds(clocked: Tools) -> None:
+    ages = [0, 1, 59, 3600, 7199, 7200, 7201, 7260, 86400]
+    for age in ages:
+        touch(clocked.put(f"{age:06}.md"), NOW - timedelta(seconds=age))
+    touch(clocked.put("just out.md"), NOW - timedelta(seconds=7201), nanoseconds=999_999_999)
+    data = clocked("recent_activity", timeframe="2h", page_size=100)
+    assert [each["file_path"] for each in data["results"]] == [f"{age:06}.md" for age in ages if age <= 7200]
+    assert data["total"] == 6
+
+
+def test_local_days_are_those_of_the_configured_zone(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("timezone: Asia/Shanghai\n")
+    with open_memory(tmp_path, clock=lambda: NOW, watch=False) as memory:
+        tools = Tools(memory)  # it is 23:30 there
+        assert tools("recent_activity", timeframe="today")["since"] == "2026-03-10T16:00:00Z"
+        assert tools("recent_activity", timeframe="本周")["since"] == "2026-03-08T16:00:00Z"
+        assert tools("recent_activity", timeframe="2025-11-01")["since"] == "2025-10-31T16:00:00Z"
+
+
+def test_recent_notes_are_newest_first_over_all_projects_and_equal_times_by_permalink(clocked: Tools) -> None:
+    for name, age, project in (("c", 10, "notes"), ("a", 20, "memories"), ("b", 20, "notes"), ("d", 5, "memories")):
+        touch(clocked.put(f"{name}.md", project=project), NOW - timedelta(seconds=age))
+    rows = clocked("recent_activity", timeframe="1h")["results"]
+    assert [each["permalink"] for each in rows] == ["memories/d", "notes/c", "memories/a", "notes/b"]
+    assert [each["file_path"] for each in clocked("recent_activity", project="Memories")["results"]] == ["d.md", "a.md"]

@@ -1,0 +1,201 @@
+"""Contract 001, 17.7: long-lived processes, a server and commands at work on one home at once; everything counts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from contract.mcp_server import SECONDS, Server, environment
+
+pytestmark = pytest.mark.promise("001-17.7")
+
+WORKER = """
+import sys
+from commonplace import Draft, open_memory
+with open_memory(sys.argv[1], watch=sys.argv[2] == "watch") as memory:
+    memory.sync()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        verb, *words = line.split()
+        for word in words:
+            if verb == "read":
+                memory.read(word)
+            elif verb == "link":
+                memory.link(*word.split(","))
+            elif verb == "unlink":
+                memory.unlink(*word.split(","))
+            elif verb == "write":
+                memory.write(Draft("text " + word, project="categories"))
+            elif verb == "tag":
+                memory.tag(word.split(",")[0], add=[word.split(",")[1]])
+        print(memory.list("project:categories", limit=1)[1], flush=True)
+"""
+
+
+class Worker:
+    """A process with the memory open; `start` gives it work, `done` waits for its answer."""
+
+    def __init__(self, home: Path, watch: bool):
+        program = [sys.executable, "-c", WORKER, str(home), "watch" if watch else "look"]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
+
+    def start(self, verb: str, *words: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(" ".join((verb, *words)) + "\n")
+        self.process.stdin.flush()
+
+    def done(self) -> str:
+        assert self.process.stdout
+        assert self.process.stderr
+        answer = self.process.stdout.readline().strip()
+        assert answer, self.process.stderr.read()
+        return answer
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        try:
+            self.process.wait(SECONDS)
+        finally:
+            self.process.kill()
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream
+            stream.close()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("parallel") / "home"
+
+
+@pytest.fixture(scope="module")
+def workers(home: Path) -> Iterator[list[Worker]]:
+    """Four processes, two of which learn of changes from the system."""
+    with ExitStack() as stack:
+        started = [stack.enter_context(Worker(home, watch)) for watch in (True, True, False, False)]
+        assert [each.done() for each in started] == ["ready"] * 4
+        yield started
+
+
+def work(workers: list[Worker], jobs: list[tuple[str, list[str]]]) -> list[str]:
+    for worker, (verb, words) in zip(workers, jobs, strict=True):
+        worker.start(verb, *words)
+    return [worker.done() for worker in workers]
+
+
+def written(home: Path, *texts: str) -> list[str]:
+    with open_memory(home, watch=False) as memory:
+        from commonplace import Draft
+
+        return [memory.write(Draft(text, project="categories")).id for text in texts]
+
+
+def test_four_times_fifty_writes_are_two_hundred_files_and_all_listed(home: Path, workers: list[Worker]) -> None:
+    before = len(list((home / "categories").rglob("*.md")))
+    work(workers, [("write", [f"{name}{n}" for n in range(50)]) for name in "abcd"])
+    files = list((home / "categories").rglob("*.md"))
+    assert len(files) == before + 200
+    with open_memory(home, watch=False) as memory:
+        infos, total = memory.list("project:categories", limit=0)
+        assert total == len({info.id for info in infos}) == before + 200
+        contents = {memory.read(info, count=False).content for info in infos}
+        assert {f"text {name}{n}" for name in "abcd" for n in range(50)} <= contents
+        assert len([change for change in memory.log(limit=0) if change.verb == "write"]) == total
+    assert work(workers, [("count", [])] * 4) == [str(total)] * 4
+
+
+def test_four_times_fifty_reads_of_one_memory_count_two_hundred(home: Path, workers: list[Worker]) -> None:
+    (ref,) = written(home, "read me")
+    text = next((home / "categories").rglob("read-me-*.md")).read_bytes()
+    work(workers, [("read", [ref] * 50)] * 4)
+    with open_memory(home, watch=False) as memory:
+        assert memory.memory_id(ref).access_count == 200
+        assert memory.read(ref).access_count == 201
+    assert next((home / "categories").rglob("read-me-*.md")).read_bytes() == text
+
+
+def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Worker]) -> None:
+    hub, *others = written(home, "hub", *(f"spoke {n}" for n in range(40)))
+    work(
+        workers,
+        [
+            ("link", [f"{hub},{each}" if n % 2 else f"{each},{hub}" for n, each in enumerate(others[part::4])])
+            for part in range(4)
+        ],
+    )
+    with open_memory(home, watch=False) as memory:
+        note = memory.read(hub)
+        assert sorted(note.links) == sorted(others)
+        assert len(note.links) == 40
+        assert all(list(memory.read(each).links) == [hub] for each in others)
+        assert {info.id for info in memory.backlinks(hub)} == set(others)
+    work(workers, [("unlink", [f"{hub},{each}" for each in others[part::4]]) for part in range(4)])
+    with open_memory(home, watch=False) as memory:
+        assert list(memory.read(hub).links) == []
+
+
+def test_forty_tags_on_one_memory_are_forty_tags(home: Path, workers: list[Worker]) -> None:
+    (ref,) = written(home, "tag me")
+    work(workers, [("tag", [f"{ref},t{part}-{n}" for n in range(10)]) for part in range(4)])
+    with open_memory(home, watch=False) as memory:
+        assert sorted(memory.read(ref).tags) == sorted(f"t{part}-{n}" for part in range(4) for n in range(10))
+
+
+def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[Worker]) -> None:
+    (ref,) = written(home, "shared by all")
+    with open_memory(home, watch=False) as memory:
+        before = memory.stats().projects["categories"]
+    commands = [
+        subprocess.Popen(
+            [sys.executable, "-m", "commonplace", "--home", str(home), *argv],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for argv in (["read", ref], ["write", "from a command"], ["read", ref], ["tag", ref, "--add", "command"])
+    ]
+    with Server("--home", str(home)) as server:
+        for worker in workers:
+            worker.start("read", *[ref] * 10)
+        for number in range(10):
+            server.data("read_note", identifier=ref, project="categories")
+            server.data(
+                "write_note",
+                title=f"s{number}",
+                content=f"from the server {number}",
+                project="categories",
+                directory="inbox",
+            )
+        for worker in workers:
+            worker.done()
+        for command in commands:
+            out, errors = command.communicate(timeout=SECONDS)
+            assert (command.returncode, errors) == (0, b""), out
+        found = server.data("search_notes", query='"shared by all"', project="categories")["results"][0]
+        assert found["tags"] == ["command"]
+    with open_memory(home, watch=False) as memory:
+        assert memory.memory_id(ref).access_count == 4 * 10 + 10 + 2
+        assert memory.stats().projects["categories"] == before + 10 + 1
+    assert (
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-m", "commonplace", "--home", str(home), "list", "--json", "--limit", "1"],
+                env=environment(),
+                capture_output=True,
+                check=True,
+                timeout=SECONDS,
+            ).stdout
+        )["total"]
+        == before + 11
+    )

@@ -1,0 +1,385 @@
+"""Contract 001, 17.13: for agent X a home that holds notes of agent Y answers as one that does not.
+
+Every command and tool is run as X in two homes that differ in nothing but Y's notes; the answers must be equal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.cli import COMMANDS
+from contract.note_tools import Tools, put, texts
+
+pytestmark = pytest.mark.promise("001-17.13")
+
+MINE, OPEN, THEIRS = (f"abcd{n}111-2222-4333-8444-555566667777" for n in (1, 2, 3))
+THEIRS_TOO = "eeee1111-2222-4333-8444-555566667777"
+
+
+def memory_text(ref: str, scope: str, content: str, links: tuple[str, ...] = (), **more: str) -> str:
+    listed = "links:\n" + "".join(f"  - {each}\n" for each in links) if links else ""
+    keys = "".join(f"{key}: {value}\n" for key, value in more.items())
+    return (
+        f"---\nid: {ref}\nphase: organized\ncategory: knowledge\nscope: {scope}\nsource: manual\n"
+        "created_at: 2026-05-07T10:00:00Z\n"
+        f"updated_at: 2026-05-07T10:00:00Z\nexpires_at: null\naccess_count: 0\n"
+        f"{listed}version: 1\n{keys}---\n{content}\n"
+    )
+
+
+VISIBLE = {
+    "categories/knowledge/mine.md": memory_text(
+        MINE, "agent:x", "shared words mine [[their secret]] [[open thing]]", (THEIRS, OPEN)
+    ),
+    "categories/knowledge/open.md": memory_text(OPEN, "global", "open thing shared words", (MINE, THEIRS)),
+    "notes/Open.md": "# Open\n\n- [fact] shared words #t\n- see [[Secret]]\n- see [[Mine]]\n",
+    "notes/Mine.md": "---\nscope: agent:x\n---\nshared words [[Open]] [[secret title]]\n",
+    "memories/open.md": "- [fact] shared words [[Open]]\n",
+}
+HIDDEN = {
+    "categories/knowledge/theirs.md": memory_text(
+        THEIRS, "agent:y", "their secret shared words [[open thing]]", (MINE, OPEN), due_at="2026-05-09"
+    ),
+    "categories/inbox/theirs too.md": memory_text(THEIRS_TOO, "agent:y", "open thing"),
+    "notes/private/Secret.md": "---\nscope: agent:y\ntitle: secret title\naliases: [Secret]\n"
+    "status: secretstatus\n---\n"
+    "# secretheading\n- [secretcategory] shared words #secrettag\n- part_of [[Open]]\n",
+    "notes/open 2.md": "---\nscope: agent:y\ntitle: Open\nlocked: true\n---\nshared words secretly\n",
+    "notes/broken.md": "---\nscope: agent:y\ncreated_at: never\n---\nsecret\n",
+    "memories/secret.md": "---\nscope: agent:y\n---\n- [fact] shared secret [[Open]]\n",
+    "memories/private/secret.md": "---\nscope: agent:y\n---\nsecret\n",
+}
+COMMAND_LINES: list[list[str]] = [
+    ["list"],
+    ["list", "--scope", "agent:y"],
+    ["list", "--category", "inbox"],
+    ["list", "--json"],
+    ["search", ""],
+    ["search", "secret"],
+    ["search", "shared"],
+    ["search", "shared words", "--ranked"],
+    ["search", "x", "--scope", "agent:y", "--json"],
+    ["read", MINE],
+    ["read", THEIRS],
+    ["read", "abcd3"],
+    ["read", "abcd"],
+    ["read", "eeee"],
+    ["read", OPEN, "--json"],
+    ["read", "abcd1"],
+    ["backlinks", OPEN],
+    ["backlinks", MINE],
+    ["backlinks", THEIRS],
+    ["tag", THEIRS, "--add", "t"],
+    ["tag", "abcd1", "--add", "t"],
+    ["link", OPEN, THEIRS],
+    ["link", THEIRS, MINE],
+    ["unlink", MINE, THEIRS],
+    ["link", MINE, OPEN],
+    ["unlink", MINE, OPEN],
+    ["resolve-links", "--dry-run", "--json"],
+    ["resolve-links"],
+    ["resolve-links", "--json"],
+    ["delete", THEIRS],
+    ["delete", "eeee", "--dry-run"],
+    ["status"],
+    ["status", "--json"],
+    ["doctor"],
+    ["doctor", "--json"],
+    ["log"],
+    ["log", THEIRS],
+    ["log", "notes/private/Secret.md"],
+    ["log", "--json"],
+    ["restore", THEIRS],
+    ["restore", "notes/private/Secret.md"],
+    ["project", "list"],
+    ["project", "list", "--json"],
+    ["reindex"],
+    ["write", "text", "--scope", "agent:y"],
+    ["write", "text", "--scope", "agent:x"],
+    ["undo"],
+    ["delete", MINE],
+    ["undo"],
+    ["list"],
+    ["call", "search_notes", '{"query": "secret"}'],
+    ["call", "read_note", '{"identifier": "Secret"}'],
+    ["help"],
+    ["completion", "bash"],
+]
+TOOL_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("search_notes", {"query": "shared words", "page_size": 100}),
+    ("search_notes", {"query": "secret"}),
+    ("search_notes", {"query": "secret*"}),
+    ("search_notes", {"query": "shared secretly and much more"}),
+    ("search_notes", {"tags": ["secrettag"]}),
+    ("search_notes", {"query": "shared scope:agent:y"}),
+    ("search_notes", {"categories": ["secretcategory"]}),
+    ("search_notes", {"status": "secretstatus"}),
+    ("search_notes", {"query": "*", "search_type": "permalink"}),
+    ("search_notes", {"metadata_filters": {"scope": "agent:y"}}),
+    ("search_notes", {"query": "open", "search_type": "title"}),
+    ("search_notes", {"after_date": "99y"}),
+    ("read_note", {"identifier": "Secret"}),
+    ("read_note", {"identifier": "private/Secret.md"}),
+    ("read_note", {"identifier": "notes/private/secret"}),
+    ("read_note", {"identifier": THEIRS}),
+    ("read_note", {"identifier": "abcd3111"}),
+    ("read_note", {"identifier": "Open"}),
+    ("read_note", {"identifier": "open 2"}),
+    ("read_note", {"identifier": "secre"}),
+    ("list_directory", {"depth": 10}),
+    ("list_directory", {"dir_name": "private"}),
+    ("list_directory", {"project": "memories", "depth": 3}),
+    ("list_directory", {"project": "categories", "depth": 3}),
+    ("list_directory", {"file_name_glob": "*ecret*", "depth": 9}),
+    ("build_context", {"url": "Open", "depth": 5, "max_related": 100}),
+    ("build_context", {"url": "memory://*", "depth": 3, "page_size": 10}),
+    ("build_context", {"url": "secret title"}),
+    ("build_context", {"url": "private/*"}),
+    ("build_context", {"url": MINE}),
+    ("build_context", {"url": "Mine"}),
+    ("recent_activity", {"timeframe": "99y", "page_size": 100}),
+    ("list_memory_projects", {}),
+    ("edit_note", {"identifier": "Secret", "operation": "find_replace", "find_text": "secret", "content": "x"}),
+    (
+        "edit_note",
+        {"identifier": "private/Secret.md", "operation": "replace_section", "section": "secretheading", "content": "x"},
+    ),
+    ("move_note", {"identifier": "Secret", "destination_path": "x"}),
+    ("delete_note", {"identifier": "notes/private/secret"}),
+    ("delete_note", {"identifier": THEIRS}),
+    ("write_note", {"title": "New", "content": "---\nscope: agent:y\n---\nx"}),
+    ("write_note", {"title": "New", "content": "x", "metadata": {"scope": "agent:y"}}),
+    ("write_note", {"title": "New", "content": "- see [[Secret]]\n- see [[Open]]\n"}),
+    ("edit_note", {"identifier": "New", "operation": "append", "content": "x"}),
+    ("edit_note", {"identifier": "Mine", "operation": "prepend", "content": "shared [[secret title]]"}),
+    ("move_note", {"identifier": "notes/open", "destination_path": "moved/Open"}),
+    ("delete_note", {"identifier": "moved", "is_directory": True}),
+    ("memory", {"command": "view", "path": "/memories"}),
+    ("memory", {"command": "view", "path": "/memories/secret.md"}),
+    ("memory", {"command": "str_replace", "path": "/memories/secret.md", "old_str": "secret", "new_str": "x"}),
+    ("memory", {"command": "insert", "path": "/memories/private/secret.md", "insert_line": 0, "insert_text": "x"}),
+    ("memory", {"command": "delete", "path": "/memories/secret.md"}),
+    ("memory", {"command": "rename", "old_path": "/memories/secret.md", "new_path": "/memories/a"}),
+    ("memory", {"command": "create", "path": "/memories/own.md", "file_text": "---\nscope: agent:y\n---\n"}),
+    ("create_memory_project", {"project_name": "notes", "project_path": "/"}),
+    ("delete_project", {"project_name": "nobody"}),
+]
+
+
+def fill(home: Path, *contents: dict[str, str]) -> None:
+    """Files with the same times in both homes; folders that hold Y's notes alone are there anyway."""
+    for content in contents:
+        for path, text in content.items():
+            put(home / path, text)
+            os.utime(home / path, (1_778_000_000, 1_778_000_000))
+    for folder in {str(Path(path).parent) for path in HIDDEN}:
+        (home / folder).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> tuple[Path, Path]:
+    """A home with the notes of both agents, and one with X's alone."""
+    both, alone = tmp_path / "both/home", tmp_path / "alone/home"
+    fill(both, VISIBLE, HIDDEN)
+    fill(alone, VISIBLE)
+    return both, alone
+
+
+def masked(text: str, home: Path) -> str:
+    """An answer without what differs between any two homes: its place, new ids, times of writing, hashes, scores."""
+    text = text.replace(str(home.parent), "HOME")
+    for pattern, mask in (
+        (r'"score": [\d.]+', "SCORE"),
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?", "TIME"),
+        (r'("?checksum"?: "?)[0-9a-f]{8}', "SUM"),
+        (r'"seconds": [\d.]+', "SECONDS"),
+        (r'_hash": "[0-9a-f]{64}', "_hash"),
+        (r"text-[0-9a-f]{8}\.md", "FILE"),
+    ):
+        text = re.sub(pattern, mask, text)
+    known: dict[str, str] = {}
+    new = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", text)
+    for each in new:
+        if each not in (MINE, OPEN, THEIRS, THEIRS_TOO):
+            known.setdefault(each, f"ID{len(known)}")
+    for each, name in known.items():
+        text = text.replace(each, name).replace(each[:8], name)
+    return text
+
+
+def same(homes: tuple[Path, Path], run: Callable[[Path], str], what: object) -> None:
+    with_theirs, without = (masked(run(home), home) for home in homes)
+    assert with_theirs == without, what
+
+
+def kept(home: Path) -> None:
+    """Y's notes are as they were."""
+    for path, text in HIDDEN.items():
+        assert (home / path).read_text() == text, path
+
+
+def test_every_command_answers_as_if_foreign_notes_did_not_exist(terminal: Any, homes: tuple[Path, Path]) -> None:
+    def run(home: Path) -> str:
+        ran = terminal("--home", str(home), "--agent", "x", *argv)
+        return f"{ran.status}\n{ran.out}\n{ran.err}"
+
+    for argv in COMMAND_LINES:
+        same(homes, run, argv)
+    kept(homes[0])
+
+
+def test_all_commands_are_among_these() -> None:
+    assert {argv[0] for argv in COMMAND_LINES} == set(COMMANDS) - {"mcp"}
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_every_tool_answers_as_if_foreign_notes_did_not_exist(homes: tuple[Path, Path], watch: bool) -> None:
+    opened = {home: open_memory(home, watch=watch) for home in homes}
+    faces = {home: Tools(memory.as_caller("x", "mcp")) for home, memory in opened.items()}
+
+    def run(home: Path) -> str:
+        reply = faces[home].call(tool, **arguments)
+        return f"{reply.is_error}\n{reply.text}\n{json.dumps(reply.data, ensure_ascii=False, indent=1)}"
+
+    try:
+        for tool, arguments in TOOL_CALLS:
+            same(homes, run, (tool, arguments))
+    finally:
+        for memory in opened.values():
+            memory.close()
+    kept(homes[0])
+
+
+def test_all_tools_are_among_these(tools: Tools) -> None:
+    assert {name for name, _ in TOOL_CALLS} == set(tools.registry.tools)
+
+
+def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]) -> None:
+    def run(home: Path) -> str:
+        with open_memory(home, agent="x", watch=False) as memory:
+            tools = Tools(memory)
+            said = [
+                each.render(
+                    memory,
+                    {"topic": words, "query": words}
+                    if "query" in dict(map(lambda one: one[:2], each.arguments))
+                    else {"topic": words},
+                )
+                for each in tools.registry.prompts.values()
+                for words in ("secret", "shared words")
+            ]
+            (template,) = tools.registry.templates
+            said += [
+                str(template.complete(memory, "path", prefix, {"project": project}))
+                for prefix in ("", "pri", "sec")
+                for project in ("notes", "memories")
+            ]
+            return "\n".join(said)
+
+    same(homes, run, "prompts")
+
+
+def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> None:
+    def run(home: Path) -> str:
+        with open_memory(home, agent="x", watch=False) as memory:
+            infos, total = memory.list(limit=0, order="path")
+            said: list[object] = [
+                [info.path for info in infos],
+                total,
+                memory.stats(),
+                memory.complete(""),
+                memory.context_for("shared secret words"),
+            ]
+            for info in infos:
+                said += [
+                    info.path,
+                    [(each.target, each.state, each.note and each.note.path) for each in memory.outgoing(info)],
+                    [each.path for each in memory.backlinks(info)],
+                    [each.note.path for each in memory.context(info, depth=3).reached],
+                ]
+            said += [
+                [hit.note.path for hit in memory.search("shared OR secret", limit=50)],
+                memory.recent("99y")[1],
+                memory.log(),
+            ]
+            return "\n".join(map(repr, said))
+
+    same(homes, run, "python")
+
+
+def test_each_agent_sees_its_own_and_the_owner_all(terminal: Any, homes: tuple[Path, Path]) -> None:
+    home = str(homes[0])
+    assert json.loads(terminal.ok("--home", home, "list", "--json"))["total"] == 4
+    assert json.loads(terminal.ok("--home", home, "--agent", "y", "list", "--json"))["total"] == 3
+    assert json.loads(terminal.ok("--home", home, "--agent", "x", "list", "--json"))["total"] == 2
+    shown = json.loads(terminal.ok("--home", home, "--agent", "x", "read", MINE, "--json"))["memory"]
+    assert shown["links"] == [OPEN]
+    assert json.loads(terminal.ok("--home", home, "read", MINE, "--json"))["memory"]["links"] == [THEIRS, OPEN]
+
+
+def test_what_an_agent_links_keeps_the_links_it_does_not_see(terminal: Any, homes: tuple[Path, Path]) -> None:
+    home = str(homes[0])
+    new = json.loads(terminal.ok("--home", home, "--agent", "x", "write", "new", "--json"))["memory"]["id"]
+    terminal.ok("--home", home, "--agent", "x", "link", MINE, new)
+    terminal.ok("--home", home, "--agent", "x", "tag", MINE, "--add", "t")
+    assert json.loads(terminal.ok("--home", home, "read", MINE, "--json"))["memory"]["links"] == [THEIRS, OPEN, new]
+
+
+def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(homes: tuple[Path, Path]) -> None:
+    before = texts(homes[0] / "categories")
+    with open_memory(homes[0], agent="x", watch=False) as memory:
+        memory.delete(MINE)
+        assert texts(homes[0] / "categories")["knowledge/theirs.md"] != before["knowledge/theirs.md"]
+        (change,) = memory.log()
+        assert {each.path for each in change.files} == {"knowledge/mine.md", "knowledge/open.md"}
+        assert memory.log("categories/knowledge/theirs.md") == []
+        memory.undo()
+    assert texts(homes[0] / "categories") == before
+
+
+def test_an_agents_doctor_does_not_cut_links_to_notes_it_does_not_see(terminal: Any, homes: tuple[Path, Path]) -> None:
+    before = texts(homes[0] / "categories")
+    terminal("--home", str(homes[0]), "--agent", "x", "doctor", "--fix")
+    assert texts(homes[0] / "categories") == before
+    terminal("--home", str(homes[0]), "doctor", "--fix")
+    assert texts(homes[0] / "categories") == before
+    (homes[0] / "categories/knowledge/theirs.md").unlink()
+    assert "dangling_link" in terminal("--home", str(homes[0]), "doctor", "--fix").out
+    assert json.loads(terminal.ok("--home", str(homes[0]), "read", MINE, "--json"))["memory"]["links"] == [OPEN]
+
+
+def test_the_history_of_foreign_notes_is_hidden_and_cannot_be_undone(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        x, y = (Tools(memory.as_caller(name, "mcp")) for name in ("x", "y"))
+        x("write_note", title="Mine", content="---\nscope: agent:x\n---\none")
+        y("write_note", title="Theirs", content="---\nscope: agent:y\n---\nsecret")
+        y("edit_note", identifier="Theirs", operation="append", content="more secret")
+        y("delete_note", identifier="Theirs")
+        y("write_note", title="Was theirs", content="---\nscope: agent:y\n---\nsecret")
+        y("edit_note", identifier="Was theirs", operation="find_replace", find_text="scope: agent:y\n", content="")
+        before = texts(tmp_path / "home/notes")
+        assert [change.path for change in x.memory.log(limit=0)] == ["Mine.md"]
+        assert [change.path for change in y.memory.log(limit=0)] == [
+            "Was theirs.md",
+            "Was theirs.md",
+            "Theirs.md",
+            "Theirs.md",
+            "Theirs.md",
+        ]
+        for ref in ("notes/Theirs.md", "notes/Was theirs.md"):
+            with pytest.raises(Exception, match=r"Note not found"):
+                x.memory.restore(ref)
+        for number in range(2, 7):
+            with pytest.raises(Exception, match=f"no change #{number}"):
+                x.memory.undo(number)
+        assert texts(tmp_path / "home/notes") == before
+        x.memory.undo()
+        assert list(texts(tmp_path / "home/notes")) == ["Was theirs.md"]

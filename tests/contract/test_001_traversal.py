@@ -1,0 +1,91 @@
+"""Contract 001, 17.8: strings that climb, as category, id or scope, are refused; no file lies outside the home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.note_tools import put, seen
+
+pytestmark = pytest.mark.promise("001-17.8")
+
+STRINGS = [
+    "../x",
+    "../../etc/passwd",
+    "..",
+    ".",
+    "/etc/passwd",
+    "inbox/../../x",
+    "..\\x",
+    "%2e%2e%2fx",
+    "%2e%2e/x",
+    "~/x",
+    "x\ny",
+    "",
+    "agent:../x",
+    "agent:",
+    "agent:a/b",
+    "agent:A",
+    "agent:..",
+    "inbox/",
+    "Inbox",
+    "knowledge/deep",
+    ".commonplace",
+    "😀",
+]
+
+
+def outside(folder: Path) -> dict[str, Any]:
+    """Everything in the user's folder but the home's private part."""
+    return {name: (mode, held) for name, (mode, _, held) in seen(folder).items() if ".commonplace" not in name}
+
+
+@pytest.mark.parametrize("string", STRINGS)
+def test_a_category_or_scope_there_is_not_is_refused(terminal: Any, string: str) -> None:
+    put(terminal.folder / "user/x.md", "outside\n")
+    ref = terminal.write("kept")
+    before = outside(terminal.folder)
+    for option, word in (("--category", "category"), ("--scope", "scope"), ("--phase", "phase")):
+        for argv in (["write", "text"], ["list"], ["search", "text"]):
+            if argv[0] == "write" and option == "--phase":
+                continue
+            ran = terminal(*argv, f"{option}={string}")
+            assert (ran.status, ran.err) == (1, f'Error: invalid {word} "{string}"\n'), (argv, option)
+    assert outside(terminal.folder) == before
+    assert terminal("read", ref).status == 0
+
+
+@pytest.mark.parametrize("string", STRINGS)
+def test_an_id_that_is_none_is_not_found(terminal: Any, string: str) -> None:
+    put(terminal.folder / "user/x.md", "---\nid: ../x\n---\noutside\n")
+    ref = terminal.write("kept")
+    before = outside(terminal.folder)
+    for argv in (["read", string], ["delete", string], ["tag", string, "--add", "t"], ["backlinks", string]):
+        ran = terminal(argv[0], *argv[2:], "--", string)
+        assert (ran.status, ran.err) == (1, f"Error: memory not found: {string}\n"), argv
+    for verb in ("link", "unlink"):
+        for pair, word in (([string, ref], "source"), ([ref, string], "target")):
+            ran = terminal(verb, "--", *pair)
+            assert (ran.status, ran.err) == (1, f"Error: {word} not found: memory not found: {string}\n")
+    assert outside(terminal.folder) == before
+
+
+@pytest.mark.parametrize(
+    "string",
+    ["../../x.md", "notes/../../x.md", "/tmp/x.md", "categories/../../x", "notes/%2e%2e/%2e%2e/x.md", "nobody/x"],
+)
+def test_a_restored_text_stays_in_its_project(terminal: Any, string: str) -> None:
+    ref = terminal.write("kept")
+    terminal.ok("delete", ref)
+    before = outside(terminal.folder)
+    ran = terminal("restore", ref, "--to", string)
+    if string == "nobody/x":
+        assert ran.status == 0
+        return
+    assert ran.status == 1, ran
+    assert outside(terminal.folder) == before
+    for verb in (["restore", string], ["log", string]):
+        assert terminal(*verb).status == 1
+    assert outside(terminal.folder) == before

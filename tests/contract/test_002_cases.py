@@ -1,0 +1,80 @@
+"""The conformance cases of the knowledge graph over MCP stdio, in a notes store (contract 002, 13)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commonplace.note.entity import EntityText
+from commonplace.note.markdown import parse_note
+from contract.mcp_server import Server
+
+CASES = json.loads(Path(__file__).with_name("data").joinpath("graph_cases.json").read_text("utf-8"))["cases"]
+TEXT_KEYS = {"create_entities": "entities", "create_relations": "relations", "add_observations": "results"}
+
+
+def comparable(data: dict[str, Any]) -> dict[str, Any]:
+    """A graph with its relations as a set."""
+    if "entities" in data and "relations" in data:
+        return data | {"relations": sorted(map(json.dumps, data["relations"]))}
+    return data
+
+
+def check(result: dict[str, Any], call: dict[str, Any]) -> None:
+    expect, (content,) = call["expect"], result["content"]
+    if "structured" not in expect:
+        assert result["isError"]
+        assert "structuredContent" not in result
+        if "error" in expect:
+            assert content["text"] == expect["error"]
+        else:
+            assert content["text"].startswith("Input validation error: ")
+        return
+    data = result["structuredContent"]
+    assert not result["isError"]
+    assert comparable(data) == comparable(expect["structured"])
+    if call["tool"].startswith("delete"):
+        assert content["text"] == data["message"]
+    else:
+        said = data[TEXT_KEYS[call["tool"]]] if call["tool"] in TEXT_KEYS else data
+        assert content["text"] == json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def decoded(folder: Path) -> dict[str, Any]:
+    """The graph the files themselves tell, by section 5."""
+    notes = []
+    for place in folder.rglob("*.md"):
+        text = place.read_bytes().decode()
+        notes.append((parse_note(text, project="graph", path=place.name, changed=datetime.now(UTC)), EntityText(text)))
+    notes.sort(key=lambda each: each[0].created)
+    entities = [
+        {"name": note.title, "entityType": note.type, "observations": text.observations}
+        for note, text in notes
+        if "placeholder" not in note.header
+    ]
+    relations = [
+        {"from": note.title, "to": each.target, "relationType": each.type}
+        for note, text in notes
+        for each in text.relations
+    ]
+    return {"entities": entities, "relations": relations}
+
+
+@pytest.mark.promise("002-14.2")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_every_case_holds_and_outlives_a_restart_without_the_index(case: dict[str, Any], tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with Server("--tools", "graph", MEMORY_HOME=str(home)) as server:
+        for call in case["calls"]:
+            check(server.call("memory_" + call["tool"], **call["args"]), call)
+        before = server.data("memory_read_graph")
+        assert server.close() == 0
+    assert comparable(before) == comparable(case["final"])
+    assert comparable(decoded(home / "graph")) == comparable(case["final"])
+    for place in (home / ".commonplace").glob("index*"):
+        place.unlink()
+    with Server("--tools", "graph", MEMORY_HOME=str(home)) as server:
+        assert server.data("memory_read_graph") == before

@@ -1,0 +1,387 @@
+"""The knowledge graph over MCP stdio: what clients see, in one process and in several (contract 002, 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commonplace import open_memory
+from contract.graph_tools import Nodes
+from contract.mcp_server import Server, environment
+
+NAMES = (
+    "create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
+    "delete_relations", "read_graph", "search_nodes", "open_nodes",
+)  # fmt: skip
+RESOURCES = ("thoughtbox://memory/graph", "memory://knowledge-graph")
+
+
+def entity(name: str, *observations: str, kind: str = "thing") -> dict[str, Any]:
+    return {"name": name, "entityType": kind, "observations": list(observations)}
+
+
+def relation(triple: str) -> dict[str, str]:
+    source, kind, target = triple.split()
+    return {"from": source, "to": target, "relationType": kind}
+
+
+def serving(home: Path, *arguments: str, **env: str) -> Server:
+    return Server(*(arguments or ("--tools", "graph")), MEMORY_HOME=str(home), **env)
+
+
+def answers(server: Server, count: int) -> dict[int, dict[str, Any]]:
+    """The next `count` answers by their ids."""
+    found = [server.receive() for _ in range(count)]
+    return {each["id"]: each["result"] for each in found}
+
+
+@pytest.mark.promise("002-14.1")
+def test_the_nine_tools_are_listed_as_published(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        tools = server.ask("tools/list")["result"]["tools"]
+    assert [tool["name"] for tool in tools] == [f"memory_{name}" for name in NAMES]
+    assert [tool["title"] for tool in tools] == [name.replace("_", " ").title() for name in NAMES]
+    assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) <= 12_000
+    for tool in tools:
+        name, hints = tool["name"].removeprefix("memory_"), tool["annotations"]
+        reads, deletes = name in NAMES[6:], name.startswith("delete")
+        assert hints == {
+            "readOnlyHint": reads, "destructiveHint": deletes, "idempotentHint": reads or deletes, "openWorldHint": False,
+        }  # fmt: skip
+        assert tool["outputSchema"]["additionalProperties"] is False
+        assert "$schema" not in tool["inputSchema"]
+        assert "additionalProperties" not in json.dumps(tool["inputSchema"])
+
+
+@pytest.mark.promise("002-14.3", "002-14.4", "002-14.5", "002-14.6", "002-14.7", "002-14.10")
+def test_the_example_of_the_contract_and_a_restart(tmp_path: Path) -> None:
+    ada = entity("Ada", "likes tea", kind="person")
+    with serving(tmp_path) as server:
+        made = server.data("memory_create_entities", entities=[
+            entity("Ada", "likes tea", "likes tea", kind="person"), entity("Ada", kind="x"),
+        ])  # fmt: skip
+        assert made == {"entities": [ada]}
+        assert server.data("memory_create_entities", entities=[ada]) == {"entities": []}
+        triples = [relation(each) for each in ("Ada works_at Acme", "Ada is Ada", "Nobody knows Ada")]
+        assert server.data("memory_create_relations", relations=[*triples, triples[0]]) == {"relations": triples}
+        assert server.data("memory_create_relations", relations=triples) == {"relations": []}
+        opened = server.data("memory_open_nodes", names=["Acme", "Ada"])
+        assert opened["entities"] == [ada]
+        assert sorted(map(str, opened["relations"])) == sorted(map(str, triples))
+        failed = server.call("memory_add_observations", observations=[
+            {"entityName": "Ada", "contents": ["x"]}, {"entityName": "Bob", "contents": ["y"]},
+        ])  # fmt: skip
+        assert failed == {"content": [{"type": "text", "text": "Entity with name Bob not found"}], "isError": True}
+        totals = server.data("memory_read_graph", limit=0)
+        assert (totals["totalEntities"], totals["totalRelations"]) == (1, 3)
+    with serving(tmp_path) as server:
+        assert server.data("memory_open_nodes", names=["Ada"]) == opened
+        assert server.data("memory_read_graph", limit=0) == totals
+        assert server.data("memory_delete_entities", entityNames=["Acme", "no such"])["success"] is True
+        assert server.data("memory_read_graph", limit=0)["totalRelations"] == 2
+        server.data("memory_delete_entities", entityNames=["Ada"])
+        assert server.data("memory_read_graph", limit=0)["totalEntities"] == 0
+        assert server.data("memory_read_graph")["relations"] == []
+
+
+@pytest.mark.promise("002-14.12")
+def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert server.hello["capabilities"]["resources"]["subscribe"] is True
+        listed = server.ask("resources/list")["result"]["resources"]
+        assert [(each["uri"], each["name"], each["title"], each["mimeType"]) for each in listed] == [
+            (RESOURCES[0], "Knowledge Graph", "Knowledge Graph", "application/json"),
+            (RESOURCES[1], "knowledge-graph", "Knowledge Graph", "application/json"),
+        ]
+        for uri in RESOURCES:
+            assert server.ask("resources/subscribe", {"uri": uri})["result"] == {}
+        assert server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32002
+
+        def told(tool: str, **arguments: Any) -> list[str]:
+            number = server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
+            found = []
+            while "id" not in (message := server.receive()):
+                assert message["method"] == "notifications/resources/updated"
+                found.append(message["params"]["uri"])
+            assert message["id"] == number
+            return found
+
+        assert told("create_entities", entities=[entity("Ada", "likes tea")]) == [*RESOURCES]
+        assert told("create_entities", entities=[entity("Ada")]) == []
+        assert told("read_graph") == []
+        assert told("add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]) == []
+        assert told("create_relations", relations=[relation("Ada knows Bob")]) == [*RESOURCES]
+        server.ask("resources/unsubscribe", {"uri": RESOURCES[0]})
+        assert told("delete_entities", entityNames=["Ada"]) == [RESOURCES[1]]
+        assert told("create_entities", entities=[entity("Eve", "é")]) == [RESOURCES[1]]
+        whole = server.data("memory_read_graph")
+        for uri in RESOURCES:
+            (content,) = server.ask("resources/read", {"uri": uri})["result"]["contents"]
+            assert content == {
+                "uri": uri, "mimeType": "application/json", "text": json.dumps(whole, ensure_ascii=False, indent=2),
+            }  # fmt: skip
+        assert server.close() == 0
+
+
+@pytest.mark.promise("002-14.12")
+def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        }
+    with Modern(tmp_path, meta) as server:
+        stream = server.send("subscriptions/listen", {"notifications": {"resourceSubscriptions": [RESOURCES[1]]}})
+        assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
+        call = server.send("tools/call", {
+            "name": "memory_create_entities", "arguments": {"entities": [entity("Ada")]},
+        })  # fmt: skip
+        messages = [server.receive(), server.receive()]
+        updates = [each["params"]["uri"] for each in messages if each.get("method") == "notifications/resources/updated"]
+        assert updates == [RESOURCES[1]]
+        assert [each["id"] for each in messages if "id" in each] == [call]
+        assert server.close() == 0
+        assert server.receive()["id"] == stream
+
+
+class Modern(Server):
+    """A client of the revision without a handshake: each request carries its metadata."""
+
+    def __init__(self, home: Path, meta: dict[str, Any]):
+        self._meta = meta
+        super().__init__("--tools", "graph", MEMORY_HOME=str(home))
+
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {"result": {}} if method == "initialize" else super().ask(method, params)
+
+    def _write(self, message: dict[str, Any]) -> None:
+        if message["method"] != "notifications/initialized":
+            message["params"]["_meta"] = self._meta
+            super()._write(message)
+
+
+@pytest.mark.promise("002-14.13")
+def test_the_presets_have_their_names_and_refuse_files_they_cannot_read_yet(tmp_path: Path) -> None:
+    with serving(tmp_path, "--as", "server-memory") as server:
+        tools = server.ask("tools/list")["result"]["tools"]
+        assert [tool["name"] for tool in tools] == [*NAMES]
+        assert not any("project" in tool["inputSchema"]["properties"] for tool in tools)
+        listed = server.ask("resources/list")["result"]["resources"]
+        assert [each["uri"] for each in listed] == [RESOURCES[1]]
+        result = server.call("create_entities", entities=[entity("é")])
+        made = result["structuredContent"]["entities"]
+        assert result["content"][0]["text"] == json.dumps(made, ensure_ascii=False, indent=2)
+    with serving(tmp_path, "--as", "thoughtbox") as server:
+        assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == [f"memory_{n}" for n in NAMES]
+        assert server.call("memory_read_graph")["content"][0]["text"].startswith('{\n  "entities"')
+    with serving(tmp_path, "--tools", "memory,notes,graph") as server:
+        assert "memory" in [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
+        assert server.data("search_notes", query="é")["total"] == 1
+
+
+@pytest.mark.promise("002-14.13")
+@pytest.mark.parametrize(
+    ("preset", "option", "env", "place"),
+    [
+        ("server-memory", "~/a.jsonl", {"MEMORY_FILE_PATH": "b"}, "HOME/a.jsonl"),
+        ("server-memory", None, {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "FOLDER/b"),
+        ("thoughtbox", None, {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "FOLDER/c"),
+    ],
+)
+def test_a_graph_file_that_is_named_is_never_taken_for_an_empty_memory(
+    tmp_path: Path, preset: str, option: str | None, env: dict[str, str], place: str
+) -> None:
+    program = [sys.executable, "-m", "commonplace", "mcp", "--as", preset, *(["--graph-file", option] if option else [])]
+    surroundings = environment(HOME=str(tmp_path / "user"), MEMORY_HOME=str(tmp_path / "home"), **env)
+    ran = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    wanted = place.replace("HOME", str(tmp_path / "user")).replace("FOLDER", str(tmp_path))
+    assert f"the graph file {wanted} cannot be used in place yet" in ran.stderr
+
+
+@pytest.mark.promise("002-14.14")
+def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
+    with serving(tmp_path, "--tools", "graph,notes") as server:
+        server.data("memory_create_entities", entities=[
+            entity("useState", "returns a pair", kind="hook"), entity("React Hooks"), entity("React"),
+        ])  # fmt: skip
+        server.data("memory_add_observations", observations=[
+            {"entityName": "React", "contents": ["a library"]}, {"entityName": "React Hooks", "contents": ["since 16.8"]},
+        ])  # fmt: skip
+        server.data("memory_create_relations", relations=[
+            {"from": "useState", "to": "React Hooks", "relationType": "is_a"},
+            {"from": "React Hooks", "to": "React", "relationType": "part of"},
+            {"from": "React", "to": "useState", "relationType": "exports"},
+        ])  # fmt: skip
+        walked = server.data("memory_open_nodes", names=["useState"], depth=2, direction="out")
+        assert [each["name"] for each in walked["entities"]] == ["useState", "React Hooks", "React"]
+        some = server.data("memory_open_nodes", names=["useState"], depth=1, relationTypes=["is_a"])
+        assert [each["name"] for each in some["entities"]] == ["useState", "React Hooks"]
+        totals = server.data("memory_read_graph", limit=0)
+        assert (totals["totalEntities"], totals["totalRelations"]) == (3, 3)
+        hits = server.data("search_notes", query="pair")
+        assert [hit["title"] for hit in hits["results"]] == ["useState"]
+        context = server.call("build_context", url="memory://graph/react-hooks")["content"][0]["text"]
+        assert "useState" in context
+        assert "React" in context
+        server.data("memory_delete_entities", entityNames=["React Hooks"])
+        assert server.data("memory_read_graph", limit=0)["totalRelations"] == 1
+        program = [sys.executable, "-m", "commonplace", "undo"]
+        subprocess.run(program, env=environment(MEMORY_HOME=str(tmp_path)), check=True, capture_output=True, timeout=60)
+        assert server.data("memory_open_nodes", names=["useState"], depth=2, direction="out") == walked
+
+
+@pytest.mark.promise("002-14.25")
+def test_calls_in_flight_at_once_all_count(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        def send(tool: str, **arguments: Any) -> int:
+            return server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
+
+        for number in range(100):
+            send("create_entities", entities=[entity(f"e{number}")])
+        assert all(len(each["structuredContent"]["entities"]) == 1 for each in answers(server, 100).values())
+        for number in range(100):
+            send("add_observations", observations=[{"entityName": "e0", "contents": [f"o{number}"]}])
+        answers(server, 100)
+        for _ in range(20):
+            send("create_entities", entities=[entity("one")])
+        claims = [each["structuredContent"]["entities"] for each in answers(server, 20).values()]
+        assert sorted(map(len, claims)) == [0] * 19 + [1]
+        graph = server.data("memory_read_graph")
+        assert [each["name"] for each in graph["entities"]] == [*(f"e{number}" for number in range(100)), "one"]
+        assert graph["entities"][0]["observations"] == [f"o{number}" for number in range(100)]
+
+
+@pytest.mark.promise("002-14.25")
+def test_two_processes_lose_nothing_and_see_each_other(tmp_path: Path) -> None:
+    with serving(tmp_path) as first, serving(tmp_path) as second:
+        for number in range(100):
+            for letter, server in (("a", first), ("b", second)):
+                server.send("tools/call", {"name": "memory_create_entities", "arguments": {
+                    "entities": [entity(f"{letter}{number}")],
+                }})  # fmt: skip
+        for server in (first, second):
+            answers(server, 100)
+        with serving(tmp_path) as third:
+            for server in (first, second, third):
+                assert server.data("memory_read_graph", limit=0)["totalEntities"] == 200
+        for number in range(5):
+            first.data("memory_add_observations", observations=[{"entityName": "a0", "contents": [f"x{number}"]}])
+            assert second.data("memory_search_nodes", query=f"X{number}")["entities"][0]["name"] == "a0"
+            second.data("memory_delete_observations", deletions=[{"entityName": "a0", "observations": [f"x{number}"]}])
+            assert first.data("memory_open_nodes", names=["a0"])["entities"][0]["observations"] == []
+
+
+@pytest.mark.promise("002-14.26")
+def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    acknowledged: set[int] = set()
+    number = 0
+    for _ in range(20):
+        with serving(tmp_path) as server:
+            sent: dict[int, int] = {}
+            for _ in range(12):
+                number += 1
+                sent[server.send("tools/call", {"name": "memory_create_entities", "arguments": {
+                    "entities": [entity(f"{number} {part}", "x") for part in "abc"],
+                }})] = number  # fmt: skip
+            for _ in range(chance.randrange(12)):
+                acknowledged.add(sent[server.receive()["id"]])
+            os.kill(server.process.pid, signal.SIGKILL)
+    with serving(tmp_path) as server:
+        names = {each["name"] for each in server.data("memory_read_graph")["entities"]}
+    whole = {int(name.split()[0]) for name in names}
+    assert acknowledged <= whole
+    assert names == {f"{each} {part}" for each in whole for part in "abc"}
+    files = {place.name for place in (tmp_path / "graph").iterdir()}
+    assert files == {f"{name}.md" for name in names}
+
+
+@pytest.mark.promise("002-14.27")
+def test_a_full_disk_is_an_error_and_the_store_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    with open_memory(tmp_path, watch=False) as memory:
+        nodes = Nodes(memory)
+        nodes.entity("Ada", "likes tea")
+        before, files = nodes("read_graph"), nodes.files()
+
+        def full(*_: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "write", full)
+        text = nodes.error("create_entities", entities=[entity("Bob"), entity("Eve")])
+        assert "Nothing was changed" in text
+        nodes.error("add_observations", observations=[{"entityName": "Ada", "contents": ["x"]}])
+        monkeypatch.undo()
+        assert (nodes("read_graph"), nodes.files()) == (before, files)
+
+
+@pytest.mark.promise("002-14.28")
+def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(tmp_path: Path) -> None:
+    with open_memory(tmp_path, watch=False) as memory:
+        nodes = Nodes(memory)
+        nodes("create_entities", entities=[entity(f"n{i}", "fact " * 8, "x", "y") for i in range(1499)])
+        nodes.entity("hub", *(f"observation {i} " + "z" * 20 for i in range(5000)))
+        nodes.relate(*(f"n{i} knows hub" for i in range(1200)))
+        seen: list[str] = []
+        relations, cursor = 0, {}
+        while True:
+            reply = nodes.reply("read_graph", cursor)
+            assert len(reply.text) <= 80_000
+            seen += [each["name"] for each in reply.data["entities"]]
+            relations += len(reply.data["relations"])
+            if "nextCursor" not in reply.data:
+                break
+            cursor = {"cursor": reply.data["nextCursor"]}
+        assert seen == [*(f"n{i}" for i in range(1499)), "hub"]
+        assert relations == 1200
+        read: list[str] = []
+        while len(read) < 5000:
+            found = nodes("open_nodes", names=["hub"], observationOffset=len(read), direction="out")
+            read += found["entities"][0]["observations"]
+        assert len(set(read)) == 5000
+        whole = nodes.like(reply_chars=0)("read_graph")
+        assert (len(whole["entities"]), len(whole["relations"])) == (1500, 1200)
+
+
+@pytest.mark.promise("002-14.30")
+def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, terminal: Any) -> None:
+    lines = [
+        {"type": "entity", "name": "React", "entityType": "library", "observations": ["a"], "createdAt": "2024-01-01"},
+        {"type": "entity", "name": "React", "entityType": "other", "observations": ["b", "a"]},
+        "not JSON",
+        {"type": "relation", "from": "nobody", "to": "React", "relationType": "uses"},
+        {"type": "relation", "from": "React", "to": "x\ny", "relationType": "is a"},
+        {"type": "entity", "entityType": "nameless", "observations": []},
+    ]
+    file = tmp_path / "memory.jsonl"
+    file.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines))
+    said = "Imported 1 entities, 2 relations (2 lines skipped)\n"
+    first = terminal("graph", "import", str(file))
+    assert (first.status, first.out) == (0, said)
+    assert [line.split(":")[0] for line in first.err.splitlines()] == ["line 3", "line 6"]
+    exported = terminal.ok("graph", "export")
+    assert terminal("graph", "import", str(file)).out == said
+    assert terminal.ok("graph", "export") == exported
+    assert len(terminal.ok("log").splitlines()) == 1
+    assert '"observations":["a","b"]' in exported
+    assert '\ncreatedAt: "2024-01-01"\n' in (terminal.home / "graph" / "React.md").read_text()
+    other = str(tmp_path / "other")
+    assert terminal("--home", other, "graph", "import", "-", stdin=exported).status == 0
+    assert terminal("--home", other, "graph", "export").out == exported
+    place = tmp_path / "out.jsonl"
+    assert terminal.ok("graph", "export", str(place)) == f"Exported 3 lines to {place}\n"
+    assert place.read_text() == exported
+    whole = {"entities": [{"name": "Y", "entityType": "t", "observations": []}], "relations": []}
+    assert terminal.ok("graph", "import", "-", stdin=json.dumps(whole)).startswith("Imported 1 entities")
+    listed = json.dumps([{"type": "entity", "name": "Z"}])
+    assert terminal.ok("graph", "import", "-", stdin=listed).startswith("Imported 1 entities")

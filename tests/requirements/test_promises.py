@@ -1,0 +1,68 @@
+"""Promises and tests, both ways: none without the other."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PROMISES = {
+    name
+    for table in tomllib.loads(Path(__file__).with_name("promises.toml").read_text(encoding="utf-8")).values()
+    for name in table
+}
+NAMING = ("contract", "crash")
+
+
+def marked(node: ast.AST) -> set[str]:
+    """The promise ids in the decorators of a function or class."""
+    found: set[str] = set()
+    for decorator in getattr(node, "decorator_list", []):
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("mark.promise"):
+            found |= {each.value for each in decorator.args if isinstance(each, ast.Constant)}
+    return found
+
+
+def module_marks(tree: ast.Module) -> set[str]:
+    """The ids a module's `pytestmark` gives to all its tests."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            for call in ast.walk(node.value):
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("mark.promise"):
+                    found |= {each.value for each in call.args if isinstance(each, ast.Constant)}
+    return found
+
+
+def functions_of(place: Path) -> list[tuple[str, set[str]]]:
+    """(test name, promise ids) of every test function of a file."""
+    tree = ast.parse(place.read_text(encoding="utf-8"))
+    whole = module_marks(tree)
+    return [
+        (node.name, marked(node) | whole)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_")
+    ]
+
+
+FILES = sorted(TESTS.rglob("test_*.py"))
+KEPT = {name for place in FILES for _, names in functions_of(place) for name in names}
+
+
+@pytest.mark.parametrize("promise", sorted(PROMISES))
+def test_every_promise_has_a_test(promise):
+    assert promise in KEPT
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_every_promise_a_test_names_is_listed(name):
+    assert name in PROMISES
+
+
+@pytest.mark.parametrize("place", [p for p in FILES if p.parent.name in NAMING], ids=lambda p: p.name)
+def test_every_contract_test_names_its_promise(place):
+    nameless = [test for test, names in functions_of(place) if not names]
+    assert nameless == []

@@ -94,8 +94,9 @@ def order(
     """`rows`, the newest of `total` matches of `full`, best first.
 
     When there are very many, those that carry the terms in title, headings or tags take part
-    whatever their age; of a single term's very many matches the others stay newest first. At least the first `most` are in order, `judged` of them are read. `any_term`:
-    the expression asks for any of the terms, not all.
+    whatever their age; of a single term's very many matches the others stay newest first. At least
+    the first `most` are in order, `judged` of them are read. `any_term`: the expression asks for any
+    of the terms, not all.
     """
     ranked = rows
     if judged < len(rows) <= _WEIGHED or (len(rows) > _WEIGHED and len(terms) > 1):

@@ -41,6 +41,8 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["project", "list"], ["projects"]),
     (["project", "remove", "work"], ["project"]),
     (["project", "default", "work"], ["project"]),
+    (["graph", "export"], ["file", "count", "lines"]),
+    (["graph", "import", "-"], ["entities", "relations", "skipped"]),
     (["call", "list_memory_projects"], ["tool", "is_error", "text", "structured"]),
     (["completion", "bash"], ["shell", "script"]),
     (["help", "write"], ["command", "text"]),

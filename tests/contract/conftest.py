@@ -16,10 +16,3 @@ def tools(tmp_path: Path) -> Iterator[Tools]:
     """The owner's tools over an empty home, which is looked at anew on each call."""
     with open_memory(tmp_path / "home", watch=False) as memory:
         yield Tools(memory)
-
-
-@pytest.fixture
-def watching(tmp_path: Path) -> Iterator[Tools]:
-    """The owner's tools over an empty home whose changes the system tells."""
-    with open_memory(tmp_path / "home", watch=True) as memory:
-        yield Tools(memory)

@@ -62,26 +62,23 @@ def test_a_reply_is_bounded_in_text_and_in_data(crowd: Tools, tool: str, argumen
         assert json.loads(reply.text) == json.loads(json.dumps(reply.data))
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_ten_thousand_notes_are_listed_page_by_page_each_once(crowd: Tools, form: str) -> None:
+def test_ten_thousand_notes_are_listed_page_by_page_each_once(crowd: Tools) -> None:
     paths: list[str] = []
-    data = crowd("list_directory", dir_name="crowd", page_size=200, output_format=form)
-    for _ in range(CROWD):
+    data = crowd("list_directory", dir_name="crowd", page_size=200)
+    while True:
         paths += [each["path"] for each in data["entries"]]
         if not data["more"]:
             break
         page = {"page": data["page"] + 1, "page_size": data["page_size"]}
-        data = crowd("list_directory", dir_name="crowd", output_format=form, **page)
-        if len(paths) > 600 and form == "json":
-            return
+        data = crowd("list_directory", dir_name="crowd", **page)
     assert len(paths) == len(set(paths)) == CROWD
 
 
 def test_the_text_says_how_to_go_on(crowd: Tools) -> None:
-    for tool, arguments in CALLS[:8]:
+    for tool, arguments in (CALLS[0], CALLS[2], CALLS[4], CALLS[7]):
         reply = crowd.call(tool, **arguments)
-        if reply.data["more"]:
-            assert f"Next: page={reply.data['page'] + 1}, page_size={reply.data['page_size']}." in reply.text
+        assert reply.data["more"] is True
+        assert f"Next: page={reply.data['page'] + 1}, page_size={reply.data['page_size']}." in reply.text
 
 
 def test_a_hub_says_how_many_of_its_backlinks_it_leaves_out(crowd: Tools) -> None:

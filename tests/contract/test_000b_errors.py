@@ -15,7 +15,7 @@ from contract.note_tools import Tools, texts
 
 pytestmark = pytest.mark.promise("000b-12.12")
 
-Follow = Callable[[Tools], Any]
+Follow = Callable[[Tools, "Refusal"], Any]
 
 
 class Refusal:
@@ -27,23 +27,28 @@ class Refusal:
 
 def again(**changed: Any) -> Follow:
     """The same call with these arguments changed, as the text says."""
-    return lambda tools: tools(REFUSALS[tools.current].tool, **REFUSALS[tools.current].arguments | changed)  # type: ignore[attr-defined]
+    return lambda tools, refusal: tools(refusal.tool, **refusal.arguments | changed)
 
 
 def call(tool: str, **arguments: Any) -> Follow:
-    return lambda tools: tools(tool, **arguments)
+    return lambda tools, _: tools(tool, **arguments)
 
 
-def unlocked(tools: Tools) -> Any:
+def unlocked(tools: Tools, refusal: Refusal) -> Any:
     file = tools.root() / "Locked.md"
     file.write_text(file.read_text().replace("locked: true\n", ""))
-    return again()(tools)
+    return again()(tools, refusal)
 
 
-def converted(tools: Tools) -> Any:
+def reread(tools: Tools, refusal: Refusal) -> Any:
+    checksum = tools("read_note", identifier="notes/doc")["checksum"]
+    return again(expected_checksum=checksum)(tools, refusal)
+
+
+def converted(tools: Tools, refusal: Refusal) -> Any:
     file = tools.root() / "latin.md"
     file.write_bytes(file.read_bytes().decode("latin-1").encode())
-    return again()(tools)
+    return again()(tools, refusal)
 
 
 REFUSALS = {
@@ -108,7 +113,7 @@ REFUSALS = {
         "conflict",
         "notes/doc changed since you read it (checksum CHECKSUM, expected 0badcafe). "
         "Read it again with read_note and repeat the edit.",
-        lambda tools: again(expected_checksum=tools("read_note", identifier="notes/doc")["checksum"])(tools),
+        reread,
         "edit_note",
         identifier="Doc",
         operation="append",
@@ -231,8 +236,7 @@ def test_an_error_says_what_is_wrong_and_its_remedy_works(desk: Tools, name: str
     assert text == refusal.text.replace("CHECKSUM", checksum).replace("PROJECTS", projects)
     assert texts(desk.root()) == before
     assert desk.memory.log() == []
-    desk.current = name  # type: ignore[attr-defined]
-    refusal.follow(desk)
+    refusal.follow(desk, refusal)
 
 
 FOLDERS = {

@@ -238,3 +238,14 @@ def test_whatever_is_written_is_kept_or_refused_with_nothing_written(
     read = shared("read_note", identifier=reply.data["file_path"], project="notes")
     assert read["content"] == text
     assert read["title"] == reply.data["title"]
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "a\udfffb"], ids=["high", "low"])
+def test_text_that_is_no_unicode_is_refused_by_every_tool(tools: Tools, bad: str) -> None:
+    for tool in tools.registry.tools.values():
+        for name, schema in tool.schema["properties"].items():
+            if tool.name != "memory" and schema.get("type") == "string" and "enum" not in schema:
+                others = dict.fromkeys(tool.schema.get("required", ()), "x") | {"operation": "append"}
+                given = {each: value for each, value in others.items() if each in tool.schema["properties"]}
+                assert f"`{name}`" in tools.refused(tool.name, "invalid", **given | {name: bad})
+    assert texts(tools.root()) == {}

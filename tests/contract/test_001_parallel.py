@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
+from commonplace import Draft, open_memory
 from contract.mcp_server import SECONDS, Server, environment
 
 pytestmark = pytest.mark.promise("001-17.7")
@@ -96,8 +96,6 @@ def work(workers: list[Worker], jobs: list[tuple[str, list[str]]]) -> list[str]:
 
 def written(home: Path, *texts: str) -> list[str]:
     with open_memory(home, watch=False) as memory:
-        from commonplace import Draft
-
         return [memory.write(Draft(text, project="categories")).id for text in texts]
 
 

@@ -43,6 +43,7 @@ VISIBLE = {
     "notes/Open.md": "# Open\n\n- [fact] shared words #t\n- see [[Secret]]\n- see [[Mine]]\n",
     "notes/Mine.md": "---\nscope: agent:x\n---\nshared words [[Open]] [[secret title]]\n",
     "memories/open.md": "- [fact] shared words [[Open]]\n",
+    "graph/Ada.md": "---\ntitle: Ada\ntype: person\n---\n- shared words\n- knows [[Bob]]\n",
 }
 HIDDEN = {
     "categories/knowledge/theirs.md": memory_text(
@@ -55,6 +56,7 @@ HIDDEN = {
     "notes/open 2.md": "---\nscope: agent:y\ntitle: Open\nlocked: true\n---\nshared words secretly\n",
     "notes/broken.md": "---\nscope: agent:y\ncreated_at: never\n---\nsecret\n",
     "memories/secret.md": "---\nscope: agent:y\n---\n- [fact] shared secret [[Open]]\n",
+    "graph/Bob.md": "---\ntitle: Bob\ntype: person\nscope: agent:y\n---\n- shared secret\n- knows [[Ada]]\n",
     "memories/private/secret.md": "---\nscope: agent:y\n---\nsecret\n",
 }
 COMMAND_LINES: list[list[str]] = [
@@ -110,6 +112,8 @@ COMMAND_LINES: list[list[str]] = [
     ["list"],
     ["call", "search_notes", '{"query": "secret"}'],
     ["call", "read_note", '{"identifier": "Secret"}'],
+    ["graph", "export"],
+    ["graph", "export", "--json"],
     ["help"],
     ["completion", "bash"],
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from commonplace.note.entity import EntityText
 from commonplace.note.markdown import parse_note
 from contract.mcp_server import Server

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from commonplace import open_memory
 from contract.graph_tools import Nodes
 from contract.mcp_server import Server, environment
@@ -53,7 +54,8 @@ def test_the_nine_tools_are_listed_as_published(tmp_path: Path) -> None:
         name, hints = tool["name"].removeprefix("memory_"), tool["annotations"]
         reads, deletes = name in NAMES[6:], name.startswith("delete")
         assert hints == {
-            "readOnlyHint": reads, "destructiveHint": deletes, "idempotentHint": reads or deletes, "openWorldHint": False,
+            "readOnlyHint": reads, "destructiveHint": deletes, "idempotentHint": reads or deletes,
+            "openWorldHint": False,
         }  # fmt: skip
         assert tool["outputSchema"]["additionalProperties"] is False
         assert "$schema" not in tool["inputSchema"]
@@ -132,12 +134,11 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
 
 @pytest.mark.promise("002-14.12")
 def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        }
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    }
     with Modern(tmp_path, meta) as server:
         stream = server.send("subscriptions/listen", {"notifications": {"resourceSubscriptions": [RESOURCES[1]]}})
         assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
@@ -145,7 +146,7 @@ def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_pa
             "name": "memory_create_entities", "arguments": {"entities": [entity("Ada")]},
         })  # fmt: skip
         messages = [server.receive(), server.receive()]
-        updates = [each["params"]["uri"] for each in messages if each.get("method") == "notifications/resources/updated"]
+        updates = [each["params"]["uri"] for each in messages if "id" not in each]
         assert updates == [RESOURCES[1]]
         assert [each["id"] for each in messages if "id" in each] == [call]
         assert server.close() == 0
@@ -199,7 +200,8 @@ def test_the_presets_have_their_names_and_refuse_files_they_cannot_read_yet(tmp_
 def test_a_graph_file_that_is_named_is_never_taken_for_an_empty_memory(
     tmp_path: Path, preset: str, option: str | None, env: dict[str, str], place: str
 ) -> None:
-    program = [sys.executable, "-m", "commonplace", "mcp", "--as", preset, *(["--graph-file", option] if option else [])]
+    program = [sys.executable, "-m", "commonplace", "mcp", "--as", preset]
+    program += ["--graph-file", option] if option else []
     surroundings = environment(HOME=str(tmp_path / "user"), MEMORY_HOME=str(tmp_path / "home"), **env)
     ran = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1
@@ -214,7 +216,8 @@ def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
             entity("useState", "returns a pair", kind="hook"), entity("React Hooks"), entity("React"),
         ])  # fmt: skip
         server.data("memory_add_observations", observations=[
-            {"entityName": "React", "contents": ["a library"]}, {"entityName": "React Hooks", "contents": ["since 16.8"]},
+            {"entityName": "React", "contents": ["a library"]},
+            {"entityName": "React Hooks", "contents": ["since 16.8"]},
         ])  # fmt: skip
         server.data("memory_create_relations", relations=[
             {"from": "useState", "to": "React Hooks", "relationType": "is_a"},

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from commonplace.note import frontmatter
 from commonplace.note.entity import (
     EntityText,
@@ -15,8 +18,6 @@ from commonplace.note.entity import (
     relation_item,
 )
 from commonplace.note.markdown import parse_note
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 pytestmark = pytest.mark.promise("002-14.16", "002-14.17", "002-14.18")
 

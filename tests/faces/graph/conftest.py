@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from commonplace import open_memory
 from contract.graph_tools import Nodes, Ticking
 

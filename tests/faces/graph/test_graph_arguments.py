@@ -21,9 +21,11 @@ ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
         ("create_entities", {"entities": [ENTITY | {"observations": ["a", True]}]},
          "entities[0].observations[1]: expected string, found boolean"),
         ("create_entities", {"entities": [{"name": "a", "type": "t", "observations": []}]},
-         'entities[0].entityType: expected string, found nothing; "type" is not a field here, did you mean "entityType"?'),
+         'entities[0].entityType: expected string, found nothing; "type" is not a field here,'
+         ' did you mean "entityType"?'),
         ("add_observations", {"observations": [{"name": "a", "contents": []}]},
-         'observations[0].entityName: expected string, found nothing; "name" is not a field here, did you mean "entityName"?'),
+         'observations[0].entityName: expected string, found nothing; "name" is not a field here,'
+         ' did you mean "entityName"?'),
         ("add_observations", {"observations": [{"entityName": "a", "observations": []}]},
          'observations[0].contents: expected array, found nothing; "observations" is not a field here,'
          ' did you mean "contents"?'),

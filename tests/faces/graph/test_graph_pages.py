@@ -107,7 +107,9 @@ def test_limit_and_offset_narrow_and_the_totals_stay(small):
 def test_the_observations_of_an_entity_have_a_window(nodes):
     nodes.entity("a", *(f"o{i}" for i in range(9)))
     found = nodes("open_nodes", names=["a"], observationLimit=2, observationOffset=3)
-    assert found["entities"] == [{"name": "a", "entityType": "thing", "observations": ["o3", "o4"], "observationCount": 9}]
+    assert found["entities"] == [
+        {"name": "a", "entityType": "thing", "observations": ["o3", "o4"], "observationCount": 9},
+    ]
     assert nodes("read_graph", observationLimit=0)["entities"][0]["observationCount"] == 9
     assert "observationCount" not in nodes("read_graph", observationLimit=9)["entities"][0]
 

@@ -72,7 +72,9 @@ def test_changes_go_into_the_note(notes):
 
 
 def test_a_new_entity_is_a_new_note(notes):
-    notes("create_entities", project="notes", entities=[{"name": "New one", "entityType": "idea", "observations": ["x"]}])
+    notes("create_entities", project="notes", entities=[
+        {"name": "New one", "entityType": "idea", "observations": ["x"]}
+    ])  # fmt: skip
     assert notes.memory.find("New one", "notes").type == "idea"
     assert notes.error("create_relations", project="notes", relations=[
         {"from": "nobody", "to": "API", "relationType": "x"}

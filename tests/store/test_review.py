@@ -1,0 +1,266 @@
+"""The home on its worst days: a death seen by two processes, a record nobody can finish, a broken taking back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from commonplace import clock
+from commonplace.errors import CommonplaceError, Conflict, StorageError
+from commonplace.store import home as homes
+from commonplace.store.home import Home, Step
+from commonplace.store.layout import Layout
+
+from .test_home import commit, files, home, notes, put, step  # noqa: F401
+
+
+class Died(Exception):
+    """Stands for a process that ends here: nothing of the home's own clearing up may run."""
+
+
+def dies(home: Home, monkeypatch, at: int, *steps: Step) -> None:
+    """Begin a change and die before its step number `at` (from 0); the record stays as a dead process leaves it."""
+    with monkeypatch.context() as patch:
+        seen = []
+        carry_out = homes._Work.carry_out
+
+        def last_breath(self, each, touched=None):
+            if len(seen) == at:
+                raise Died
+            seen.append(each)
+            carry_out(self, each, touched)
+
+        patch.setattr(homes._Work, "carry_out", last_breath)
+        patch.setattr(homes._Work, "take_back", lambda self: None)
+        patch.setattr(homes, "_remove_temps", lambda steps: None)
+        patch.setattr(Home, "_clear", lambda self: None)
+        with pytest.raises(Died):
+            commit(home, *steps)
+
+
+def again(home: Home) -> Home:
+    return Home(Layout(home.layout.root), clock.now)
+
+
+def second(tmp_path: Path) -> Path:
+    (tmp_path / "disk").mkdir(exist_ok=True)
+    return tmp_path / "disk"
+
+
+def on_disk(folder: Path, do: str, path: str, **more) -> Step:
+    return Step(do, "disk", str(folder), path, **more)
+
+
+def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(home, notes, tmp_path, monkeypatch):
+    disk = second(tmp_path)
+    dies(home, monkeypatch, 1, put(notes, "a.md", "a"), on_disk(disk, "put", "b.md", data=b"b"))
+    os.rename(disk, tmp_path / "away")
+    with again(home).lock:
+        pass
+    other = again(home)
+    commit(other, put(notes, "c.md", "c"))
+    os.rename(tmp_path / "away", disk)
+    [record] = other.set_aside()
+    with other.lock:
+        other.retry(record)
+    assert (disk / "b.md").read_text() == "b"
+    assert list(files(notes)) == ["a.md", "c.md"]
+    assert [each.number for each in other.history.changes()] == [2, 1]
+    assert other.set_aside() == []
+    other.close()
+
+
+def test_two_records_set_aside_do_not_overwrite_each_other(home, notes, tmp_path, monkeypatch):
+    disk = second(tmp_path)
+    for name in ("one", "two"):
+        dies(home, monkeypatch, 1, put(notes, f"{name}.md", name), on_disk(disk, "put", f"{name}.md", data=name.encode()))
+        os.rename(disk, tmp_path / "away")
+        with home.lock:
+            pass
+        os.rename(tmp_path / "away", disk)
+    with home.lock:
+        for record in home.set_aside():
+            home.retry(record)
+    assert sorted(each.name for each in disk.iterdir()) == ["one.md", "two.md"]
+
+
+def test_a_retry_that_fails_again_leaves_one_record(home, notes, tmp_path, monkeypatch):
+    disk = second(tmp_path)
+    dies(home, monkeypatch, 1, put(notes, "a.md", "a"), on_disk(disk, "put", "b.md", data=b"b"))
+    os.rename(disk, tmp_path / "away")
+    with home.lock:
+        pass
+    before = home.set_aside()
+    with pytest.raises(CommonplaceError), home.lock:
+        home.retry(before[0])
+    with home.lock:
+        pass
+    assert home.set_aside() == before
+    assert not home.unfinished()
+
+
+def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one(home, notes, tmp_path, monkeypatch):
+    running = again(home)
+    disk = second(tmp_path)
+    dies(home, monkeypatch, 1, put(notes, "a.md", "a"), on_disk(disk, "put", "b.md", data=b"b"))
+    os.rename(disk, tmp_path / "away")
+    with home.lock:
+        pass
+    aside = {name: Path(name).read_bytes() for name in home.set_aside()}
+    with running.lock:
+        pass
+    dies(running, monkeypatch, 1, put(notes, "c.md", "c"), put(notes, "d.md", "d"))
+    third = again(home)
+    assert {name: Path(name).read_bytes() for name in third.set_aside()} == aside
+    assert {"c.md", "d.md"} <= set(files(notes))
+    third.close()
+    running.close()
+
+
+@pytest.mark.parametrize("data", [b'{"mark":"x","places":[]}\n\0\0\0\0\n', b'{"mark":"x"}\n{"change":"{}","steps":[]}\n',
+                                  b'{"mark":"x","places":[["notes"]]}\n', b"{\xff\n{}\n", b"{}\n[]\n"])  # fmt: skip
+def test_a_damaged_record_stops_nobody(home, notes, data):
+    home.layout.redo.write_bytes(data)
+    with home.lock:
+        pass
+    commit(home, put(notes, "a.md", "a"))
+    assert files(notes) == {"a.md": "a"}
+    for record in home.set_aside():
+        with pytest.raises(CommonplaceError), home.lock:
+            home.retry(record)
+    commit(home, put(notes, "b.md", "b"))
+
+
+def test_recovery_keeps_what_an_editor_saved_after_the_death(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "first"))
+    dies(home, monkeypatch, 0, put(notes, "a.md", "of the dead"))
+    (Path(notes.root) / "a.md").write_text("saved by hand")
+    again(home).close()
+    with home.lock:
+        kept = [home.history.text(each.old, "a.md") for change in home.history.changes() for each in change.files if each.old]
+    now = files(notes)
+    assert now["a.md"] == "saved by hand" or b"saved by hand" in kept
+    assert list(now) == ["a.md"]
+
+
+def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    dies(home, monkeypatch, 1, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
+    (Path(notes.root) / "b.md").write_text("saved by hand")
+    again(home).close()
+    assert files(notes) == {"a.md": "a2", "b.md": "b2"}
+    with home.lock:
+        newest = next(home.history.changes())
+        assert home.history.text(newest.files[1].old, "b.md") == b"saved by hand"
+
+
+def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    passing = put(notes, "a.md", "a2")
+    passing.kept = False
+    steps = [passing, put(notes, "b.md", "b2")]
+    with monkeypatch.context() as patch:
+        def full(*_):
+            raise OSError(errno.ENOSPC, "full")
+
+        patch.setattr(type(home.history), "append", full)
+        write_file = homes.write_file
+        patch.setattr(homes, "write_file", lambda name, *a, **k: full() if "-back-" in name else write_file(name, *a, **k))
+        with pytest.raises(StorageError):
+            commit(home, *steps)
+    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
+    again(home).close()
+    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
+    assert home.history.last == 2
+
+
+def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(home, notes, monkeypatch):
+    commit(home, put(notes, "old.md", "old"))
+    steps = [put(notes, "old.md", "new"), put(notes, "fresh/a.md", "a")]
+    with monkeypatch.context() as patch:
+        def refuse(self, change):
+            (Path(notes.root) / "fresh" / "foreign.txt").write_text("mine")
+            raise OSError(errno.ENOSPC, "full")
+
+        patch.setattr(type(home.history), "append", refuse)
+        with pytest.raises(StorageError):
+            commit(home, *steps)
+    again(home).close()
+    assert files(notes) == {"fresh/foreign.txt": "mine", "old.md": "old"}
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypatch, at):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    seen = []
+    with monkeypatch.context() as patch:
+        def interrupted(function):
+            def call(*args, **more):
+                done = function(*args, **more)
+                seen.append(1)
+                if len(seen) == at:
+                    raise KeyboardInterrupt
+                return done
+
+            return call
+
+        patch.setattr(os, "rename", interrupted(os.rename))
+        patch.setattr(os, "fdatasync", lambda fd, f=interrupted(os.fdatasync): f(fd) if fd == home.history._fd else None)
+        with pytest.raises(KeyboardInterrupt):
+            commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
+    with home.lock:
+        numbers = [each.number for each in home.history.changes()]
+    assert files(notes) in ({"a.md": "a1", "b.md": "b1"}, {"a.md": "a2", "b.md": "b2"})
+    assert (files(notes)["a.md"] == "a2") == (numbers == [3, 2, 1])
+    commit(home, put(notes, "c.md", "c"))
+    numbers = [each.number for each in home.history.changes()]
+    assert numbers == sorted(set(numbers), reverse=True)
+
+
+def test_removing_a_link_spares_a_file_that_took_its_place(home, notes):
+    (Path(notes.root) / "l.md").write_text("precious")
+    with pytest.raises(CommonplaceError):
+        commit(home, step(notes, "unlink", "l.md", link="elsewhere"))
+    assert files(notes) == {"l.md": "precious"}
+
+
+def test_a_damaged_text_in_the_history_does_not_stop_a_sound_one_from_being_kept(home, notes):
+    commit(home, put(notes, "a.md", "text"))
+    digest = commit(home, put(notes, "a.md", "other")).files[0].old
+    Path(home.history.object_path(digest)).write_text("spoilt by a program that kept it open")
+    commit(home, put(notes, "b.md", "text"))
+    commit(home, put(notes, "b.md", "other"))
+    assert home.history.text(digest, "b.md") == b"text"
+
+
+def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(home, notes, tmp_path, monkeypatch):
+    disk = second(tmp_path)
+    commit(home, put(notes, "a.md", "a1"))
+    dies(home, monkeypatch, 1, put(notes, "a.md", "a2"), on_disk(disk, "put", "b.md", data=b"b"))
+    os.rename(disk, tmp_path / "away")
+    with home.lock:
+        home.history.purge(clock.now() - timedelta(days=90))
+    os.rename(tmp_path / "away", disk)
+    with home.lock:
+        for record in home.set_aside():
+            home.retry(record)
+    newest = next(home.history.changes())
+    assert home.history.text(newest.files[0].old, "a.md") == b"a1"
+
+
+def test_a_read_only_folder_refuses_without_a_trace(home, notes):
+    commit(home, put(notes, "d/a.md", "a"))
+    shutil.rmtree(home.layout.objects)
+    commit(home, put(notes, "d/a.md", "b"))
+    assert files(notes) == {"d/a.md": "b"}
+    with pytest.raises(Conflict):
+        stale = put(notes, "d/a.md", "c")
+        (Path(notes.root) / "d" / "a.md").write_text("by hand")
+        commit(home, stale)

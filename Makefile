@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-graph docs clean
 
 .venv/ready: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -25,6 +25,9 @@ lint: .venv/ready
 
 bench: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/run.py
+
+bench-graph: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/graph.py
 
 docs: .venv/ready
 	@$(BIN)/python tools/reference.py

@@ -102,10 +102,8 @@ def _duplicates(memory: Memory) -> list[Finding]:
     for infos in lookup.duplicates(memory._core.db).values():
         seen = [info for info in infos if memory.sees(info.scope)]
         if len(seen) > 1:
-            found += [
-                Finding("error", "duplicate_id", f"{info.project}/{info.path}", f"id {info.id} is used by another note too")
-                for info in seen
-            ]
+            text = f"id {seen[0].id} is used by another note too"
+            found += [Finding("error", "duplicate_id", f"{info.project}/{info.path}", text) for info in seen]
     return found
 
 

@@ -222,7 +222,8 @@ class NoteGraph:
                 plan.remove(row)
             paths = {row.path for row in own}
             db, viewer = self._core.db, self.memory.agent
-            linking = [row for row in index.relations_at(db, gone, viewer) if row.target in gone and row.path not in paths]
+            touching = index.relations_at(db, gone, viewer)
+            linking = [row for row in touching if row.target in gone and row.path not in paths]
             sources = {row.path: row for row in self._notes({row.source for row in linking})}
             for path in dict.fromkeys(row.path for row in linking):
                 self._drop(plan, sources[path], lambda item: _target(item) in gone)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace import config
 from commonplace.engine.core import Core
-from commonplace.engine.results import Project
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store.atomic import make_private, reason, write_file
+
+if TYPE_CHECKING:
+    from commonplace.engine.results import Project
 
 _NAME = re.compile(r"[\w .\-]{1,64}")
 
@@ -34,6 +36,8 @@ def named(core: Core, name: str) -> Project:
 
 
 def _project(core: Core, name: str) -> Project:
+    from commonplace.engine.results import Project
+
     return Project(name, Path(core.stores[name].root), name in BUILT_IN_PROJECTS, name == default(core))
 
 

@@ -7,11 +7,10 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
-from commonplace.engine.results import Directory, DirectoryEntry, Stored
 from commonplace.errors import Conflict, Exists, InvalidInput, Locked, NotFound, NotText
 from commonplace.index import find, lookup, places
 from commonplace.index.rows import NoteInfo
-from commonplace.note import compose, links
+from commonplace.note import links
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
 from commonplace.store import jail
@@ -20,6 +19,7 @@ from commonplace.store.home import HEAD, Step
 
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory, Ref
+    from commonplace.engine.results import Directory, DirectoryEntry, Stored
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
@@ -28,6 +28,8 @@ ID_LENGTH = 36
 
 def store(memory: Memory, drafts: list[Draft], *, overwrite: bool = False, checksum: str | None = None) -> list[Stored]:
     """Write the drafts as one change. Every one is checked before the first byte is written."""
+    from commonplace.engine.results import Stored
+
     core = memory._core
     with core.writing():
         if any(draft.project != "categories" for draft in drafts):
@@ -90,6 +92,8 @@ def _plan_memory(memory: Memory, draft: Draft) -> Step:
         raise InvalidInput("content must not be empty")
     from uuid import uuid4  # 5 ms, for new memories only
 
+    from commonplace.note import compose
+
     identity = str(uuid4())
     expires = draft.expires
     if category == INBOX and expires is None:
@@ -122,6 +126,8 @@ def _encoded(text: str) -> bytes:
 
 def _plan_note(memory: Memory, draft: Draft, overwrite: bool, checksum: str | None) -> Step:
     """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
+    from commonplace.note import compose
+
     core = memory._core
     store = core.store(draft.project)
     title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
@@ -261,6 +267,8 @@ def _stamp(info: NoteInfo) -> tuple[int, int, int]:
 
 def directory(memory: Memory, project: str, folder: str, depth: int, glob: str | None, limit: int, offset: int) -> Directory:
     """One page of a folder. Raises NotFound, OutsideError, ProjectNotFound."""
+    from commonplace.engine.results import Directory
+
     core = memory._core
     store = core.store(project)
     folder = jail.clean(folder.strip("/"), store.name)
@@ -273,6 +281,8 @@ def directory(memory: Memory, project: str, folder: str, depth: int, glob: str |
 
 
 def _entry(each: lookup.DirectoryEntry) -> DirectoryEntry:
+    from commonplace.engine.results import DirectoryEntry
+
     if each.note is None:
         return DirectoryEntry("folder", each.path, notes=each.notes)
     return DirectoryEntry("note", each.path, each.note.title, each.note.permalink, each.note.changed)

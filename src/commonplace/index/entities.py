@@ -85,7 +85,7 @@ def relations(db: sqlite3.Connection, viewer: str | None) -> list[RelationRow]:
 
 def relations_at(db: sqlite3.Connection, names: set[str], viewer: str | None) -> list[RelationRow]:
     """The relations with at least one end among `names`, in order."""
-    found = {each for each in _from(db, names, viewer)}
+    found = set(_from(db, names, viewer))
     found.update(_to(db, names, viewer))
     return sorted(found)
 

@@ -182,7 +182,7 @@ class EntityText:
         _agree([(each.type, each.target) for each in self.relations], wanted)
 
     def drop_observations(self, texts: set[str]) -> None:
-        """Take out every item of `Observations` that says one of `texts`. Raises ValueError when others would change."""
+        """Take out every item of `Observations` that says one of `texts`. Raises ValueError as above."""
         wanted = [each for each in self.observations if each not in texts]
         self._drop({line for section, line, text in self._items if section == OBSERVATIONS and _said(text) in texts})
         _agree(self.observations, wanted)

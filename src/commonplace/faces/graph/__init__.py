@@ -1,4 +1,4 @@
-"""The face `graph`: nine tools over entities, observations and relations, and the graph as a resource (contract 002)."""
+"""The face `graph`: nine tools over entities and relations, and the graph as a resource (contract 002)."""
 
 from __future__ import annotations
 
@@ -113,6 +113,9 @@ def _resources(like: str | None, open_graph: Open) -> list[Resource]:
     def version(memory: Memory) -> Any:
         return open_graph(memory, DEFAULT_PROJECT).version()
 
-    first = Resource(THOUGHTBOX, "Knowledge Graph", "Knowledge Graph", DESCRIPTION, "application/json", read, version)
-    second = Resource(SERVER_MEMORY, "knowledge-graph", "Knowledge Graph", DESCRIPTION, "application/json", read, version)
-    return [second] if like == "server-memory" else [first, second]
+    names = {THOUGHTBOX: "Knowledge Graph", SERVER_MEMORY: "knowledge-graph"}
+    return [
+        Resource(uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, version)
+        for uri, name in names.items()
+        if like != "server-memory" or uri == SERVER_MEMORY
+    ]

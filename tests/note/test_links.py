@@ -6,7 +6,7 @@ import time
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from commonplace.errors import InvalidInput, OutsideError
@@ -96,6 +96,7 @@ def test_titles_of_one_folded_form_fold_alike(left: str, one: str, other: str, r
 
 @given(NAMES)
 def test_a_path_folds_like_the_path_without_its_extension(path: str) -> None:
+    assume(not path.strip().lower().endswith((".md", ".markdown")))
     assert fold(f"a/{path}.md") == fold(f"a/{path.strip()}")
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from commonplace.cli.failures import Failure
@@ -45,6 +45,13 @@ def finish() -> None:
     """Hand over everything printed. Raises BrokenPipeError when nobody listens any more, else Failure."""
     with _writing():
         sys.stdout.flush()
+
+
+def flush() -> None:
+    """Hand over what is left on both streams, as far as anybody takes it."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads any more
+            stream.flush()
 
 
 @contextmanager

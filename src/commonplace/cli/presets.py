@@ -19,13 +19,17 @@ from commonplace.note.model import BUILT_IN_PROJECTS
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name."""
+    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name.
+
+    `json_folder`: where key-value entries are, None for the notes of project `kv`.
+    """
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str | None = None
     name: str = "commonplace"
     like: str | None = None
+    json_folder: str | None = None
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
@@ -80,12 +84,12 @@ def _memory_bank(environ: Mapping[str, str]) -> Preset:
 
 
 def _agent_memory(environ: Mapping[str, str]) -> Preset:
-    """The key-value tools under that server's name."""
-    folder = environ.get("AGENT_MEMORY_PATH") or "~/.agent-memory"
-    if environ.get("AGENT_MEMORY_PATH") or os.path.lexists(os.path.expanduser(folder)):
-        refusal = f"the JSON files in {folder} cannot be used in place yet"
-        raise Failure(f"{refusal}; for entries of its own use: memory mcp --tools kv")
-    return Preset(("kv",), name="agent-memory")
+    """The files of AGENT_MEMORY_PATH, else those of an installed agent-memory server, used in place; else notes."""
+    folder = environ.get("AGENT_MEMORY_PATH")
+    if not folder:
+        known = os.path.expanduser("~/.agent-memory")
+        folder = known if os.path.lexists(known) else None
+    return Preset(("kv",), name="agent-memory", json_folder=folder)
 
 
 def _server_memory(environ: Mapping[str, str]) -> Preset:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from commonplace.cli.syntax import Names, Usage, command
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
+    from commonplace.faces.kv import JsonFolder
     from commonplace.faces.tool import Registry
 
 TOOLSET_NAMES = Names("list", lambda: _toolsets())
@@ -62,10 +64,23 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
 
         return open_memory(agent=agent, projects=chosen.projects, config=settings, face="mcp")
 
-    served = registry(chosen.tools, settings, Hooks.configured(), chosen.like)
-    return run_stdio(
-        opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
-    )
+    with _entries(chosen.json_folder) as entries:
+        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries)
+        return run_stdio(
+            opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
+        )
+
+
+@contextmanager
+def _entries(folder: str | None) -> Iterator[JsonFolder | None]:
+    """Where key-value entries are, when that is a folder of JSON files; closed at the end."""
+    if folder is None:
+        yield None
+        return
+    from commonplace.faces.kv import JsonFolder
+
+    with closing(JsonFolder(folder)) as entries:
+        yield entries
 
 
 def _refuse_graph_file(file: Path | None) -> None:

@@ -115,6 +115,8 @@ class Watch:
         if not name or name.startswith("."):
             return
         path = f"{folder}/{name}" if folder else name
+        if not path.isprintable() and not _is_unicode(path):
+            return
         if not mask & f.ISDIR:
             changes.files.add((project, path))
             return
@@ -129,3 +131,12 @@ class Watch:
     def close(self) -> None:
         """Release the watch."""
         self._inotify.close()
+
+
+def _is_unicode(path: str) -> bool:
+    """Whether a path can be told to anybody; else what lies there is no note."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -65,8 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name}: measured in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
     over = sum(row.verdict == "over" for row in rows)
     print(table(rows))
-    print(f"\n{len(rows)} figures, {over} over budget.\n")
-    print(f"Medians. {_machine(sync, load)}\n")
+    print(f"\n{len(rows)} figures, {over} over budget.")
+    busiest = max(load, os.getloadavg()[0])
+    if busiest > _cores() + 0.5:
+        print(f"Other programs were at work too (load {busiest:.1f}, {_cores()} cores): look at the ratios.")
+    print(f"\nMedians. {_machine(sync)}\n")
     print(block(rows))
     return 0
 
@@ -93,13 +96,16 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _machine(sync: float, load: float) -> str:
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _machine(sync: float) -> str:
     """What this ran on, without any path."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
-        f"{platform.system()} {platform.machine()}, {cores} cores (load {load:.1f} at the start), "
-        f"one fsync {sync:.2f} ms, {platform.python_implementation()} {platform.python_version()}, "
-        f"SQLite {sqlite3.sqlite_version}, mcp {metadata.version('mcp')}, click {metadata.version('click')}."
+        f"{platform.system()} {platform.machine()}, {_cores()} cores, one fsync {sync:.2f} ms, "
+        f"{platform.python_implementation()} {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
+        f"mcp {metadata.version('mcp')}, click {metadata.version('click')}."
     )
 
 

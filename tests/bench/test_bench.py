@@ -27,7 +27,7 @@ def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a run over a tiny vault printed, and the folder it had for its temporary files."""
     place = tmp_path_factory.mktemp("bench")
-    done = bench(place, "--notes", "60", "--only", "size,parse,sweep,search,write,calls")
+    done = bench(place, "--notes", "60", "--only", "size,parse,sweep,search,graph,recall,write,calls")
     assert done.returncode == 0, done.stderr
     return done.stdout, place
 
@@ -36,7 +36,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     "what",
     [
         "index size", "parse_note", "sweep of 60", "search, 60 notes", "  a word of most notes", "  a Chinese word",
-        "write, 10 notes", "write, 60 notes", "edit, 60 notes", "Python calls of a write, 60 notes",
+        "graph lookup, 60 entities", "recall of a key", "write, 10 notes", "write, 60 notes", "edit, 60 notes",
+        "Python calls of a write, 60 notes",
     ],
 )  # fmt: skip
 def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: str) -> None:
@@ -50,7 +51,7 @@ def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: s
 def test_a_page_of_documentation_can_take_the_last_block_as_it_is(ran: tuple[str, Path]) -> None:
     _, place = ran
     machine, figures = ran[0].rstrip().split("\n\n")[-2:]
-    assert re.search(r"\d+ cores .*Python 3\.\d+.*SQLite 3\.", machine)
+    assert re.search(r"\d+ cores, .*Python 3\.\d+.*SQLite 3\.", machine)
     assert "write, 60 notes" in figures
     for path in (str(place), str(ROOT), sys.prefix):
         assert path not in machine + figures

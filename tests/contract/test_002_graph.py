@@ -170,7 +170,8 @@ class Modern(Server):
 
 
 @pytest.mark.promise("002-14.13")
-def test_the_presets_have_their_names_and_refuse_files_they_cannot_read_yet(tmp_path: Path) -> None:
+def test_the_presets_have_their_names_and_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with serving(tmp_path, "--as", "server-memory") as server:
         tools = server.ask("tools/list")["result"]["tools"]
         assert [tool["name"] for tool in tools] == [*NAMES]
@@ -186,27 +187,6 @@ def test_the_presets_have_their_names_and_refuse_files_they_cannot_read_yet(tmp_
     with serving(tmp_path, "--tools", "memory,notes,graph") as server:
         assert "memory" in [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
         assert server.data("search_notes", query="é")["total"] == 1
-
-
-@pytest.mark.promise("002-14.13")
-@pytest.mark.parametrize(
-    ("preset", "option", "env", "place"),
-    [
-        ("server-memory", "~/a.jsonl", {"MEMORY_FILE_PATH": "b"}, "HOME/a.jsonl"),
-        ("server-memory", None, {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "FOLDER/b"),
-        ("thoughtbox", None, {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "FOLDER/c"),
-    ],
-)
-def test_a_graph_file_that_is_named_is_never_taken_for_an_empty_memory(
-    tmp_path: Path, preset: str, option: str | None, env: dict[str, str], place: str
-) -> None:
-    program = [sys.executable, "-m", "commonplace", "mcp", "--as", preset]
-    program += ["--graph-file", option] if option else []
-    surroundings = environment(HOME=str(tmp_path / "user"), MEMORY_HOME=str(tmp_path / "home"), **env)
-    ran = subprocess.run(program, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 1
-    wanted = place.replace("HOME", str(tmp_path / "user")).replace("FOLDER", str(tmp_path))
-    assert f"the graph file {wanted} cannot be used in place yet" in ran.stderr
 
 
 @pytest.mark.promise("002-14.14")

@@ -77,18 +77,3 @@ def test_agent_memory_is_a_server_of_that_name_with_exactly_these_tools(tmp_path
         assert ",".join(shown) == arguments
         assert tuple(found[name]["annotations"][hint] for hint in HINTS) == hints
         assert schema["properties"]["format"]["enum"] == ["markdown", "json"]
-
-
-@pytest.mark.parametrize("variable", [None, "some/where"])
-def test_existing_agent_memory_files_are_refused_in_one_sentence(tmp_path, monkeypatch, variable):
-    monkeypatch.delenv("AGENT_MEMORY_PATH", raising=False)
-    if variable is None:
-        (tmp_path / ".agent-memory").mkdir()
-    else:
-        monkeypatch.setenv("AGENT_MEMORY_PATH", variable)
-    with ServerProcess(command=memory_mcp(tmp_path / "home", "--as", "agent-memory"), user=tmp_path) as server:
-        assert server.process.wait(60) == 1
-        errors = server.errors()
-    assert errors.startswith(f"Error: the JSON files in {variable or '~/.agent-memory'} cannot be used in place yet")
-    assert errors.count("\n") == 1
-    assert "memory mcp --tools kv" in errors

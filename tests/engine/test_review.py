@@ -109,9 +109,10 @@ def test_a_scope_is_seen_in_a_header_of_any_length(memory):
     (folder / "late.md").write_text(f"---\n{filler}scope: agent:y\n---\nsecret\n")
     for name in ("early.md", "late.md"):
         reply = MemoryCommands().run(memory.as_caller("x"), {"command": "view", "path": f"/memories/{name}"})
-        assert reply.is_error and "secret" not in reply.text
+        assert reply.is_error
+        assert "secret" not in reply.text
     reply = MemoryCommands().run(memory.as_caller("x"), {"command": "view", "path": "/memories"})
-    assert "early" not in reply.text and "late" not in reply.text
+    assert not {"early.md", "late.md"} & set(reply.text.split("/"))
 
 
 # --- odd files
@@ -313,3 +314,42 @@ def test_opening_and_closing_leaves_no_open_files(tmp_path):
             with pytest.raises(errors.CommonplaceError):
                 note(memory, "a", "x", "f")
     assert opened() <= before
+
+
+def test_what_bars_an_undo_is_named_when_a_folder_above_was_moved(memory):
+    note(memory, "a", "text", "f")
+    memory.edit("a", Append("later"))
+    moved = memory.move_folder("notes", "f", "g")
+    assert moved.new_path == "g"
+    with pytest.raises(errors.CannotUndo, match=r"changed later \(#3\)"):
+        memory.undo(2)
+    assert [each.number for each in memory.log("notes/g/a.md")] == [3]
+
+
+def test_after_closing_every_call_says_so(tmp_path):
+    memory = open_memory(tmp_path / "home")
+    memory.close()
+    for call in (memory.sync, lambda: memory.search("x"), lambda: memory.write(Draft("x"))):
+        with pytest.raises(errors.StorageError, match="closed"):
+            call()
+    reply = MemoryCommands().run(memory, {"command": "create", "path": "/memories/a.md", "file_text": "x"})
+    assert reply.is_error
+    assert not (memory.home / "memories").exists()
+
+
+def test_a_look_at_the_disk_between_calls_is_a_new_look(memory):
+    note(memory, "a", "text")
+    memory.search("text")
+    (memory.home / "notes" / "b.md").write_text("text")
+    assert memory._core.fresh().added == 1
+
+
+def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):
+    with open_memory(tmp_path / "home") as one, open_memory(tmp_path / "home") as two:
+        note(one, "a", "text")
+        assert two.search("text").total == 1
+        one.reindex()
+        note(one, "b", "text")
+        assert two.search("text").total == 2
+        note(two, "c", "text")
+        assert one.search("text").total == 3

@@ -10,12 +10,27 @@ from pathlib import Path
 
 import pytest
 from commonplace import clock
-from commonplace.errors import CommonplaceError, Conflict, StorageError
+from commonplace.errors import CommonplaceError, StorageError
 from commonplace.store import home as homes
+from commonplace.store import steps as working
+from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home, Step
 from commonplace.store.layout import Layout
 
-from .test_home import commit, files, home, notes, put, step  # noqa: F401
+from .test_home import commit, files, put, step
+
+
+@pytest.fixture
+def home(tmp_path: Path):
+    made = Home(Layout(tmp_path / "home"), clock.now)
+    (tmp_path / "home" / "notes").mkdir()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def notes(home: Home) -> FolderStore:
+    return FolderStore("notes", home.layout.project("notes"))
 
 
 class Died(Exception):
@@ -26,7 +41,7 @@ def dies(home: Home, monkeypatch, at: int, *steps: Step) -> None:
     """Begin a change and die before its step number `at` (from 0); the record stays as a dead process leaves it."""
     with monkeypatch.context() as patch:
         seen = []
-        carry_out = homes._Work.carry_out
+        carry_out = working.Work.carry_out
 
         def last_breath(self, each, touched=None):
             if len(seen) == at:
@@ -34,8 +49,8 @@ def dies(home: Home, monkeypatch, at: int, *steps: Step) -> None:
             seen.append(each)
             carry_out(self, each, touched)
 
-        patch.setattr(homes._Work, "carry_out", last_breath)
-        patch.setattr(homes._Work, "take_back", lambda self: None)
+        patch.setattr(working.Work, "carry_out", last_breath)
+        patch.setattr(working.Work, "take_back", lambda self: None)
         patch.setattr(homes, "_remove_temps", lambda steps: None)
         patch.setattr(Home, "_clear", lambda self: None)
         with pytest.raises(Died):
@@ -141,10 +156,8 @@ def test_recovery_keeps_what_an_editor_saved_after_the_death(home, notes, monkey
     (Path(notes.root) / "a.md").write_text("saved by hand")
     again(home).close()
     with home.lock:
-        kept = [home.history.text(each.old, "a.md") for change in home.history.changes() for each in change.files if each.old]
-    now = files(notes)
-    assert now["a.md"] == "saved by hand" or b"saved by hand" in kept
-    assert list(now) == ["a.md"]
+        assert home.history.last == 1
+    assert files(notes) == {"a.md": "saved by hand"}
 
 
 def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(home, notes, monkeypatch):
@@ -170,8 +183,8 @@ def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monke
             raise OSError(errno.ENOSPC, "full")
 
         patch.setattr(type(home.history), "append", full)
-        write_file = homes.write_file
-        patch.setattr(homes, "write_file", lambda name, *a, **k: full() if "-back-" in name else write_file(name, *a, **k))
+        write = working.write_file
+        patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
         with pytest.raises(StorageError):
             commit(home, *steps)
     assert files(notes) == {"a.md": "a1", "b.md": "b1"}
@@ -246,7 +259,7 @@ def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(home, not
     dies(home, monkeypatch, 1, put(notes, "a.md", "a2"), on_disk(disk, "put", "b.md", data=b"b"))
     os.rename(disk, tmp_path / "away")
     with home.lock:
-        home.history.purge(clock.now() - timedelta(days=90))
+        home.purge(clock.now() - timedelta(days=90))
     os.rename(tmp_path / "away", disk)
     with home.lock:
         for record in home.set_aside():
@@ -255,12 +268,35 @@ def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(home, not
     assert home.history.text(newest.files[0].old, "a.md") == b"a1"
 
 
-def test_a_read_only_folder_refuses_without_a_trace(home, notes):
+def test_a_lost_folder_of_the_history_is_made_anew(home, notes):
     commit(home, put(notes, "d/a.md", "a"))
     shutil.rmtree(home.layout.objects)
-    commit(home, put(notes, "d/a.md", "b"))
-    assert files(notes) == {"d/a.md": "b"}
-    with pytest.raises(Conflict):
-        stale = put(notes, "d/a.md", "c")
-        (Path(notes.root) / "d" / "a.md").write_text("by hand")
-        commit(home, stale)
+    digest = commit(home, put(notes, "d/a.md", "b")).files[0].old
+    assert home.history.text(digest, "d/a.md") == b"a"
+
+
+def test_a_removal_is_not_taken_for_done_while_its_disk_is_away(home, tmp_path, monkeypatch):
+    disk = second(tmp_path)
+    (disk / "b.md").write_text("b")
+    old = FolderStore("disk", disk).read("b.md")
+    dies(home, monkeypatch, 0, on_disk(disk, "remove", "b.md", old=old))
+    os.rename(disk, tmp_path / "away")
+    with home.lock:
+        assert home.history.last == 0
+    os.rename(tmp_path / "away", disk)
+    with home.lock:
+        for record in home.set_aside():
+            home.retry(record)
+        assert home.history.last == 1
+    assert list(disk.iterdir()) == []
+
+
+def test_a_dead_move_is_finished_when_its_source_was_made_anew(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "moved"))
+    old = notes.read("a.md")
+    dies(home, monkeypatch, 2, step(notes, "move", "a.md", to="x/a.md", old=old), put(notes, "b.md", "b"))
+    (Path(notes.root) / "a.md").write_text("another")
+    again(home).close()
+    assert files(notes) == {"a.md": "another", "b.md": "b", "x/a.md": "moved"}
+    with home.lock:
+        assert (home.set_aside(), home.history.last) == ([], 2)

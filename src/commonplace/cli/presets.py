@@ -111,14 +111,15 @@ def graph_file(
 ) -> Path | None:
     """The graph file to serve (contract 002, 8); None: the notes of project `graph`.
 
-    The first of the option, the two variables, the configuration; then one of thoughtbox in the working folder.
+    The first of the option, the two variables, the configuration; then the one of thoughtbox in the working
+    folder, which need not be there only when that server is stood in for.
     """
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *(environ.get(name) for name in names), configured):
         if place:
             return Path(os.path.abspath(os.path.expanduser(place)))
     own = Path(os.path.abspath(THOUGHTBOX_FILE))
-    return own if like != "server-memory" and own.exists() else None
+    return own if like == "thoughtbox" or (like is None and own.exists()) else None
 
 
 PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from commonplace.cli.syntax import Names, Usage, command
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
+    from commonplace.engine.entities import Graph
     from commonplace.faces.kv import JsonFolder
     from commonplace.faces.tool import Registry
 
@@ -54,8 +55,9 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
 
+    graphs = None
     if "graph" in chosen.tools or "all" in chosen.tools:
-        _refuse_graph_file(presets.graph_file(graph_file, chosen.like, settings.graph_file))
+        graphs = _graphs(presets.graph_file(graph_file, chosen.like, settings.graph_file))
     if settings.bank_debug:
         _log_to_stderr()
 
@@ -65,7 +67,7 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
         return open_memory(agent=agent, projects=chosen.projects, config=settings, face="mcp")
 
     with _entries(chosen.json_folder) as entries:
-        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries)
+        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, graphs)
         return run_stdio(
             opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
         )
@@ -83,13 +85,13 @@ def _entries(folder: str | None) -> Iterator[JsonFolder | None]:
         yield entries
 
 
-def _refuse_graph_file(file: Path | None) -> None:
-    """A model must not take a file we do not read for an empty memory."""
-    if file is not None:
-        raise Failure(
-            f"the graph file {file} cannot be used in place yet; take it in once with: memory graph import {file},"
-            " and serve the notes without naming the file"
-        )
+def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
+    """Where graphs are kept, when that of project `graph` is a file."""
+    if file is None:
+        return None
+    from commonplace.engine.graph_file import opener
+
+    return opener(file)
 
 
 def _log_to_stderr() -> None:

@@ -22,7 +22,7 @@ from commonplace import config
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
-from commonplace.index import database, entries, lookup, places, sync, writer
+from commonplace.index import database, lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry
 from commonplace.note.markdown import parse_note
@@ -36,6 +36,7 @@ from commonplace.store.home import Home, Step
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
+    from commonplace.index import sync
     from commonplace.index.changes import Watch
 
 T = TypeVar("T")
@@ -63,28 +64,35 @@ class Core:
         self.stores = self._stores()
         self._wants_watch = watch
         self._watch: Watch | None = None
-        self._absent: set[str] = set()
+        self._roots: dict[str, tuple[int, int] | None] = {}
         self._pending: set[str] = set(self.stores)
         self._db: sqlite3.Connection | None = None
-        self._inode = 0
+        self._inode: tuple[int, int] | None = None
         self._depth = 0
         self._looked = False
+        self._closed = False
+        self.commits = 0
 
     @property
     def warnings(self) -> list[str]:
         """What the last look at the projects' folders could not see."""
-        return [text for name in sorted(self._troubles) for text in self._troubles[name]]
+        with self.guard:
+            return [text for name in sorted(self._troubles) for text in self._troubles[name]]
 
     def enter(self) -> bool:
-        """A verb begins, the guard held. Returns whether no other verb called it."""
+        """A verb begins, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""
+        self._check_open()
         self._depth += 1
-        if self._depth == 1:
-            self._looked = False
         return self._depth == 1
+
+    def _check_open(self) -> None:
+        if self._closed:  # its file numbers may be other files' by now
+            raise StorageError("the memory", "it was closed")
 
     def leave(self) -> None:
         """A verb ends."""
         self._depth -= 1
+        self._looked = self._looked and self._depth > 0
 
     # --- projects -------------------------------------------------------------------------------
 
@@ -126,17 +134,15 @@ class Core:
     def db(self) -> sqlite3.Connection:
         """The open index; made anew when it is missing, foreign or damaged."""
         if self._db is not None:
-            try:
-                if os.stat(self._index).st_ino == self._inode:
-                    return self._db
-            except FileNotFoundError:
-                pass
+            # One verb sees one index, even if another process just made it anew.
+            if self._looked or _identity(self._index) == self._inode:
+                return self._db
             self._db.close()
             self._db = None
         with self.home.lock:
             try:
                 self._db, _ = database.open_index(self._index)
-                self._inode = os.stat(self._index).st_ino
+                self._inode = _identity(self._index)
             except OSError as error:
                 raise StorageError("the index", reason(error)) from None
         self._pending = set(self.stores)
@@ -148,18 +154,30 @@ class Core:
             if self._db is not None:
                 self._db.close()
                 self._db = None
+            self._looked = False
             for suffix in ("", "-wal", "-shm"):
                 Path(str(self._index) + suffix).unlink(missing_ok=True)
 
     def fresh(self, progress: sync.Progress | None = None) -> sync.Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb."""
+        from commonplace.index import sync
+
         result = sync.Result()
         if self._looked:
             return result
-        self._reload()
+        self.reload()
+        try:
+            self._look(result, progress)
+        except BaseException:
+            self._pending = set(self.stores)  # the system tells a change once: look at everything next time
+            raise
+        self._looked = self._depth > 0
+        return result
+
+    def _look(self, result: sync.Result, progress: sync.Progress | None) -> None:
         db = self.db
-        if self._watch and any(os.path.isdir(self.stores[name].root) for name in self._absent):
-            self._close_watch()  # a project's folder was made: watch it too
+        if self._watch and any(_identity(store.root) != self._roots[name] for name, store in self.stores.items()):
+            self._close_watch()  # a project's folder was made, went away or was exchanged
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
             self._close_watch()
@@ -183,17 +201,17 @@ class Core:
             self._close_watch()  # what could be read again was not watched
         self._forget_projects(db, sweeps)
         self.retire(db)
-        self._looked = self._depth > 0
-        return result
 
     def retire(self, db: sqlite3.Connection) -> None:
         """An entry past its time to live is in no face, from that moment on (contract 004, 4)."""
+        from commonplace.index import entries, writer
+
         now = writer.microseconds(self.clock())
         if entries.any_over(db, now):
             with self.home.lock, database.transaction(db):
                 entries.retire(db, now)
 
-    def _reload(self) -> None:
+    def reload(self) -> None:
         """Take up projects another process added to the configuration, or removed from it."""
         stamp = _stamp_of(self.settings.file)
         if stamp == self._config_stamp:
@@ -209,13 +227,13 @@ class Core:
     def _open_watch(self) -> None:
         from commonplace.index.changes import Watch
 
+        self._roots = {name: _identity(store.root) for name, store in self.stores.items()}
         roots = [
             (name, store.root, folder)
             for name, store in self.stores.items()
             if os.path.isdir(store.root)
             for folder in store.folders()
         ]
-        self._absent = {name for name, store in self.stores.items() if not os.path.isdir(store.root)}
         self._watch = Watch.open(roots)
         self._wants_watch = self._watch is not None
         self._pending = set(self.stores)
@@ -233,6 +251,8 @@ class Core:
         self._troubles = {name: texts for name, texts in self._troubles.items() if name in self.stores}
         gone = set(lookup.projects(db)) - self.stores.keys()
         if gone:
+            from commonplace.index import writer
+
             with self.home.lock, database.transaction(db):
                 for project in gone:
                     writer.forget_project(db, project)
@@ -246,6 +266,8 @@ class Core:
         folder: str = "",
     ) -> None:
         """Compare a project, or one folder of it, with the index, and apply what differs."""
+        from commonplace.index import sync
+
         self._troubles.pop(store.name, None)
         if os.path.isdir(store.root):
             listing = store.list(folder)
@@ -277,6 +299,8 @@ class Core:
         listing.entries = [e for e in listing.entries if skipped.get((project, e.path)) != e.stamp]
 
     def _check_file(self, db: sqlite3.Connection, store: FolderStore, path: str, result: sync.Result) -> None:
+        from commonplace.index import sync
+
         stamp = store.stamp(path) if store.is_note(path) else None
         known = places.stamp(db, store.name, path)
         if stamp == known or (stamp is not None and self._skipped.get((store.name, path)) == stamp):
@@ -339,12 +363,15 @@ class Core:
             if not os.path.isdir(step.root):
                 self._make_root(step)
         change = self.home.commit(verb, steps, about=about, agent=agent, face=face, undoes=undoes, details=details)
+        self.commits += 1
         try:
             self._show(change)
-        except (sqlite3.Error, OSError, StorageError):
+        except (sqlite3.Error, OSError, StorageError) as error:
             # The files are safe and acknowledged; the index catches up by a sweep.
             self._pending = set(self.stores)
             self._close_watch()
+            if isinstance(error, sqlite3.Error) and database.is_corrupt(error):
+                self.rebuild()
         return change
 
     def _make_root(self, step: Step) -> None:
@@ -358,6 +385,8 @@ class Core:
 
     def _show(self, change: Change) -> None:
         """Index what `change` wrote, removed or moved."""
+        from commonplace.index import writer
+
         db = self.db
         removed: list[tuple[str, str]] = []
         written: dict[tuple[str, str], None] = {}
@@ -391,7 +420,7 @@ class Core:
         """Forget changes older than `history.days`. Returns how many."""
         with self.guard, self.home.lock:
             try:
-                return self.home.history.purge(self.clock() - timedelta(days=self.settings.history_days))
+                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days))
             except OSError as error:
                 raise StorageError("the history", reason(error)) from None
 
@@ -408,8 +437,10 @@ class Core:
     def writing(self):
         """Inside, no other writer of this home is at work. A disk that refuses is a StorageError."""
         try:
-            with self.guard, self.home.lock:
-                yield
+            with self.guard:
+                self._check_open()
+                with self.home.lock:
+                    yield
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
@@ -420,6 +451,9 @@ class Core:
     def close(self) -> None:
         """Release the index, the watch and the home."""
         with self.guard:
+            if self._closed:
+                return
+            self._closed = True
             self._close_watch()
             if self._db is not None:
                 self._db.close()
@@ -437,6 +471,15 @@ def _stamp_of(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_ino
+
+
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """What tells a folder or file from another one in its place; None when there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def repeated(run: Callable[[], T]) -> T:

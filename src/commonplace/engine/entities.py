@@ -120,3 +120,7 @@ class Graph(Protocol):
     def version(self) -> Any:
         """A value that differs once something changed."""
         ...
+
+    def warnings(self) -> list[str]:
+        """What was met and is not shown, in few words; none for most graphs."""
+        ...

@@ -175,7 +175,7 @@ class NoteEntries:
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """One file written; an entry moved by hand is replaced where it lies."""
         core, now = self._core, self._memory.clock()
-        expires = _whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
+        expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
         with core.writing():
             old = next(self._claims(namespace, key), None)
             if old is not None and old.note.locked:
@@ -389,5 +389,6 @@ class NoteEntries:
             return all(each.name in without for each in entries)
 
 
-def _whole_milliseconds(moment: datetime) -> datetime:
+def whole_milliseconds(moment: datetime) -> datetime:
+    """`moment` cut to what `expires_at` shows."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -7,6 +7,7 @@ Each verb is one critical section under the home's lock. Paths are project-relat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,13 @@ from commonplace.errors import (
 from commonplace.store.base import Entry, File
 from commonplace.store.folder import FolderStore, Place
 from commonplace.store.history import Change
-from commonplace.store.home import Step, read_head
+from commonplace.store.home import HEAD, Step, read_file, read_head
 
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory
 
 
+_HEADER_END = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
 _FOREIGN = "it holds files of another agent."
 
 
@@ -160,7 +162,9 @@ class Files:
     def _scope(self, path: str) -> str:
         try:
             with self._store.open_parent(path) as folder:
-                return scope_of(read_head(path.rpartition("/")[2], folder.fd))
+                name = path.rpartition("/")[2]
+                head = read_head(name, folder.fd)
+                return scope_of(head if _holds_header(head) else read_file(name, folder.fd).data)
         except (CommonplaceError, OSError):
             return "global"
 
@@ -348,6 +352,12 @@ class Files:
     def _commit(self, verb: str, steps: list[Step], path: str, details: dict[str, Any] | None = None) -> Change:
         about = (self._project, path)
         return self._core.commit(verb, steps, about, self._memory.agent, self._memory.face, details=details)
+
+
+def _holds_header(head: bytes) -> bool:
+    """Whether the beginning of a file holds its whole frontmatter, or shows that there is none."""
+    whole = len(head) < HEAD or not head.removeprefix(b"\xef\xbb\xbf").startswith(b"---")
+    return whole or _HEADER_END.search(head) is not None
 
 
 class NotADirectory(CommonplaceError):

@@ -102,6 +102,10 @@ class NoteGraph:
         self._core.fresh()
         return index.version(self._core.db, self.memory.agent)
 
+    def warnings(self) -> list[str]:
+        """None: `memory doctor` tells of notes that cannot be read."""
+        return []
+
     @property
     def _all(self) -> Lowered:
         return _lowered.setdefault(self._core, Lowered())

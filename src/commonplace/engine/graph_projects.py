@@ -165,6 +165,10 @@ class EveryGraph:
         """A value that differs once something changed."""
         return [graph.version() for graph in self._graphs.values()]
 
+    def warnings(self) -> list[str]:
+        """None: `memory doctor` tells of notes that cannot be read."""
+        return []
+
     def _each(self, read: Any) -> list[Key]:
         found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
         return sorted(found, key=lambda key: key.order)

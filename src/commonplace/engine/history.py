@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.core import Core
+from commonplace.engine.storing import scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
+from commonplace.index import lookup
+from commonplace.note.model import GLOBAL
 from commonplace.store import jail
 from commonplace.store.base import File
-from commonplace.store.history import Change, Touched
+from commonplace.store.history import LINES, Change, Touched
 from commonplace.store.home import Step
 
 if TYPE_CHECKING:
@@ -54,7 +57,15 @@ def _concerns(change: Change, place: tuple[str, str]) -> bool:
     project, path = place
     if (change.project, change.path) == place:
         return True
-    return any(each.project == project and path in (each.path, each.to) for each in change.files)
+    return any(each.project == project and _reaches(each, path) for each in change.files)
+
+
+def _reaches(each: Touched, path: str) -> bool:
+    """Whether a step touched the file at `path`: itself, or with a folder above it."""
+    if path in (each.path, each.to):
+        return True
+    is_folder = each.do == "move" and each.old is None
+    return is_folder and (path.startswith(f"{each.path}/") or path.startswith(f"{each.to}/"))
 
 
 def _place(memory: Memory, ref: str) -> tuple[str, str]:
@@ -72,7 +83,8 @@ def _place(memory: Memory, ref: str) -> tuple[str, str]:
     if len(ref) >= 4:
         for change in core.home.history.changes():
             for each in change.files:
-                if each.project == "categories" and each.path.endswith(f"-{ref[:8]}.md"):
+                named = each.project == "categories" and each.path.endswith(f"-{ref[:8]}.md")
+                if named and memory.sees(each.scope):
                     return each.project, each.path
     info = memory.find(ref)
     return info.project, info.path
@@ -92,7 +104,11 @@ def undo(memory: Memory, number: int | None) -> Change:
         texts = list(change.texts())
         if texts and not any(each.kept for each in texts):
             raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
-        steps = [step for each in reversed(change.files) for step in _inverse(core, change, each, later)]
+        steps: list[Step] = []
+        for each in reversed(change.files):
+            if each.do == "move" and each.old is None:
+                _refuse_foreign(memory, change, each)
+            steps += _inverse(core, change, each, later, steps)
         if not steps:
             raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
         about = (change.project, change.path)
@@ -117,8 +133,22 @@ def _find(memory: Memory, number: int | None) -> tuple[Change | None, list[Chang
     return None, later
 
 
-def _inverse(core: Core, change: Change, each: Touched, later: list[Change]) -> list[Step]:
-    """The steps that take one step of `change` back; CannotUndo when the file is not as it left it."""
+def _refuse_foreign(memory: Memory, change: Change, moved: Touched) -> None:
+    """A folder that holds notes the caller may not see is not theirs to move back."""
+    core = memory._core
+    core.fresh()
+    if any(not memory.sees(info.scope) for info in lookup.below(core.db, moved.project, moved.to)):
+        raise CannotUndo(f"cannot undo #{change.number}: {moved.project}/{moved.to} holds notes of another agent")
+
+
+def _inverse(core: Core, change: Change, each: Touched, later: list[Change], before: list[Step]) -> list[Step]:
+    """The steps that take one step of `change` back, after those `before`; CannotUndo when the file is not as it
+    left it."""
+    if each.do == LINES:
+        raise CannotUndo(
+            f"cannot undo #{change.number}: it changed lines of {each.path}, a file used in place;"
+            f" the lines it replaced are kept in {core.home.history.object_path(each.old or '')}"
+        )
     if each.do == "move":
         _expect_there(core, change, each.project, each.to, each.new or each.old, later)
         _expect_free(core, change, each.project, each.path, later)
@@ -138,17 +168,18 @@ def _inverse(core: Core, change: Change, each: Touched, later: list[Change]) -> 
         return [core.step("put", each.project, each.path, data=data, mode=each.mode, scope=each.scope)]
     if each.do == "mkdir":
         full = os.path.join(core.store(each.project).root, each.path)
-        gone = {touched.path for touched in change.files if touched.do in ("put", "move", "mkdir", "symlink")}
+        gone = {step.path for step in before if step.project == each.project and step.do not in ("put", "mkdir", "symlink")}
         inside = {f"{each.path}/{name}" for name in os.listdir(full)} if os.path.isdir(full) else None
-        moved_in = {touched.to for touched in change.files if touched.do == "move"}
-        empty = inside is not None and inside <= (gone | moved_in)
-        return [core.step("rmdir", each.project, each.path)] if empty else []
+        return [core.step("rmdir", each.project, each.path)] if inside is not None and inside <= gone else []
     if each.do == "rmdir":
         full = os.path.join(core.store(each.project).root, each.path)
         return [] if os.path.isdir(full) else [core.step("mkdir", each.project, each.path)]
     if each.do == "unlink":
         _expect_free(core, change, each.project, each.path, later)
         return [core.step("symlink", each.project, each.path, link=each.link)]
+    place = core.store(each.project).place(each.path)
+    if place.kind != "link" or place.link != each.link:
+        raise _blocked(change, each.project, each.path, later)
     return [core.step("unlink", each.project, each.path, link=each.link)]
 
 
@@ -203,7 +234,11 @@ def restore(memory: Memory, ref: str, *, at: datetime | None, change: int | None
         here = _read(core, *target)
         if to is not None and here is not None:
             raise Exists(f"{target[0]}/{target[1]}")
-        step = core.step("put", *target, data=data, old=here, mode=each.mode, scope=each.scope)
+        before = scope_of(here.data) if here is not None else GLOBAL
+        if not (memory.sees(before) and memory.sees(scope_of(data))):
+            raise NotFound(f"{project}/{path}", "the history")  # what is there now is not theirs to replace
+        scope = each.scope if before == GLOBAL else before
+        step = core.step("put", *target, data=data, old=here, mode=each.mode, scope=scope)
         core.commit("restore", [step], target, memory.agent, memory.face)
         return "/".join(target), source.number
 

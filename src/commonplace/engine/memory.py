@@ -16,7 +16,7 @@ from commonplace.clock import Clock
 from commonplace.config import Settings, load
 from commonplace.engine import projects, storing
 from commonplace.engine.core import Core, plain, repeated
-from commonplace.errors import NotFound, StorageError
+from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.index import database, find, lookup
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links, timeframe
@@ -80,7 +80,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         core = self._core
         with core.guard:
-            outermost = core.enter()
+            outermost, commits = core.enter(), core.commits
             try:
                 if outermost and kwargs.get("checksum") is None:
                     return repeated(lambda: method(self, *args, **kwargs))
@@ -91,6 +91,8 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not database.is_corrupt(error):
                     raise StorageError("the index", plain(error)) from None
                 core.rebuild()
+                if core.commits != commits:  # it is written; repeated, it would be written twice
+                    raise CommonplaceError("The change is made, but the index was damaged; it is made anew.") from None
                 return method(self, *args, **kwargs)
             except OSError as error:
                 raise StorageError("the memory", reason(error)) from None

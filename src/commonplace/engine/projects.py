@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from commonplace import config
 from commonplace.engine.core import Core
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import BUILT_IN_PROJECTS
-from commonplace.store.atomic import make_private, reason, write_file
+from commonplace.store.atomic import make_private, reason, sync_folder, write_file
 
 if TYPE_CHECKING:
     from commonplace.engine.results import Project
@@ -43,7 +44,12 @@ def _project(core: Core, name: str) -> Project:
 
 def add(core: Core, name: str, folder: str, is_default: bool, make: bool) -> tuple[Project, str]:
     """Check the name and the folder, make the folder if missing and wanted, and write it down."""
-    name = name.strip()
+    with core.home.lock:
+        core.reload()  # another process may have added one meanwhile
+        return _add(core, name.strip(), folder, is_default, make)
+
+
+def _add(core: Core, name: str, folder: str, is_default: bool, make: bool) -> tuple[Project, str]:
     if not _NAME.fullmatch(name) or not any(map(str.isalnum, name)):
         raise InvalidInput(f"invalid project name: {name}")
     root = _root(folder)
@@ -75,6 +81,7 @@ def _taken(name: str) -> Exists:
 
 def remove(core: Core, name: str) -> Project:
     """Take an added project off the list."""
+    core.reload()
     project = named(core, name)
     if project.built_in:
         raise InvalidInput(f"cannot remove a built-in project: {project.name}")
@@ -89,6 +96,7 @@ def remove(core: Core, name: str) -> Project:
 
 def set_default(core: Core, name: str) -> Project:
     """Write down the default project."""
+    core.reload()
     project = named(core, name)
     _write(core, {"notes.default_project": project.name})
     return _project(core, project.name)
@@ -130,14 +138,18 @@ def _write(core: Core, changes: dict[str, Any]) -> None:
     path = core.settings.file
     with core.home.lock:
         data = config.change(path, changes).encode()
-        temp = path.with_name(f".{path.name}-{os.getpid()}")
+        real = Path(os.path.realpath(path))  # a link stays one
+        temp = real.with_name(f".{real.name}-{os.getpid()}")
         try:
             make_private(path.parent)
             temp.unlink(missing_ok=True)
             write_file(str(temp), data, mode=path.stat().st_mode & 0o777 if path.exists() else 0o600)
-            os.replace(temp, os.path.realpath(path))
+            os.replace(temp, real)
+            sync_folder(real.parent)
         except OSError as error:
+            temp.unlink(missing_ok=True)
             raise StorageError(path.name, reason(error)) from None
-    core.set_projects(config.load(core.layout.root, path, {}))
+    now = config.load(core.layout.root, path, {})
+    core.set_projects(replace(core.settings, projects=now.projects, default_project=now.default_project))
 
 

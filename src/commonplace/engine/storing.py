@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -15,7 +16,7 @@ from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
 from commonplace.store import jail
 from commonplace.store.base import File
-from commonplace.store.home import HEAD, Step
+from commonplace.store.home import Step
 
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory, Ref
@@ -51,7 +52,12 @@ def store(memory: Memory, drafts: list[Draft], *, overwrite: bool = False, check
 def written(memory: Memory, step: Step) -> Note:
     """The note a `put` step just wrote."""
     file = memory._core.store(step.project).read(step.to or step.path)
-    return with_address(memory, parsed(memory, step.project, step.to or step.path, file))
+    note = parsed(memory, step.project, step.to or step.path, file)
+    try:
+        return with_address(memory, note)
+    except sqlite3.Error:  # the note is written; its index is made anew
+        memory._core.rebuild()
+        return with_address(memory, note)
 
 
 def parsed(memory: Memory, project: str, path: str, file: File) -> Note:
@@ -141,7 +147,7 @@ def _plan_note(memory: Memory, draft: Draft, overwrite: bool, checksum: str | No
     check_place(memory, store.name, path)
     info, file = _existing(memory, store.name, path, draft)
     if info is not None and not memory.sees(info.scope):
-        raise Exists(info.path, f"{store.name}/{path}")
+        raise Exists(path, f"{store.name}/{path}")
     if checksum is not None:
         if info is None or file is None:
             raise NotFound(f"{store.name}/{path}", store.name)
@@ -179,7 +185,7 @@ def _check_permalink(memory: Memory, project: str, path: str, text: str) -> None
     note = parse_note(text, project=project, path=path, changed=_EPOCH)
     other = places.by_permalink(memory._core.db, project, note.permalink) if note.own_permalink else None
     if other is not None and other.path != path:
-        raise Exists(other.path, note.permalink)
+        raise Exists(other.path if memory.sees(other.scope) else path, note.permalink)
 
 
 def new_scope(memory: Memory, data: bytes, info: NoteInfo | None = None) -> str:
@@ -192,7 +198,7 @@ def new_scope(memory: Memory, data: bytes, info: NoteInfo | None = None) -> str:
 
 def scope_of(data: bytes) -> str:
     """The scope the frontmatter of these bytes names; `global` without one."""
-    if b"scope" not in data[:HEAD]:
+    if b"scope" not in data:
         return GLOBAL
     text = data.decode("utf-8", "replace")
     return parse_note(text, project="memories", path="x", changed=_EPOCH).scope

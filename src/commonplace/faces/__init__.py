@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.config import Settings
 from commonplace.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.entities import Graph
+    from commonplace.engine.entries import Entries
     from commonplace.faces.hooks import Hooks
     from commonplace.faces.tool import Registry, Toolset
 
@@ -17,10 +20,17 @@ DEFAULT_TOOLSETS = ("memory", "notes")
 
 
 def registry(
-    names: Sequence[str], settings: Settings, hooks: Hooks | None = None, like: str | None = None
+    names: Sequence[str],
+    settings: Settings,
+    hooks: Hooks | None = None,
+    like: str | None = None,
+    entries: Callable[[Memory], Entries] | None = None,
+    graphs: Callable[[Memory, str], Graph] | None = None,
 ) -> Registry:
     """The toolsets of these names (`all` = every one), in the manner of the preset `like`.
 
+    `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
+    not notes.
     Raises InvalidInput for an unknown name.
     """
     from commonplace.faces.tool import Registry
@@ -28,10 +38,17 @@ def registry(
     wanted: list[str] = []
     for name in names:
         wanted += [each for each in (TOOLSETS if name == "all" else (name,)) if each not in wanted]
-    return Registry([_toolset(name, wanted, settings, like) for name in wanted], hooks)
+    return Registry([_toolset(name, wanted, settings, like, entries, graphs) for name in wanted], hooks)
 
 
-def _toolset(name: str, wanted: Sequence[str], settings: Settings, like: str | None) -> Toolset:
+def _toolset(
+    name: str,
+    wanted: Sequence[str],
+    settings: Settings,
+    like: str | None,
+    entries: Callable[[Memory], Entries] | None,
+    graphs: Callable[[Memory, str], Graph] | None,
+) -> Toolset:
     if name == "memory":
         from commonplace.faces import files
 
@@ -48,7 +65,7 @@ def _toolset(name: str, wanted: Sequence[str], settings: Settings, like: str | N
     if name == "graph":
         from commonplace.faces import graph
 
-        return graph.toolset(like, reply_chars=settings.graph_reply_chars)
+        return graph.toolset(like, settings.graph_reply_chars, graphs)
     if name == "bank":
         from commonplace.faces import bank
 
@@ -61,5 +78,5 @@ def _toolset(name: str, wanted: Sequence[str], settings: Settings, like: str | N
     if name == "kv":
         from commonplace.faces import kv
 
-        return kv.toolset()
+        return kv.toolset(entries)
     raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')

@@ -46,6 +46,8 @@ def tool_result(reply: Reply) -> Result:
     result: Result = {"content": [{"type": "text", "text": reply.text}], "isError": reply.is_error}
     if reply.data is not None:
         result["structuredContent"] = reply.data
+    if reply.meta:
+        result["_meta"] = reply.meta
     return result
 
 

@@ -76,7 +76,7 @@ def read_fd(fd: int) -> bytes:
 
 
 def make_private(folder: Path) -> None:
-    """Make `folder` and missing parents, each 0700 whatever the umask. Raises OSError."""
+    """Make `folder` and missing parents, each 0700 whatever the umask, durably. Raises OSError."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -86,7 +86,20 @@ def make_private(folder: Path) -> None:
             os.mkdir(each, 0o700)
             os.chmod(each, 0o700)
         except FileExistsError:
-            pass
+            continue
+        sync_folder(each.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the entries of `folder` durable; one that may be passed through, not read, is left to the system."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 class Lock:

@@ -12,7 +12,7 @@ from commonplace.errors import NotFound, OutsideError
 from commonplace.store.atomic import refusal
 from commonplace.store.base import Entry, File, Listing, Stamp
 from commonplace.store.home import read_file, stamp_of
-from commonplace.store.jail import Folder, open_folder
+from commonplace.store.jail import Folder, has_link, open_folder
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 
 _LINKS = 40
@@ -60,7 +60,7 @@ class FolderStore:
         """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in
         `unreadable`; one that is gone (but for the project's own) just holds nothing."""
         listing = Listing()
-        waiting = [below]
+        waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
             folder = waiting.pop()
             try:
@@ -88,10 +88,9 @@ class FolderStore:
                 except FileNotFoundError:
                     continue
                 if stat.S_ISREG(status.st_mode) and (name.isprintable() or _is_unicode(name)):
-                    stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
-                    found.append(Entry(prefix + name, stamp))
+                    found.append(Entry(prefix + name, stamp_of(status)))
                     continue
-            if name not in SKIPPED_FOLDERS and each.is_dir(follow_symlinks=False):
+            if name not in SKIPPED_FOLDERS and each.is_dir(follow_symlinks=False) and _is_unicode(name):
                 waiting.append(prefix + name)
 
     def folders(self) -> Iterator[str]:

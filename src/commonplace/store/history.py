@@ -10,19 +10,20 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from commonplace.clock import parse_stamp
 from commonplace.errors import NotFound, StorageError
-from commonplace.store.atomic import make_private, read_fd, reason, write_file
+from commonplace.store.atomic import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.base import File
 from commonplace.store.layout import Layout
 
+LINES = "lines"
 _BLOCK = 1 << 16
-_CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
+CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
 
 @dataclass(slots=True)
@@ -30,7 +31,8 @@ class Touched:
     """One file or folder a change touched.
 
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink to
-    `link`). `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before.
+    `link`), `lines` (of a file used in place; `old` is what went). `old`, `new`: SHA-256 of the text before
+    and after; `mode` the file's mode before.
     """
 
     do: str
@@ -184,11 +186,25 @@ class History:
         try:
             self._link(name, folder, place)
         except FileExistsError:
-            return
+            if self._is_sound(old.etag):
+                return
+            os.unlink(place)  # somebody who kept that file open wrote into it: it is no longer that text
+            self.keep(old, name, folder)
         except OSError as error:
-            if error.errno not in _CANNOT_LINK:
+            if error.errno not in CANNOT_LINK:
                 raise
             write_file(place, old.data)
+
+    def keep_bytes(self, data: bytes) -> str:
+        """Keep a text that is no file of its own, durable on return. Returns its SHA-256. Raises OSError."""
+        digest = hashlib.sha256(data).hexdigest()
+        place = self.object_path(digest)
+        make_private(self._layout.objects / digest[:2])
+        try:
+            write_file(place, data)
+        except FileExistsError:
+            pass
+        return digest
 
     def _link(self, name: str, folder: int, place: str) -> None:
         try:
@@ -196,6 +212,13 @@ class History:
         except FileNotFoundError:
             make_private(self._layout.objects / os.path.basename(os.path.dirname(place)))
             os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
+
+    def _is_sound(self, digest: str) -> bool:
+        try:
+            self.text(digest, digest)
+        except (NotFound, StorageError):
+            return False
+        return True
 
     def text(self, digest: str, path: str) -> bytes:
         """The kept text with this SHA-256. Raises StorageError when it is gone or damaged."""
@@ -213,8 +236,9 @@ class History:
             raise StorageError(path, "its kept text is damaged")
         return data
 
-    def purge(self, before: datetime) -> int:
-        """Forget changes older than `before`, and texts nothing refers to any more. Returns how many changes.
+    def purge(self, before: datetime, spared: Collection[str | None] = ()) -> int:
+        """Forget changes older than `before`, and texts nothing refers to any more and that are not `spared`.
+        Returns how many changes.
 
         The latest change always stays, so numbers go on. For the holder of the home's lock.
         """
@@ -227,8 +251,9 @@ class History:
                 os.unlink(fresh)
             write_file(fresh, b"".join(each.dump() for each in kept))
             os.replace(fresh, self._layout.journal)
+            sync_folder(self._layout.journal.parent)
             self.refresh()
-        self._sweep({each.old for change in kept for each in change.files})
+        self._sweep({each.old for change in kept for each in change.files} | set(spared))
         return total - len(kept)
 
     def _sweep(self, wanted: set[str | None]) -> None:

@@ -9,63 +9,34 @@ come that far, its temp files are removed. So every change is there as a whole o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from commonplace.clock import Clock, stamp
-from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound, StorageError
-from commonplace.store.atomic import Lock, make_private, read_fd, reason, refusal, write_file
-from commonplace.store.base import File, Stamp
-from commonplace.store.history import Change, History, Touched
-from commonplace.store.jail import Folder, open_folder
+from commonplace.errors import CommonplaceError, NotFound, StorageError
+from commonplace.store.atomic import Lock, make_private, reason, refusal
+from commonplace.store.history import Change, History
+from commonplace.store.jail import open_folder
 from commonplace.store.layout import TEMP_PREFIX, Layout
+from commonplace.store.steps import HEAD, KINDS, Step, Work, read_file, read_head, stamp_of, write_temp
 
-NEW_MODE = 0o600
-HEAD = 65536
+__all__ = ["HEAD", "Home", "Step", "read_file", "read_head", "stamp_of"]
+
 MANY, WRITERS = 16, 16
 
 
 @dataclass(slots=True)
-class Step:
-    """One planned operation on a file or folder of a project at `root`; paths are project-relative.
+class _Record:
+    """A redo record: temp files beginning with `mark` lie in `places`; `change` is None when it was cut off."""
 
-    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a file or
-    folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a symlink).
-    `old` is what the caller read: a file that changed since is a Conflict. `kept` False leaves no old
-    text in the history.
-    """
-
-    do: str
-    project: str
-    root: str
-    path: str
-    to: str = ""
-    data: bytes | None = None
-    old: File | None = None
-    mode: int | None = None
-    scope: str = "global"
-    link: str = ""
-    kept: bool = True
-    temp: str = ""
-    temp_folder: str = ""
-
-    def record(self) -> dict[str, Any]:
-        """What the redo record holds of this step."""
-        keys = ("do", "project", "root", "path", "to", "scope", "link", "kept", "temp", "temp_folder")
-        return {key: getattr(self, key) for key in keys if getattr(self, key) != ""}
-
-    def touched(self) -> Touched:
-        """What the journal holds of this step."""
-        old, new = (self.old.etag if self.old else None), None
-        if self.data is not None:
-            new = hashlib.sha256(self.data).hexdigest()
-        mode = self.old.mode if self.old else None
-        return Touched(self.do, self.project, self.path, self.to, old, new, mode, self.scope, self.link, self.kept)
+    mark: str
+    places: list[tuple[str, str, str]]
+    change: Change | None
+    steps: list[Step]
 
 
 class Home:
@@ -112,7 +83,7 @@ class Home:
         number = self.history.last + 1
         change = Change(number, stamp(self._clock()), verb, *about, agent, face,
                         [each.touched() for each in steps], undoes, details)  # fmt: skip
-        work = _Work(self.history, strict=True)
+        work = Work(self.history, strict=True)
         try:
             self._prepare(steps, number)
             self._note(change, steps)
@@ -120,15 +91,17 @@ class Home:
                 work.carry_out(step)
             work.sync()
             self.history.append(change)
-        except OSError as error:
-            work.take_back()
+        except Exception as error:  # an interrupt passes: like a death, whoever takes the lock next sees to it
+            lost = work.take_back()
             _remove_temps(steps)
             self._clear()
-            raise refusal(about[1] or about[0], error) from None
-        except BaseException:
-            work.take_back()
-            _remove_temps(steps)
-            self._clear()
+            if len(steps) > 1:
+                os.fdatasync(self._redo)  # the record was: it must not come back after a power failure
+            if lost:
+                why = reason(error) if isinstance(error, OSError) else str(error)
+                raise StorageError(about[1] or about[0], f"{why}; not put back: {', '.join(lost)}") from None
+            if isinstance(error, OSError):
+                raise refusal(about[1] or about[0], error) from None
             raise
         finally:
             work.close()
@@ -153,12 +126,12 @@ class Home:
         self._write({"mark": mark, "places": places}, 0)
         if len(puts) < MANY:
             for step in puts:
-                _write_temp(step)
+                write_temp(step)
             return
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(WRITERS) as pool:  # the disk syncs many files at once faster than one by one
-            for written in [pool.submit(_write_temp, step) for step in puts]:
+            for written in [pool.submit(write_temp, step) for step in puts]:
                 written.result()
 
     def _note(self, change: Change, steps: Sequence[Step]) -> None:
@@ -184,268 +157,124 @@ class Home:
     def _entered(self) -> None:
         """The lock was just taken: learn of others' changes, finish what a dead writer began."""
         self.history.refresh()
-        if os.fstat(self._redo).st_size == 0:
+        self._reopen()
+        size = os.fstat(self._redo).st_size
+        if size == 0:
             return
         try:
-            self._recover()
-        except (OSError, CommonplaceError):
+            record = _parsed(os.pread(self._redo, size, 0))
+            if record is not None:
+                begun = record.change is not None and record.change.number > self.history.last
+                self._recover(record, begun)
+        except (OSError, CommonplaceError, ValueError):
             # It cannot be finished now (an unmounted project, a read-only disk): set aside for doctor.
-            os.replace(self.layout.redo, f"{self.layout.redo}-{self.history.last + 1}")
-            os.close(self._redo)
-            self._redo = os.open(self.layout.redo, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            self._set_aside()
             return
         self._clear()
 
-    def _recover(self) -> None:
-        lines = read_fd_from_start(self._redo).split(b"\n")
-        if len(lines) < 2 or not lines[0].startswith(b"{"):
-            return  # cut off while the first line was written, or dropped: nothing is to be done
-        begun = json.loads(lines[0])
-        if len(lines) > 2:
-            record = json.loads(lines[1])
-            change = Change.load(record["change"].encode())
-            if change.number > self.history.last:
-                self._finish(change, [Step(**each) for each in record["steps"]])
-        for project, root, path in begun["places"]:
-            _remove_marked(project, root, path, begun["mark"])
-
-    def _finish(self, change: Change, steps: Sequence[Step]) -> None:
-        work = _Work(self.history, strict=False)
+    def _reopen(self) -> None:
+        """Another process may have set the record aside: then a new one is in use."""
         try:
+            if os.stat(self.layout.redo).st_ino == os.fstat(self._redo).st_ino:
+                return
+        except FileNotFoundError:
+            pass
+        os.close(self._redo)
+        self._redo = os.open(self.layout.redo, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+
+    def _set_aside(self) -> None:
+        number = self.history.last + 1
+        while os.path.exists(aside := f"{self.layout.redo}-{number}"):
+            number += 1
+        os.rename(self.layout.redo, aside)
+        self._reopen()
+
+    def _recover(self, record: _Record, begun: bool) -> None:
+        """Finish the change of a record if it is `begun` and not in the journal; remove its temp files."""
+        if begun and record.change is not None:
+            self._finish(record.change, record.steps)
+        for project, root, path in record.places:
+            _remove_marked(project, root, path, record.mark)
+
+    def _finish(self, change: Change, steps: list[Step]) -> None:
+        for step in steps:
+            if not os.path.isdir(step.root):
+                raise NotFound(step.path, step.project)
+        work = Work(self.history, strict=False)
+        try:
+            if work.is_overtaken(steps, change.files):
+                return
             for step, touched in zip(steps, change.files, strict=True):
                 work.carry_out(step, touched)
             work.sync()
+            change.number = self.history.last + 1
+            self.history.append(change)
         finally:
             work.close()
-        self.history.append(change)
 
     def set_aside(self) -> list[str]:
-        """Redo records that could not be finished when they were found (for doctor)."""
-        names = sorted(os.listdir(self.layout.private))
-        return [os.path.join(self.layout.private, name) for name in names if name.startswith("redo-")]
+        """Redo records that could not be finished when they were found (for doctor), the oldest first."""
+        names = [name for name in os.listdir(self.layout.private) if name.startswith("redo-")]
+        return [os.path.join(self.layout.private, name) for name in sorted(names, key=lambda each: (len(each), each))]
 
     def retry(self, record: str) -> None:
-        """Finish a record that was set aside. The lock must be held. Raises CommonplaceError."""
+        """Finish a record that was set aside. The lock must be held. Raises CommonplaceError; then it stays."""
+        name = os.path.basename(record)
         try:
             with open(record, "rb") as file:
-                data = file.read()
-            os.pwrite(self._redo, data, 0)
-            self._recover()
-            self._clear()
+                parsed = _parsed(file.read())
+            if parsed is not None:
+                self._recover(parsed, parsed.change is not None and not self._has(parsed.change))
             os.unlink(record)
         except OSError as error:
-            raise refusal(os.path.basename(record), error) from None
+            raise refusal(name, error) from None
+        except ValueError:
+            raise StorageError(name, "the record is damaged") from None
+
+    def _has(self, change: Change) -> bool:
+        """Whether the journal has this change, under whatever number."""
+        wanted = _sameness(change)
+        return any(_sameness(each) == wanted for each in self.history.changes())
+
+    def purge(self, before: datetime) -> int:
+        """As `History.purge`; the texts a record set aside would replace stay. The lock must be held."""
+        spared: set[str | None] = set()
+        for name in self.set_aside():
+            try:
+                with open(name, "rb") as file:
+                    parsed = _parsed(file.read())
+            except ValueError:
+                continue
+            if parsed is not None and parsed.change is not None:
+                spared |= {each.old for each in parsed.change.files}
+        return self.history.purge(before, spared)
 
 
-class _Work:
-    """Carries out steps, remembers how to take them back, and which folders to sync."""
-
-    def __init__(self, history: History, *, strict: bool):
-        self._history = history
-        self._strict = strict
-        self._open: dict[tuple[str, str], Folder] = {}
-        self._back: list[tuple[str, Step]] = []
-
-    def folder(self, step: Step, path: str) -> Folder:
-        """The open parent folder of `path`."""
-        parent = path.rpartition("/")[0]
-        key = (step.root, parent)
-        if key not in self._open:
-            self._open[key] = open_folder(step.root, parent, step.project)
-        return self._open[key]
-
-    def carry_out(self, step: Step, touched: Touched | None = None) -> None:
-        if not self._strict and touched is not None and self._done(step, touched):
-            return
-        getattr(self, f"_{step.do}")(step)
-
-    def _done(self, step: Step, touched: Touched) -> bool:
-        """On recovery: whether the dead writer had come past this step."""
-        try:
-            folder, name = self._at(step)
-        except NotFound:
-            if step.do in ("put", "mkdir", "symlink"):
-                raise
-            return True  # its folder is gone already
-        there = _lstat(name, folder.fd)
-        if step.do == "put":
-            with open_folder(step.root, step.temp_folder, step.project) as place:
-                if _lstat(step.temp, place.fd) is None:
-                    return True
-            step.old = read_file(name, folder.fd) if there else None
-            return False
-        makes = step.do in ("mkdir", "symlink")
-        if there is None or makes:
-            return makes == (there is not None)
-        if step.do == "remove":
-            step.old = read_file(name, folder.fd)
-            return step.old.etag != touched.old
-        return False
-
-    def _at(self, step: Step) -> tuple[Folder, str]:
-        return self.folder(step, step.path), step.path.rpartition("/")[2]
-
-    def _put(self, step: Step) -> None:
-        folder, name = self._at(step)
-        self._check(step, folder, name)
-        if step.old is not None and step.kept:
-            self._history.keep(step.old, name, folder.fd)
-        with open_folder(step.root, step.temp_folder, step.project) as place:
-            os.rename(step.temp, name, src_dir_fd=place.fd, dst_dir_fd=folder.fd)
-        self._back.append(("restore" if step.old else "unlink", step))
-
-    def _remove(self, step: Step) -> None:
-        folder, name = self._at(step)
-        self._check(step, folder, name)
-        assert step.old is not None
-        if step.kept:
-            self._history.keep(step.old, name, folder.fd)
-        os.unlink(name, dir_fd=folder.fd)
-        self._back.append(("restore", step))
-
-    def _move(self, step: Step) -> None:
-        folder, name = self._at(step)
-        target, new = self.folder(step, step.to), step.to.rpartition("/")[2]
-        taken = _lstat(new, target.fd)
-        if taken is not None:
-            here = _lstat(name, folder.fd)
-            same = here is not None and (here.st_ino, here.st_dev) == (taken.st_ino, taken.st_dev)
-            if not same or step.path == step.to:
-                raise Exists(step.to)
-        os.rename(name, new, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
-        self._back.append(("rename", step))
-        if step.old is None:
-            self._forget_below(step.root, step.path)
-
-    def _mkdir(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.mkdir(name, 0o700, dir_fd=folder.fd)
-        self._back.append(("rmdir", step))
-        os.chmod(name, 0o700, dir_fd=folder.fd)
-
-    def _rmdir(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.rmdir(name, dir_fd=folder.fd)
-        self._back.append(("mkdir", step))
-        self._forget_below(step.root, step.path)
-
-    def _unlink(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.unlink(name, dir_fd=folder.fd)
-        self._back.append(("symlink", step))
-
-    def _symlink(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.symlink(step.link, name, dir_fd=folder.fd)
-        self._back.append(("unlink", step))
-
-    def _forget_below(self, root: str, path: str) -> None:
-        """Folders opened below a moved or removed one are not where their names say any more."""
-        for key in [k for k in self._open if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))]:
-            self._open.pop(key).close()
-
-    def _check(self, step: Step, folder: Folder, name: str) -> None:
-        """The file must still be what the caller read; else it is a Conflict."""
-        if not self._strict:
-            return
-        there = _lstat(name, folder.fd)
-        if step.old is None:
-            if there is not None:
-                raise Exists(step.path)
-        elif there is None or stamp_of(there) != step.old.stamp:
-            now = read_file(name, folder.fd).etag[:8] if there and stat.S_ISREG(there.st_mode) else "none"
-            raise Conflict(step.path, now, step.old.etag[:8])
-
-    def sync(self) -> None:
-        """Make the folders' entries durable."""
-        for folder in self._open.values():
-            os.fsync(folder.fd)
-
-    def take_back(self) -> None:
-        """Undo the steps carried out, last first."""
-        for what, step in reversed(self._back):
-            folder, name = self._at(step)
-            if what == "restore":
-                self._restore(step, folder, name)
-            elif what == "unlink":
-                os.unlink(name, dir_fd=folder.fd)
-            elif what == "rename":
-                target, new = self.folder(step, step.to), step.to.rpartition("/")[2]
-                os.rename(new, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
-                self._forget_below(step.root, step.to)
-            elif what == "rmdir":
-                self._forget_below(step.root, step.path)
-                os.rmdir(name, dir_fd=folder.fd)
-            elif what == "mkdir":
-                os.mkdir(name, 0o700, dir_fd=folder.fd)
-            else:
-                os.symlink(step.link, name, dir_fd=folder.fd)
-        self._back.clear()
-
-    def _restore(self, step: Step, folder: Folder, name: str) -> None:
-        """Put the very file that stood there back, or its bytes."""
-        assert step.old is not None
-        kept = self._history.object_path(step.old.etag)
-        if os.path.exists(kept) and os.stat(kept).st_ino == step.old.stamp.inode:
-            os.rename(kept, name, dst_dir_fd=folder.fd)
-            return
-        temp = f"{TEMP_PREFIX}{os.getpid()}-back-{os.urandom(4).hex()}"
-        write_file(temp, step.old.data, mode=step.old.mode, folder=folder.fd)
-        os.rename(temp, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-
-    def close(self) -> None:
-        for folder in self._open.values():
-            folder.close()
-        self._open.clear()
+def _sameness(change: Change) -> tuple[object, ...]:
+    files = [(each.do, each.project, each.path, each.to, each.new) for each in change.files]
+    return change.time, change.verb, change.project, change.path, files
 
 
-def _write_temp(step: Step) -> None:
-    """Write and sync the new bytes of a `put`."""
-    assert step.data is not None
-    mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-    with open_folder(step.root, step.temp_folder, step.project) as folder:
-        write_file(step.temp, step.data, mode=mode, folder=folder.fd)
-
-
-def read_fd_from_start(fd: int) -> bytes:
-    """All bytes of an open file, from its beginning, wherever its position is."""
-    os.lseek(fd, 0, os.SEEK_SET)
-    return read_fd(fd)
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp of a stat result."""
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
-
-
-def _lstat(name: str, folder: int) -> os.stat_result | None:
+def _parsed(data: bytes) -> _Record | None:
+    """The redo record these bytes are; None when nothing is to be done. Raises ValueError for a damaged one."""
+    lines = data.split(b"\n")
+    if len(lines) < 2 or not lines[0].startswith(b"{"):
+        return None  # cut off while the first line was written, or dropped
     try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def read_file(name: str, folder: int) -> File:
-    """The regular file `name` of an open folder; a symlink is refused. Raises OSError."""
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise IsADirectoryError(21, "not a regular file")
-        data = read_fd(fd)
-        born = getattr(status, "st_birthtime", None)
-        return File(data, stamp_of(status), hashlib.sha256(data).hexdigest(), stat.S_IMODE(status.st_mode), born)
-    finally:
-        os.close(fd)
-
-
-def read_head(name: str, folder: int) -> bytes:
-    """The first `HEAD` bytes of a file of an open folder. Raises OSError."""
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        return os.read(fd, HEAD)
-    finally:
-        os.close(fd)
+        begun = json.loads(lines[0])
+        mark = begun["mark"]
+        if not mark.startswith(TEMP_PREFIX) or len(mark) <= len(TEMP_PREFIX):
+            raise ValueError("no mark")
+        record = _Record(mark, [(str(a), str(b), str(c)) for a, b, c in begun["places"]], None, [])
+        if len(lines) > 2:
+            rest = json.loads(lines[1])
+            record.change = Change.load(rest["change"].encode())
+            record.steps = [Step(**each) for each in rest["steps"]]
+            if len(record.steps) != len(record.change.files) or any(step.do not in KINDS for step in record.steps):
+                raise ValueError("not these steps")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a record: {error}") from None
+    return record
 
 
 def _existing_folder(root: str, path: str) -> str:

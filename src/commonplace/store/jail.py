@@ -104,7 +104,7 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
         real = real_path(fd)
         base = _real_root(root) if path else real
         inside = "" if real == base else real[len(base) + 1 :] if real.startswith(base.rstrip("/") + "/") else None
-        if inside is None or (not links and inside != path and _has_link(root, path)):
+        if inside is None or (not links and inside != path and has_link(root, path)):
             raise OutsideError(path, project)
         return Folder(fd, inside if links else path)
     except BaseException:
@@ -124,7 +124,7 @@ def _real_root(root: str) -> str:
         os.close(fd)
 
 
-def _has_link(root: str, path: str) -> bool:
+def has_link(root: str, path: str) -> bool:
     """Whether a segment is a symlink (a file system that folds case may spell a name differently)."""
     place = root
     for part in path.split("/"):

@@ -91,18 +91,32 @@ class Work:
         """On recovery: whether nothing was done yet and somebody changed a file since the dead writer read it."""
         changed = False
         for step, touched in zip(steps, files, strict=True):
-            if self._done(step, touched) and not (step.do == "remove" and self._differs(step, touched)):
+            if step.do in ("put", "remove"):
+                there = self._digest(step)
+                if not self._has_temp(step) if step.do == "put" else there is None:
+                    return False
+                changed = changed or there != touched.old
+            elif self._was_done(step, touched):
                 return False
-            changed = changed or (step.do in ("put", "remove") and self._differs(step, touched))
         return changed
 
-    def _differs(self, step: Step, touched: Touched) -> bool:
+    def _was_done(self, step: Step, touched: Touched) -> bool:
+        try:
+            return self._done(step, touched)
+        except NotFound:
+            return False  # the folder it needs is still to be made
+
+    def _digest(self, step: Step) -> str | None:
+        """What is at the step's path now, None for nothing."""
         try:
             folder, name = self._at(step)
         except NotFound:
-            return touched.old is not None
-        there = _lstat(name, folder.fd)
-        return (read_file(name, folder.fd).etag if there else None) != touched.old
+            return None
+        return read_file(name, folder.fd).etag if _lstat(name, folder.fd) else None
+
+    def _has_temp(self, step: Step) -> bool:
+        with open_folder(step.root, step.temp_folder, step.project) as place:
+            return _lstat(step.temp, place.fd) is not None
 
     def _done(self, step: Step, touched: Touched) -> bool:
         """On recovery: whether the dead writer had come past this step."""
@@ -114,9 +128,8 @@ class Work:
             return True  # its folder is gone already
         there = _lstat(name, folder.fd)
         if step.do == "put":
-            with open_folder(step.root, step.temp_folder, step.project) as place:
-                if _lstat(step.temp, place.fd) is None:
-                    return True
+            if not self._has_temp(step):
+                return True
             step.old = read_file(name, folder.fd) if there else None
             return False
         makes = step.do in ("mkdir", "symlink")
@@ -165,16 +178,6 @@ class Work:
                 raise
             return
         self._held.append((step, held))
-
-    def release(self) -> None:
-        """The change is done: let go of what was held."""
-        while self._held:
-            step, held = self._held.pop()
-            folder, _ = self._at(step)
-            try:
-                os.unlink(held, dir_fd=folder.fd)
-            except FileNotFoundError:
-                continue
 
     def _remove(self, step: Step) -> None:
         folder, name = self._at(step)
@@ -257,7 +260,6 @@ class Work:
                 if what != "rmdir":
                     lost.append(step.path)
         self._back.clear()
-        self.release()
         return lost
 
     def _undo(self, what: str, step: Step) -> None:
@@ -294,6 +296,13 @@ class Work:
         os.rename(temp, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     def close(self) -> None:
+        """Let go of what was held and of the folders."""
+        for step, held in self._held:
+            try:
+                os.unlink(held, dir_fd=self._at(step)[0].fd)
+            except OSError:
+                continue  # put back already
+        self._held.clear()
         for folder in self._open.values():
             folder.close()
         self._open.clear()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from commonplace.faces.bank import templates
-from commonplace.store import home
+from commonplace.store import steps
 from contract.memory_bank import Banks
 
 
@@ -199,7 +199,7 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(home, "write_file", full)
+    monkeypatch.setattr(steps, "write_file", full)
     given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": "x"}
     data = banks.refused("update", "disk_sync_failed", **given)
     assert data["error"] == "Failed to synchronize with disk: the disk is full"

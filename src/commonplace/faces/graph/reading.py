@@ -10,6 +10,7 @@ from commonplace.faces.graph.page import Answer, Asked, Form
 from commonplace.faces.reply import Reply
 
 Given = dict[str, Any]
+WARNINGS = "commonplace/warnings"
 
 
 def read_graph(graph: Graph, given: Given, form: Form) -> Reply:
@@ -48,7 +49,8 @@ def whole(graph: Graph) -> str:
 
 def _reply(graph: Graph, keys: list[Key], relations: list[Relation], given: Given, form: Form) -> Reply:
     data, text = Answer(graph, keys, relations, Asked.of(given), form).data()
-    return Reply(text, data)
+    warnings = graph.warnings()
+    return Reply(text, data, meta={WARNINGS: warnings} if warnings else None)
 
 
 def _touching(graph: Graph, keys: Iterable[Key]) -> list[Relation]:

@@ -16,6 +16,7 @@ from commonplace.faces.tool import Tool, Toolset
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.entries import Entries
+    from commonplace.engine.json_entries import JsonPlace
 
 
 def note_entries(memory: Memory) -> Entries:
@@ -25,14 +26,33 @@ def note_entries(memory: Memory) -> Entries:
     return NoteEntries(memory)
 
 
-def toolset(kept_in: Callable[[Memory], Entries] = note_entries) -> Toolset:
-    """The toolset `kv`; `kept_in` gives the place where a caller's entries are."""
+class JsonFolder:
+    """The callers' entries, kept in the JSON files of an agent-memory folder. Close it when the last call is done."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        self._place: JsonPlace | None = None
+
+    def __call__(self, memory: Memory) -> Entries:
+        from commonplace.engine.json_entries import JsonPlace  # needs the engine, which the handshake does not
+
+        self._place = self._place or JsonPlace(self._folder)
+        return self._place.entries(memory)
+
+    def close(self) -> None:
+        """Add the recalls counted to the files."""
+        if self._place is not None:
+            self._place.fold()
+
+
+def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
+    """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
     tools = [
         Tool(
             each["name"],
             each["description"],
             each["inputSchema"],
-            partial(_run, each["name"], each["inputSchema"], kept_in),
+            partial(_run, each["name"], each["inputSchema"], kept_in or note_entries),
             annotations=each["annotations"],
             unknown="own",
         )

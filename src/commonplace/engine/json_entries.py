@@ -1,0 +1,349 @@
+"""Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
+
+Recalls are counted in the home's access log and added to the files at the end, so a recall writes none of them.
+What is replaced or removed here is gone: a folder of another program has no history.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from commonplace.clock import parse_stamp
+from commonplace.engine.entries import (
+    PURGED_AT_ONCE,
+    Entry,
+    EntryExpired,
+    NoEntry,
+    Tally,
+    Totals,
+    Unreadable,
+    whole_milliseconds,
+)
+from commonplace.engine.memory import verb
+from commonplace.errors import CommonplaceError, StorageError
+from commonplace.note.entry import seconds
+from commonplace.store.atomic import reason
+from commonplace.store.kv_json import Content, JsonFiles, Row, stem_of
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.core import Core
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
+
+
+class JsonPlace:
+    """The folder, for all callers of this process."""
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.files = JsonFiles(Path(os.path.abspath(os.path.expanduser(folder))))
+        self.recalled: dict[str, datetime] = {}
+        self._core: Core | None = None
+
+    def entries(self, memory: Memory) -> JsonEntries:
+        """The entries as the caller `memory` is bound to."""
+        self._core = memory._core
+        return JsonEntries(memory, self)
+
+    def fold(self) -> None:
+        """Add the recalls counted so far to the files; one that cannot be written keeps them for the next time."""
+        core = self._core
+        if core is None or not core.access.counts():
+            return
+        with core.guard, suppress(OSError):
+            for stem in self.files.stems():
+                with suppress(OSError, ValueError):
+                    self._fold(stem, core)
+
+    def _fold(self, stem: str, core: Core) -> None:
+        if not self._pending(stem, self.files.read(stem), core):
+            return
+        with self.files.changing(stem) as content:
+            pending = self._pending(stem, content, core)
+            rows = [self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(content.rows)]
+            if pending:
+                self.files.replace(stem, rows, content)
+            for name, _ in pending.values():
+                core.access.restart(name)
+
+    def _pending(self, stem: str, content: Content, core: Core) -> dict[int, tuple[str, int]]:
+        """Entries with recalls to add: position -> (name in the log, number)."""
+        counts = core.access.counts()
+        names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
+        return {n: (name, counts[name]) for n, name in names if counts.get(name)}
+
+    def _counted(self, row: Row, name: str, recalls: int) -> Row:
+        counted = {**row, "access_count": _number(row.get("access_count")) + recalls}
+        if last := self.recalled.get(name):
+            is_number = isinstance(row.get("accessed_at"), int | float)
+            counted["accessed_at"] = last.timestamp() if is_number else seconds(last)
+        return counted
+
+    def name(self, row: Row, stem: str) -> str:
+        """What the access log calls an entry; another one when it was written anew."""
+        parts = (str(self.files.root), namespace_of(row, stem), row["key"], str(row.get("created_at")))
+        return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def settling(method: Callable[Concatenate[JsonEntries, P], T]) -> Callable[Concatenate[JsonEntries, P], T]:
+    """Besides, some expired entries are removed from all files, and `_meta.json` is brought up to date."""
+
+    @wraps(method)
+    def call(self: JsonEntries, *args: P.args, **kwargs: P.kwargs) -> T:
+        result = method(self, *args, **kwargs)
+        if result != 0:  # an unknown namespace was cleared, which makes nothing
+            with suppress(CommonplaceError):
+                self.settle()  # the call itself is done; the next one tries again
+        return result
+
+    return call
+
+
+class JsonEntries:
+    """Entries as rows of `<name>.json`; a row whose namespace is not the file's name says it."""
+
+    def __init__(self, memory: Memory, place: JsonPlace):
+        self._memory = memory
+        self._core = memory._core
+        self._place = place
+        self._files = place.files
+
+    @settling
+    @verb
+    def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
+        """The file written anew, the entry at its end; fields of it that are not ours stay."""
+        now, stem = self._memory.clock(), stem_of(namespace)
+        expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
+        row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now),
+                    "expires_at": expires and expires.timestamp(), "access_count": 0}  # fmt: skip
+        with self._changing(namespace, make=True) as content:
+            old = [each for each in content.rows if _is(each, stem, namespace, key)]
+            if namespace != stem:
+                row["namespace"] = namespace
+            for each in old:
+                row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
+            rest = [each for each in content.rows if not _is(each, stem, namespace, key)]
+            self._replace(stem, [*rest, row], content)
+            self._forget(stem, [*old, row])
+        return self._entry(row, stem, content)
+
+    @verb
+    def get(self, namespace: str, key: str) -> Entry:
+        """From the file as it is now."""
+        stem = stem_of(namespace)
+        content = self._read(stem, namespace)
+        row = next((each for each in content.rows if _is(each, stem, namespace, key)), None)
+        if row is None:
+            raise NoEntry(key, namespace)
+        if self._is_over(row):
+            with suppress(CommonplaceError):  # it is over whether or not the disk lets go of it
+                self._drop(namespace, lambda each: _is(each, stem, namespace, key) and self._is_over(each))
+            raise EntryExpired(key)
+        return self._entry(row, stem, content)
+
+    @verb
+    def count(self, entry: Entry) -> Entry:
+        """A line in the home's access log, not while somebody adds it up."""
+        access = self._core.access
+        try:
+            with self._files.shared(stem_of(entry.namespace)):
+                access.note(entry.id)
+        except OSError:
+            access.note(entry.id)
+        now = self._place.recalled[entry.id] = self._memory.clock()
+        return replace(entry, accessed=now, access_count=entry.access_count + access.counts().get(entry.id, 0))
+
+    @settling
+    @verb
+    def remove(self, namespace: str, key: str) -> None:
+        """Every row of that name goes, should somebody have copied it."""
+        stem = stem_of(namespace)
+        if not self._drop(namespace, lambda row: _is(row, stem, namespace, key)):
+            raise NoEntry(key, namespace)
+
+    @verb
+    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
+        """By the files; one that cannot be read is said, not left out."""
+        wanted, counts, matches = text.lower(), self._core.access.counts(), []
+        stems = self._stems() if namespace is None else [stem_of(namespace)]
+        for stem in stems:
+            content = self._read(stem, namespace or stem)
+            for row in content.rows:
+                if namespace not in (None, namespace_of(row, stem)) or self._is_over(row):
+                    continue
+                if wanted in row["key"].lower() or wanted in _value(row).lower():
+                    matches.append(self._recalled(self._entry(row, stem, content), counts))
+        matches.sort(key=lambda each: (-each.access_count, -int(each.created.timestamp()), each.namespace, each.key))
+        return matches[offset : offset + limit], len(matches)
+
+    @verb
+    def namespaces(self) -> list[Tally]:
+        """Those of all rows; a file without any is none."""
+        found: dict[str, Tally] = {}
+        for stem in self._stems():
+            for row in self._read(stem, stem).rows:
+                name = namespace_of(row, stem)
+                tally = found.setdefault(name, Tally(name))
+                if self._is_over(row):
+                    tally.expired += 1
+                else:
+                    tally.active += 1
+        return [found[name] for name in sorted(found)]
+
+    @settling
+    @verb
+    def clear(self, namespace: str) -> int:
+        """The rows of the namespace, not those of others in its file."""
+        stem = stem_of(namespace)
+        return self._drop(namespace, lambda row: namespace_of(row, stem) == namespace)
+
+    @verb
+    def stats(self) -> Totals:
+        """The sizes are those of whole files."""
+        totals, names, times = Totals(str(self._files.root)), set[str](), list[datetime]()
+        for stem in self._stems():
+            content = self._read(stem, stem)
+            active = [row for row in content.rows if not self._is_over(row)]
+            totals.entries += len(active)
+            totals.size += content.size
+            names |= {namespace_of(row, stem) for row in active}
+            times += [_moment(row.get("created_at")) or _changed(content) for row in active]
+        totals.namespaces = len(names)
+        if times:
+            totals.oldest, totals.newest = min(times), max(times)
+        return totals
+
+    @verb
+    def settle(self, most: int = PURGED_AT_ONCE) -> None:
+        """Remove up to `most` expired entries and count the rest; a file that cannot be read stays out of it."""
+        entries, names = 0, set[str]()
+        for stem in self._stems():
+            try:
+                if most > 0 and any(map(self._is_over, self._read(stem, stem).rows)):
+                    most -= self._drop(stem, self._is_over, most)
+                rows = self._read(stem, stem).rows
+            except CommonplaceError:
+                continue
+            entries += len(rows)
+            names |= {namespace_of(row, stem) for row in rows}
+        with suppress(OSError, ValueError):
+            self._files.count(entries, len(names))
+
+    # --- files ----------------------------------------------------------------------------------
+
+    def _stems(self) -> list[str]:
+        try:
+            return self._files.stems()
+        except OSError as error:
+            raise StorageError("the folder of JSON files", reason(error)) from None
+
+    def _read(self, stem: str, namespace: str) -> Content:
+        try:
+            return self._files.read(stem)
+        except (OSError, ValueError):
+            raise Unreadable(namespace) from None
+
+    @contextmanager
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[Content]:
+        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used."""
+        try:
+            with self._files.changing(stem_of(namespace), make) as content:
+                yield content
+        except (OSError, ValueError):
+            raise Unreadable(namespace) from None
+
+    def _replace(self, stem: str, rows: list[Row], before: Content) -> None:
+        try:
+            self._files.replace(stem, rows, before)
+        except OSError as error:
+            raise StorageError(f"{stem}.json", reason(error)) from None
+
+    def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
+        """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
+        stem = stem_of(namespace)
+        with self._changing(namespace) as content:
+            meant = [n for n, row in enumerate(content.rows) if is_meant(row)][:most]
+            if meant:
+                gone = set(meant)
+                self._replace(stem, [row for n, row in enumerate(content.rows) if n not in gone], content)
+                self._forget(stem, [content.rows[n] for n in meant])
+        return len(meant)
+
+    def _forget(self, stem: str, rows: Sequence[Row]) -> None:
+        """Counted recalls of rows that ended are not those of what comes after."""
+        counts = self._core.access.counts()
+        for name in {self._place.name(row, stem) for row in rows}:
+            if counts.get(name):
+                self._core.access.restart(name)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _is_over(self, row: Row) -> bool:
+        expires = _moment(row.get("expires_at"))
+        return expires is not None and self._memory.clock() > expires
+
+    def _entry(self, row: Row, stem: str, content: Content) -> Entry:
+        created = _moment(row.get("created_at")) or _changed(content)
+        accessed = _moment(row.get("accessed_at")) or created
+        expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
+        names = namespace_of(row, stem), _whole_text(row["key"])
+        return Entry(*names, _value(row), created, accessed, expires, recalls, self._place.name(row, stem))
+
+    def _recalled(self, entry: Entry, counts: Counter[str]) -> Entry:
+        return replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
+
+
+def namespace_of(row: Row, stem: str) -> str:
+    """The namespace of a row in the file `stem`; a field of that name that means another file is not ours."""
+    said = row.get("namespace")
+    return said if isinstance(said, str) and said and stem_of(said) == stem else stem
+
+
+def _is(row: Row, stem: str, namespace: str, key: str) -> bool:
+    return row["key"] == key and namespace_of(row, stem) == namespace
+
+
+def _value(row: Row) -> str:
+    value: Any = row.get("value", "")
+    if not isinstance(value, str):
+        from json import dumps
+
+        value = dumps(value)
+    return _whole_text(value)
+
+
+def _whole_text(text: str) -> str:
+    """`text`, with marks for halves of surrogate pairs, which no reply can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time in either form, seconds since 1970 or ISO 8601; None for anything else."""
+    try:
+        if isinstance(value, str):
+            return parse_stamp(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass  # a time beyond all years
+    return None
+
+
+def _changed(content: Content) -> datetime:
+    return datetime.fromtimestamp(content.changed, UTC)

@@ -1,0 +1,297 @@
+"""The knowledge graph in a JSON Lines file used in place, over MCP stdio (contract 002, 6, 8, 9 and 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.engine.graph_file import opener
+from contract.graph_tools import Nodes
+from contract.mcp_server import Server
+from contract.test_002_cases import CASES, check
+from contract.test_002_graph import RESOURCES, answers, entity, relation
+
+OVER_STDIO = 6
+
+
+def parsed(file: Path) -> dict[str, Any]:
+    """The graph a plain parser of JSON Lines finds."""
+    rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line] if file.exists() else []
+    found: dict[str, list[Any]] = {"entity": [], "relation": []}
+    for row in rows:
+        found[row.pop("type")].append(row)
+    return {"entities": found["entity"], "relations": found["relation"]}
+
+
+def serving(home: Path, file: Path, *arguments: str, **env: str) -> Server:
+    return Server(*(arguments or ("--tools", "graph")), "--graph-file", str(file), MEMORY_HOME=str(home), **env)
+
+
+def is_alone(file: Path) -> bool:
+    return [each.name for each in file.parent.iterdir()] == [file.name]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "place").mkdir()
+    return tmp_path / "place" / "memory.jsonl"
+
+
+@pytest.mark.promise("002-14.2", "002-14.21")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_every_case_holds_in_a_file_that_any_parser_reads(case: dict[str, Any], tmp_path: Path, file: Path) -> None:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        nodes = Nodes(memory, open_graph=opener(file))
+        for call in case["calls"]:
+            reply = nodes.reply(call["tool"], call["args"])
+            result = {"content": [{"text": reply.text}], "isError": reply.is_error}
+            check(result | ({} if reply.data is None else {"structuredContent": reply.data}), call)
+        assert nodes("read_graph") == case["final"] == parsed(file)
+        assert Nodes(memory, open_graph=opener(file))("read_graph") == case["final"]
+
+
+@pytest.mark.promise("002-14.2")
+@pytest.mark.parametrize("case", CASES[:OVER_STDIO], ids=lambda case: case["id"])
+def test_cases_hold_over_stdio_in_a_file_and_after_a_restart(case: dict[str, Any], tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    with serving(home, file) as server:
+        for call in case["calls"]:
+            check(server.call("memory_" + call["tool"], **call["args"]), call)
+        assert server.close() == 0
+    assert parsed(file) == case["final"]
+    for place in (home / ".commonplace").glob("index*"):
+        place.unlink()
+    with serving(home, file) as server:
+        assert server.data("memory_read_graph") == case["final"]
+
+
+@pytest.mark.promise("002-14.21", "002-14.24")
+def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(tmp_path: Path, file: Path) -> None:
+    line = json.dumps({"type": "entity", "name": "Ada", "entityType": "p", "observations": [], "createdAt": 1}) + "\n"
+    file.write_text(f"{line}torn\n")
+    said = "memory.jsonl line 2: not JSON, kept and ignored"
+    with serving(tmp_path, file) as server:
+        for tool, given in (("read_graph", {}), ("search_nodes", {"query": "ada"}), ("open_nodes", {"names": ["Ada"]})):
+            result = server.call(f"memory_{tool}", **given)
+            assert result["_meta"] == {"commonplace/warnings": [said]}
+            assert result["structuredContent"]["entities"] == [entity("Ada", kind="p")]
+        with file.open("a") as other:
+            other.write(json.dumps({"type": "relation", "from": "Ada", "to": "x", "relationType": "y"}) + "\n")
+        assert server.data("memory_open_nodes", names=["Ada"])["relations"] == [relation("Ada y x")]
+        server.data("memory_add_observations", observations=[{"entityName": "Ada", "contents": ["z"]}])
+        assert file.read_text().startswith(line.replace("[]", '["z"]') + "torn\n")
+        assert server.close() == 0
+        assert server.process.stderr is not None
+        assert server.process.stderr.read().decode().splitlines() == [said, said]  # it was loaded twice
+
+
+@pytest.mark.promise("002-14.21")
+def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: Path, file: Path) -> None:
+    file.write_text("[]")
+    with serving(tmp_path, file, "--as", "server-memory") as server:
+        assert server.ask("resources/subscribe", {"uri": RESOURCES[1]})["result"] == {}
+        result = server.call("read_graph")
+        assert result["isError"]
+        text = result["content"][0]["text"]
+        assert text.startswith("memory.jsonl is a JSON array")
+        assert text.endswith(f"memory graph import {file}")
+        assert text in json.dumps(server.ask("resources/read", {"uri": RESOURCES[1]})["error"])
+        assert server.call("create_entities", entities=[entity("x")])["isError"]
+    assert file.read_text() == "[]"
+
+
+@pytest.mark.promise("002-14.22", "002-14.12")
+def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(
+    tmp_path: Path, file: Path
+) -> None:
+    with serving(tmp_path, file) as server:
+        server.ask("resources/subscribe", {"uri": RESOURCES[0]})
+
+        def told(tool: str, **arguments: Any) -> int:
+            number = server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
+            found = 0
+            while "id" not in (message := server.receive()):
+                found += message["params"]["uri"] == RESOURCES[0]
+            assert message["id"] == number
+            return found
+
+        assert told("read_graph") == 0
+        assert not file.exists()
+        assert told("create_entities", entities=[entity("Ada", "é")]) == 1
+        before = file.stat()
+        assert told("create_entities", entities=[entity("Ada")]) == 0
+        assert told("delete_entities", entityNames=["x"]) == 0
+        assert file.stat() == before or file.stat().st_mtime_ns == before.st_mtime_ns
+        with file.open("a") as other:
+            other.write('{"type":"entity","name":"Bob","entityType":"","observations":[]}\n')
+        assert told("read_graph", limit=0) == 1
+        (content,) = server.ask("resources/read", {"uri": RESOURCES[0]})["result"]["contents"]
+        assert json.loads(content["text"]) == parsed(file)
+    assert is_alone(file)
+
+
+@pytest.mark.promise("002-14.23")
+def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path, file: Path) -> None:
+    def other_adds(name: str) -> None:
+        """What the reference server does: read all lines, write all lines, no newline at the end."""
+        rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
+        rows.append({"type": "entity", "name": name, "entityType": "thing", "observations": []})
+        entities = [row for row in rows if row["type"] == "entity"]
+        relations = [row for row in rows if row["type"] == "relation"]
+        file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in [*entities, *relations]))
+
+    with serving(tmp_path, file) as server:
+        for number in range(5):
+            server.data("memory_create_entities", entities=[entity(f"ours {number}")])
+            server.data("memory_create_relations", relations=[relation(f"a{number} b c")])
+            other_adds(f"theirs {number}")
+            server.data("memory_add_observations", observations=[
+                {"entityName": f"theirs {number}", "contents": [str(number)]},
+            ])  # fmt: skip
+        graph = server.data("memory_read_graph")
+    assert graph == parsed(file)
+    assert [each["name"] for each in graph["entities"]] == [f"{who} {n}" for n in range(5) for who in ("ours", "theirs")]
+    assert [each["observations"] for each in graph["entities"]] == [each for n in range(5) for each in ([], [str(n)])]
+    assert len(graph["relations"]) == 5
+
+
+@pytest.mark.promise("002-14.13")
+@pytest.mark.parametrize(
+    ("arguments", "env", "there", "place"),
+    [
+        (("--as", "server-memory", "--graph-file", "~/x/a.jsonl"), {"MEMORY_FILE_PATH": "b"}, "", "HOME/x/a.jsonl"),
+        (("--as", "server-memory"), {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "", "b"),
+        (("--as", "thoughtbox"), {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "new/c"}, "", "new/c"),
+        (("--as", "thoughtbox"), {}, "", ".thoughtbox/memory.jsonl"),
+        (("--tools", "graph,notes"), {}, ".thoughtbox/memory.jsonl", ".thoughtbox/memory.jsonl"),
+        (("--tools", "graph,notes"), {"MEMORY_FILE_PATH": "b"}, ".thoughtbox/memory.jsonl", "b"),
+        (("--tools", "graph,notes"), {}, "config", "~configured"),
+        (("--tools", "graph"), {}, "", None),
+        (("--as", "server-memory"), {}, ".thoughtbox/memory.jsonl", None),
+    ],
+)
+def test_where_the_graph_file_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...], env: dict[str, str], there: str, place: str | None,
+) -> None:  # fmt: skip
+    home, user, work = tmp_path / "home", tmp_path / "user", tmp_path / "work"
+    for folder in (home, user, work):
+        folder.mkdir()
+    if there == "config":
+        (home / "config.yaml").write_text("graph:\n  file: ~configured\n")
+    elif there:
+        (work / there).parent.mkdir()
+        (work / there).touch(0o600)
+    monkeypatch.chdir(work)
+    for name in ("MEMORY_FILE_PATH", "THOUGHTBOX_MEMORY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    prefix = "" if "server-memory" in arguments else "memory_"
+    with Server(*arguments, HOME=str(user), MEMORY_HOME=str(home), **env) as server:
+        assert server.data(prefix + "read_graph")["entities"] == []
+        server.data(prefix + "create_entities", entities=[entity("Ada")])
+    if place is None:
+        assert (home / "graph" / "Ada.md").exists()
+        return
+    file = user / place.removeprefix("HOME/") if place.startswith("HOME/") else work / place
+    assert parsed(file)["entities"] == [entity("Ada")]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not (home / "graph" / "Ada.md").exists()
+
+
+@pytest.mark.promise("002-14.25")
+def test_calls_in_flight_and_two_processes_on_one_file_lose_nothing(tmp_path: Path, file: Path) -> None:
+    def create(server: Server, name: str) -> None:
+        server.send("tools/call", {"name": "memory_create_entities", "arguments": {"entities": [entity(name)]}})
+
+    with serving(tmp_path / "a", file) as first, serving(tmp_path / "b", file) as second:
+        for number in range(100):
+            create(first, f"a{number}")
+            create(second, f"b{number}")
+        for server in (first, second):
+            assert all(each["structuredContent"]["entities"] for each in answers(server, 100).values())
+        for _ in range(10):
+            create(first, "one")
+            create(second, "one")
+        claims = [
+            each["structuredContent"]["entities"] for server in (first, second) for each in answers(server, 10).values()
+        ]
+        assert sorted(map(len, claims)) == [0] * 19 + [1]
+        for number in range(50):
+            for letter, server in (("a", first), ("b", second)):
+                server.send("tools/call", {"name": "memory_add_observations", "arguments": {
+                    "observations": [{"entityName": "a0", "contents": [f"{letter}{number}"]}],
+                }})  # fmt: skip
+        for server in (first, second):
+            answers(server, 50)
+        graph = first.data("memory_read_graph", limit=0)
+        assert graph["totalEntities"] == second.data("memory_read_graph", limit=0)["totalEntities"] == 201
+        (hub,) = second.data("memory_open_nodes", names=["a0"])["entities"]
+        assert sorted(hub["observations"]) == sorted(f"{letter}{n}" for n in range(50) for letter in "ab")
+    assert len(parsed(file)["entities"]) == 201
+    assert is_alone(file)
+
+
+@pytest.mark.promise("002-14.26")
+def test_twenty_kills_leave_every_line_whole_and_nothing_beside_the_file(tmp_path: Path, file: Path) -> None:
+    chance = random.Random(11)
+    base = '{"type":"entity","name":"hub","entityType":"","observations":[]}\n'
+    file.write_text(base)
+    made: set[int] = set()
+    noted: set[str] = set()
+    number = 0
+    for _ in range(20):
+        with serving(tmp_path, file) as server:
+            sent: dict[int, int] = {}
+            for _ in range(6):
+                number += 1
+                sent[server.send("tools/call", {"name": "memory_create_entities", "arguments": {
+                    "entities": [entity(f"{number} {part}", "x") for part in "abc"],
+                }})] = number  # fmt: skip
+                sent[server.send("tools/call", {"name": "memory_add_observations", "arguments": {
+                    "observations": [{"entityName": "hub", "contents": [str(number)]}],
+                }})] = -number  # fmt: skip
+            for _ in range(chance.randrange(12)):
+                which = sent[server.receive()["id"]]
+                if which > 0:
+                    made.add(which)
+                else:
+                    noted.add(str(-which))
+            os.kill(server.process.pid, signal.SIGKILL)
+    with serving(tmp_path, file) as server:
+        first, *others = server.data("memory_read_graph")["entities"]
+    names = {each["name"] for each in others}
+    whole = {int(name.split()[0]) for name in names}
+    assert made <= whole
+    assert names == {f"{each} {part}" for each in whole for part in "abc"}
+    assert noted <= set(first["observations"])
+    assert parsed(file)["entities"] == [first, *others]
+    assert is_alone(file)
+
+
+@pytest.mark.promise("002-14.27")
+def test_a_read_only_file_is_read_and_refuses_changes(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = '{"type":"entity","name":"Ada","entityType":"","observations":[]}\n'
+    file.write_text(line)
+    real = os.open
+
+    def refusing(path: Any, flags: int, *arguments: Any, **more: Any) -> int:
+        if str(path) == str(file) and flags & os.O_RDWR:
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        nodes = Nodes(memory, open_graph=opener(file))
+        assert nodes.names("read_graph") == ["Ada"]
+        said = nodes.error("delete_entities", entityNames=["Ada"])
+        assert said == "Could not write memory.jsonl: permission denied. Nothing was changed."
+        assert nodes.names("read_graph") == ["Ada"]
+    assert file.read_text() == line

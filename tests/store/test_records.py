@@ -1,0 +1,418 @@
+"""A JSON Lines file used in place: what is kept byte for byte, what is refused, and how a change reaches the disk."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.engine import Memory
+from commonplace.engine.graph_file import opener
+from commonplace.errors import CannotUndo
+from commonplace.store.records import BadLine, replaced, shape_of, value_of
+from contract.graph_tools import Nodes
+
+ADA = '{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"]}\n'
+BOB = '{"type":"entity","name":"Bob","entityType":"person","observations":[]}\n'
+KNOWS = '{"type":"relation","from":"Ada","to":"Bob","relationType":"knows"}\n'
+
+
+class Kept:
+    """A graph file, alone in its folder, and the tools over it."""
+
+    def __init__(self, folder: Path, memory: Memory):
+        self.place = folder / "memory.jsonl"
+        self.memory = memory
+        self.nodes = Nodes(memory, open_graph=opener(self.place))
+
+    def write(self, data: str | bytes) -> None:
+        self.place.write_bytes(data if isinstance(data, bytes) else data.encode())
+
+    @property
+    def data(self) -> bytes:
+        return self.place.read_bytes()
+
+    def names(self) -> list[str]:
+        return self.nodes.names("read_graph")
+
+    def add(self, name: str, *texts: str) -> None:
+        self.nodes("add_observations", observations=[{"entityName": name, "contents": [*texts]}])
+
+    def drop(self, name: str, *texts: str) -> None:
+        self.nodes("delete_observations", deletions=[{"entityName": name, "observations": [*texts]}])
+
+    def delete(self, *names: str) -> None:
+        self.nodes("delete_entities", entityNames=[*names])
+
+    def warnings(self) -> list[str]:
+        meta = self.nodes.reply("read_graph", {}).meta
+        return meta["commonplace/warnings"] if meta else []
+
+    def is_alone(self) -> bool:
+        return [each.name for each in self.place.parent.iterdir()] == [self.place.name]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    folder = tmp_path / "place"
+    folder.mkdir()
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        yield Kept(folder, memory)
+
+
+# --- the rows of contract 002, section 6 ----------------------------------------------------------
+
+
+def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: Kept) -> None:
+    line = '{"createdAt": 1.50e3, "type":"entity","name":"Ada","observations":["a"],"entityType":"p","z":{"b": [1]}}\n'
+    kept.write(line)
+    kept.add("Ada", "é")
+    assert kept.data.decode() == line.replace('["a"]', '["a","é"]')
+    kept.drop("Ada", "a", "é")
+    assert kept.data.decode() == line.replace('["a"]', "[]")
+
+
+def test_a_line_of_another_type_is_ignored_and_kept(kept: Kept) -> None:
+    other = '{"type":"session",  "name":"Ada"}\n'
+    kept.write(other + ADA)
+    assert (kept.names(), kept.warnings()) == (["Ada"], [])
+    kept.delete("Ada")
+    assert kept.data.decode() == other
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (b"no JSON\n", "not JSON"),
+        (b'{"type":"entity","name":"To\n', "not JSON"),
+        (b'{"type":"entity","name":"a"}{"type":"entity","name":"b"}\n', "not JSON"),
+        (b'{"type":"entity","name":"\xff"}\n', "not UTF-8"),
+        (b"[1]\n", "no JSON object"),
+        (b'{"type":"entity","observations":[]}\n', "an entity without a name"),
+        (b'{"type":"entity","name":"x","observations":[1]}\n', "an entity whose type or observations are no texts"),
+        (b'{"type":"relation","from":"x"}\n', "a relation without from, to or relationType"),
+        (b'{"name":"x"}\n', "an object without a type"),
+    ],
+)
+def test_a_bad_line_is_skipped_reported_and_kept(
+    kept: Kept, bad: bytes, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept.write(ADA.encode() + bad + BOB.encode())
+    said = [f"memory.jsonl line 2: {why}, kept and ignored"]
+    with caplog.at_level(logging.WARNING):
+        assert kept.names() == ["Ada", "Bob"]
+        assert kept.warnings() == said
+    assert [each.getMessage() for each in caplog.records] == said
+    kept.delete("Ada")
+    assert kept.data == bad + BOB.encode()
+    assert kept.warnings() == [f"memory.jsonl line 1: {why}, kept and ignored"]
+
+
+def test_many_bad_lines_are_five_and_a_number(kept: Kept) -> None:
+    kept.write(ADA + "x\n" * 8)
+    assert kept.warnings()[5:] == ["and 3 more"]
+    assert kept.nodes.reply("create_entities", {"entities": []}).meta is None
+
+
+def test_a_newline_is_added_before_an_appended_line(kept: Kept) -> None:
+    kept.write(ADA.rstrip("\n"))
+    kept.nodes.relate("Ada knows Bob")
+    assert kept.data.decode() == ADA + KNOWS
+
+
+def test_crlf_blank_lines_and_a_bom_stay(kept: Kept) -> None:
+    first, second = ADA.replace("\n", "\r\n"), BOB.replace("\n", "\r\n")
+    kept.write("\ufeff" + first + "\r\n   \n" + second)
+    assert (kept.names(), kept.warnings()) == (["Ada", "Bob"], [])
+    kept.add("Bob", "x")
+    assert kept.data.decode() == "\ufeff" + first + "\r\n   \n" + second.replace("[]", '["x"]')
+    kept.add("Ada", "y")
+    assert kept.data.decode().startswith("\ufeff" + first.replace('tea"', 'tea","y"'))
+
+
+def test_missing_keys_of_an_entity_are_filled_in_when_its_line_changes(kept: Kept) -> None:
+    kept.write('{"type":"entity","name":"Ada"}\n')
+    assert kept.nodes("read_graph")["entities"] == [{"name": "Ada", "entityType": "", "observations": []}]
+    kept.add("Ada", "x")
+    assert kept.data.decode() == '{"type":"entity","name":"Ada","entityType":"","observations":["x"]}\n'
+
+
+def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(kept: Kept) -> None:
+    twin = ADA.replace("likes tea", "other")
+    kept.write(ADA + twin + BOB)
+    assert kept.names() == ["Ada", "Ada", "Bob"]
+    assert kept.nodes.names("open_nodes", names=["Ada"]) == ["Ada", "Ada"]
+    kept.add("Ada", "other")
+    kept.drop("Ada", "likes tea")
+    assert kept.data.decode() == ADA.replace("likes tea", "other") + twin + BOB
+    kept.delete("Ada")
+    assert kept.data.decode() == BOB
+
+
+@pytest.mark.parametrize(
+    ("data", "shape"),
+    [
+        (f"[{ADA.strip()},{BOB.strip()}]", "a JSON array"),
+        ("[]", "a JSON array"),
+        (f"[\n{ADA.strip()},\n{BOB.strip()}\n]\n", "a JSON array"),
+        (f"[\n{ADA.strip()},\n{BOB.strip()},\n", "one JSON value over several lines, cut off"),
+        (json.dumps({"entities": [], "relations": []}, indent=2), "one JSON value over several lines"),
+        (json.dumps({"type": "entity", "name": "x"}, indent=2), "one JSON value over several lines"),
+        ('\ufeff{"entities": []}\n', "one JSON object without a type"),
+        ("# Notes\n\nnothing here\n", "a file of another kind"),
+        ('"text"', "a file of another kind"),
+        (ADA.encode("utf-16"), "a file of another kind"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(
+    kept: Kept, data: str | bytes, shape: str
+) -> None:
+    kept.write(data)
+    before = kept.data
+    said = (
+        f"memory.jsonl is {shape}, not one JSON object a line; nothing was changed."
+        f" Take it into the notes with: memory graph import {kept.place}"
+    )
+    relation = {"from": "a", "to": "b", "relationType": "c"}
+    for _ in range(2):
+        assert kept.nodes.error("read_graph") == said
+        assert kept.nodes.error("search_nodes", query="") == said
+        assert kept.nodes.error("open_nodes", names=["x"]) == said
+        assert kept.nodes.error("create_entities", entities=[{"name": "x", "entityType": "", "observations": []}]) == said
+        assert kept.nodes.error("create_relations", relations=[relation]) == said
+        assert kept.nodes.error("add_observations", observations=[{"entityName": "x", "contents": []}]) == said
+        assert kept.nodes.error("delete_entities", entityNames=["x"]) == said
+        assert kept.nodes.error("delete_observations", deletions=[]) == said
+        assert kept.nodes.error("delete_relations", relations=[relation]) == said
+    assert kept.data == before
+    kept.write(ADA)
+    assert kept.names() == ["Ada"]
+
+
+@pytest.mark.parametrize("data", [None, "", " \n\n", "\ufeff"])
+def test_nothing_or_no_file_is_an_empty_graph(kept: Kept, data: str | None) -> None:
+    if data is not None:
+        kept.write(data)
+    assert kept.nodes("read_graph") == {"entities": [], "relations": []}
+    kept.delete("x")
+    assert kept.place.exists() == (data is not None)
+    kept.nodes.entity("Bob", kind="person")
+    assert kept.data.decode().endswith(BOB)
+    assert kept.data.decode().startswith(data or "{")
+
+
+def test_a_file_and_folders_we_make_are_private(kept: Kept) -> None:
+    place = kept.place.parent / "a" / "b.jsonl"
+    before = os.umask(0)
+    try:
+        Nodes(kept.memory, open_graph=opener(place)).entity("x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+
+
+# --- how a change reaches the disk ----------------------------------------------------------------
+
+
+def test_an_addition_is_one_write_behind_the_old_bytes(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.write(ADA)
+    inode, written = kept.place.stat().st_ino, []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: written.append(bytes(data)) or write(fd, data))
+    kept.nodes("create_entities", entities=[{"name": n, "entityType": "", "observations": []} for n in "xy"])
+    assert [data.count(b"\n") for data in written] == [2]
+    assert kept.data == ADA.encode() + written[0]
+    assert kept.place.stat().st_ino == inode
+
+
+def test_a_large_addition_is_renamed_over_the_file(kept: Kept) -> None:
+    kept.write(ADA)
+    inode = kept.place.stat().st_ino
+    kept.nodes.entity("big", "x" * 70_000)
+    assert kept.place.stat().st_ino != inode
+    assert kept.data.startswith(ADA.encode())
+    assert kept.is_alone()
+    assert list(kept.memory.log()) == []
+
+
+def test_a_call_that_changes_nothing_writes_nothing(kept: Kept) -> None:
+    kept.write(ADA + KNOWS)
+    os.utime(kept.place, ns=(1, 1))
+    kept.nodes.entity("Ada", "other")
+    kept.nodes.relate("Ada knows Bob")
+    kept.add("Ada", "likes tea")
+    kept.drop("Ada", "no such")
+    kept.delete("no such")
+    assert (kept.data.decode(), kept.place.stat().st_mtime_ns) == (ADA + KNOWS, 1)
+    assert list(kept.memory.log()) == []
+
+
+def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: Kept, tmp_path: Path) -> None:
+    real = tmp_path / "real" / "graph.jsonl"
+    real.parent.mkdir()
+    real.write_text(ADA)
+    real.chmod(0o640)
+    kept.place.symlink_to(real)
+    kept.add("Ada", "x")
+    assert kept.place.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert '"likes tea","x"' in real.read_text()
+    assert [each.name for each in real.parent.iterdir()] == ["graph.jsonl"]
+    assert kept.is_alone()
+
+
+@pytest.mark.parametrize(("call", "number"), [("rename", errno.EBUSY), ("rename", errno.EXDEV), ("open", errno.EACCES)])
+def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_in_place(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str, number: int
+) -> None:
+    kept.write(ADA + BOB)
+    inode, real = kept.place.stat().st_ino, getattr(os, call)
+
+    def refused(path: Any, *arguments: Any, **more: Any) -> Any:
+        if ".tmp-" in str(path) and str(kept.place.parent) in str(path):
+            raise OSError(number, os.strerror(number))
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(os, call, refused)
+    kept.delete("Ada")
+    monkeypatch.undo()
+    assert (kept.data.decode(), kept.place.stat().st_ino) == (BOB, inode)
+    assert kept.is_alone()
+    assert [each.getMessage() for each in caplog.records] == [
+        "memory.jsonl cannot be replaced by a rename; it was written in place"
+    ]
+    history = kept.memory._core.home.history
+    assert history.text(next(history.changes()).files[0].old or "", "").decode() == ADA + BOB
+
+
+def test_the_lines_a_call_replaced_or_removed_are_in_the_history(kept: Kept) -> None:
+    kept.write(ADA + BOB + KNOWS)
+    kept.add("Ada", "x")
+    changed = kept.data.splitlines(keepends=True)[0]
+    kept.delete("Ada")
+    history = kept.memory._core.home.history
+    deleted, edited = list(history.changes())
+    assert [(each.verb, each.project, each.path) for each in (deleted, edited)] == [
+        ("delete", "memory", "memory.jsonl"), ("edit", "memory", "memory.jsonl"),
+    ]  # fmt: skip
+    assert history.text(edited.files[0].old or "", "") == ADA.encode()
+    assert history.text(deleted.files[0].old or "", "") == changed + KNOWS.encode()
+    with pytest.raises(CannotUndo, match="a file used in place"):
+        kept.memory.undo()
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_disk_that_refuses_leaves_the_file_as_it_was(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    kept.write(ADA + KNOWS)
+
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    kept.names()
+    monkeypatch.setattr(os, call, full)
+    for tool, given in (
+        ("create_entities", {"entities": [{"name": "x", "entityType": "", "observations": []}]}),
+        ("delete_entities", {"entityNames": ["Ada"]}),
+        ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["x"]}]}),
+    ):
+        assert kept.nodes.error(tool, **given) == "Could not write memory.jsonl: the disk is full. Nothing was changed."
+    monkeypatch.undo()
+    assert kept.data.decode() == ADA + KNOWS
+    assert kept.names() == ["Ada"]
+    assert kept.is_alone()
+
+
+def test_what_another_program_does_is_seen_by_the_next_call(kept: Kept) -> None:
+    kept.write(ADA)
+    assert kept.names() == ["Ada"]
+    with kept.place.open("a") as file:
+        file.write(BOB)
+    assert kept.names() == ["Ada", "Bob"]
+    other = kept.place.parent / "new"
+    other.write_text(BOB + ADA)
+    os.replace(other, kept.place)
+    kept.add("Bob", "x")
+    assert kept.data.decode() == BOB.replace("[]", '["x"]') + ADA
+    kept.place.unlink()
+    assert kept.names() == []
+    kept.nodes.relate("Ada knows Bob")
+    assert kept.data.decode() == KNOWS
+
+
+def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kept: Kept, tmp_path: Path) -> None:
+    kept.nodes("create_entities", entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)])
+    page = kept.nodes("read_graph", limit=2)
+    with open_memory(tmp_path / "other", watch=False) as memory:
+        other = Nodes(memory, open_graph=opener(kept.place))
+        other("delete_entities", entityNames=["0", "1", "4"])
+        other.entity("6")
+    assert kept.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
+
+
+def test_the_leftover_of_a_dead_process_goes_at_the_next_start(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.write(ADA)
+    real, left = os.rename, []
+
+    def watched(source: str, target: str) -> None:
+        left.append((Path(source), Path(source).read_bytes()))
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", watched)
+    kept.add("Ada", "x")
+    ((temp, data),) = left
+    temp.write_bytes(data[:10])
+    assert Nodes(kept.memory, open_graph=opener(kept.place)).names("read_graph") == ["Ada"]
+    assert kept.is_alone()
+
+
+def test_what_we_write_is_read_by_any_json_lines_parser(kept: Kept) -> None:
+    kept.nodes.entity("a\nb\u2028\x00 é\"", "one\r\ntwo", kind="")
+    kept.nodes.relate("Ada knows Bob")
+    kept.add("a\nb\u2028\x00 é\"", "three")
+    assert kept.data.count(b"\n") == 2
+    assert [json.loads(line) for line in kept.data.decode().split("\n") if line] == [
+        {"type": "entity", "name": "a\nb\u2028\x00 é\"", "entityType": "", "observations": ["one\r\ntwo", "three"]},
+        {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
+    ]
+
+
+def test_words_in_any_order_are_ranked_by_where_they_stand(kept: Kept) -> None:
+    kept.nodes.entity("note", "green tea is liked")
+    kept.nodes.entity("tea", "liked")
+    assert kept.nodes.names("search_nodes", query="liked tea", ranked=True) == ["tea", "note"]
+    assert kept.nodes("search_nodes", query="liked TEA", ranked=True)["totalEntities"] == 2
+    assert kept.nodes.names("search_nodes", query="tea nothing", ranked=True) == []
+
+
+# --- single lines ---------------------------------------------------------------------------------
+
+
+def test_a_member_is_replaced_or_added_and_all_else_stays() -> None:
+    assert replaced(b'{ "a" : 1 , "b":{"a":2} }', "a", ["x"]) == b'{ "a" : ["x"] , "b":{"a":2} }\n'
+    assert replaced(b'{"a":1,"a":2}\r\n', "a", 3) == b'{"a":1,"a":3}\r\n'
+    assert replaced(b"{ }\n", "a", "") == b'{"a":""}\n'
+
+
+def test_what_is_no_json_for_others_is_a_bad_line() -> None:
+    for line in (b'{"a":NaN}', b"[" * 100_000, b'{"a":"\n"}'):
+        with pytest.raises(BadLine):
+            value_of(line)
+    assert value_of(b" \r\n") is None
+
+
+def test_a_torn_first_line_is_no_other_shape() -> None:
+    data = b'{"type":"entity","na'
+    assert shape_of(data, [data]) == ""

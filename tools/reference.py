@@ -43,7 +43,7 @@ This page is made from the code by `tools/reference.py`. Every transport offers 
 def cli_page() -> str:
     """docs/cli.md: every command with its options and JSON keys."""
     group = command_group()
-    context = click.Context(group, info_name="memory")
+    context = click.Context(group, info_name="memory", **group.context_settings)
     parts = [CLI_HEAD, "## Global options\n", _options(context, group.globals), _memory_object()]
     parts += _commands(group, context)
     return "\n".join(parts)
@@ -53,7 +53,7 @@ def _commands(group: Group, context: click.Context) -> Iterator[str]:
     for name in group.list_commands(context):
         each = group.get_command(context, name)
         assert each is not None
-        inner = click.Context(each, info_name=name, parent=context)
+        inner = click.Context(each, info_name=name, parent=context, **each.context_settings)
         if isinstance(each, Group):
             yield f"## {inner.command_path}\n\n{_help(each)}\n"
             yield from _commands(each, inner)

@@ -43,6 +43,6 @@ def help_command(call: Invocation, *path: str) -> None:
         found = each.get_command(context, name) if isinstance(each, click.Group) else None
         if found is None:
             raise Usage(f'unknown command "{name}" for "{context.command_path}"', context)
-        context = click.Context(found, info_name=name, parent=context)
+        context = click.Context(found, info_name=name, parent=context, **found.context_settings)
     text = context.get_help()
     call.answer(text, command=context.command_path, text=text)

@@ -107,3 +107,16 @@ def test_reindex_counts_what_it_indexed(terminal: Any) -> None:
     row = terminal("reindex", "--json").json
     assert row["notes"] == 2
     assert row["seconds"] >= 0
+
+
+def test_doctor_tells_what_is_wrong_with_the_graph_file_of_the_configuration(terminal, tmp_path):
+    file = tmp_path / "memory.jsonl"
+    terminal("write", "a", "text")
+    (terminal.home / "config.yaml").write_text(f"graph:\n  file: {file}\n")
+    assert "memory.jsonl" not in terminal("doctor").out
+    file.write_text('{"type":"entity","name":"a"}\ntorn\n')
+    ran = terminal("doctor")
+    assert "memory.jsonl line 2: not JSON, kept and ignored" in ran.out
+    assert ran.err == ""
+    file.write_text("[]")
+    assert "memory.jsonl is a JSON array" in terminal("doctor").out

@@ -158,7 +158,8 @@ def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path,
             ])  # fmt: skip
         graph = server.data("memory_read_graph")
     assert graph == parsed(file)
-    assert [each["name"] for each in graph["entities"]] == [f"{who} {n}" for n in range(5) for who in ("ours", "theirs")]
+    names = [each["name"] for each in graph["entities"]]
+    assert names == [f"{who} {number}" for number in range(5) for who in ("ours", "theirs")]
     assert [each["observations"] for each in graph["entities"]] == [each for n in range(5) for each in ([], [str(n)])]
     assert len(graph["relations"]) == 5
 
@@ -277,7 +278,9 @@ def test_twenty_kills_leave_every_line_whole_and_nothing_beside_the_file(tmp_pat
 
 
 @pytest.mark.promise("002-14.27")
-def test_a_read_only_file_is_read_and_refuses_changes(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file_is_read_and_refuses_changes(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = '{"type":"entity","name":"Ada","entityType":"","observations":[]}\n'
     file.write_text(line)
     real = os.open

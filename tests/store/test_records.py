@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ from commonplace.engine.graph_file import opener
 from commonplace.errors import CannotUndo
 from commonplace.store.records import BadLine, replaced, shape_of, value_of
 from contract.graph_tools import Nodes
+from contract.mcp_server import environment
+
+pytestmark = pytest.mark.promise("002-14.21", "002-14.22")
 
 ADA = '{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"]}\n'
 BOB = '{"type":"entity","name":"Bob","entityType":"person","observations":[]}\n'
@@ -181,12 +186,13 @@ def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(
         f"memory.jsonl is {shape}, not one JSON object a line; nothing was changed."
         f" Take it into the notes with: memory graph import {kept.place}"
     )
+    entity = {"name": "x", "entityType": "", "observations": []}
     relation = {"from": "a", "to": "b", "relationType": "c"}
     for _ in range(2):
         assert kept.nodes.error("read_graph") == said
         assert kept.nodes.error("search_nodes", query="") == said
         assert kept.nodes.error("open_nodes", names=["x"]) == said
-        assert kept.nodes.error("create_entities", entities=[{"name": "x", "entityType": "", "observations": []}]) == said
+        assert kept.nodes.error("create_entities", entities=[entity]) == said
         assert kept.nodes.error("create_relations", relations=[relation]) == said
         assert kept.nodes.error("add_observations", observations=[{"entityName": "x", "contents": []}]) == said
         assert kept.nodes.error("delete_entities", entityNames=["x"]) == said
@@ -416,3 +422,46 @@ def test_what_is_no_json_for_others_is_a_bad_line() -> None:
 def test_a_torn_first_line_is_no_other_shape() -> None:
     data = b'{"type":"entity","na'
     assert shape_of(data, [data]) == ""
+
+
+MORTAL = """
+import os, sys
+from pathlib import Path
+from commonplace import open_memory
+from commonplace.engine.graph_file import opener
+
+point, count, file, home = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+name = point.split()[-1]
+real, seen = getattr(os, name), []
+
+def mortal(*arguments, **more):
+    seen.append(name)
+    if len(seen) == count and point == name:
+        os._exit(9)
+    found = real(*arguments, **more)
+    if len(seen) == count:
+        os._exit(9)
+    return found
+
+with open_memory(home, watch=False) as memory:
+    graph = opener(file)(memory, "graph")
+    graph.keys()
+    setattr(os, name, mortal)
+    graph.add_observations([("Ada", ["x"])])
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "count"), [("rename", 1), ("after rename", 1), *(("fsync", count) for count in range(1, 4))]
+)
+def test_a_process_that_dies_in_a_rewrite_leaves_the_old_file_or_the_new(kept: Kept, point: str, count: int) -> None:
+    kept.write(ADA + BOB)
+    new = (ADA + BOB).replace('tea"', 'tea","x"')
+    given = [point, str(count), str(kept.place), str(kept.memory.home)]
+    ran = subprocess.run([sys.executable, "-c", MORTAL, *given], env=environment(), check=False, timeout=60)
+    assert ran.returncode == 9
+    assert kept.data.decode() in (ADA + BOB, new)
+    assert Nodes(kept.memory, open_graph=opener(kept.place)).names("read_graph") == ["Ada", "Bob"]
+    assert kept.is_alone()
+    kept.add("Ada", "x")
+    assert kept.data.decode() == new

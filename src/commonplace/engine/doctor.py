@@ -6,11 +6,12 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine import changing
 from commonplace.engine.core import NOT_UTF8, Core
-from commonplace.errors import StorageError
+from commonplace.errors import CommonplaceError, StorageError
 from commonplace.index import lookup, places
 from commonplace.note.frontmatter import REMOVE
 from commonplace.query import Query
@@ -44,7 +45,7 @@ def examine(memory: Memory) -> list[Finding]:
         found = [*_unfinished(core), *_index(core)]
         core.fresh()
         found += [*_config(core), *_unreadable(core), *_warned(memory), *_duplicates(memory), *_links(memory)]
-        found += [*_temps(core), *_permissions(core)]
+        found += [*_temps(core), *_permissions(core), *_graph_file(core)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
 
@@ -67,6 +68,21 @@ def _index(core: Core) -> list[Finding]:
 def _config(core: Core) -> list[Finding]:
     name = core.settings.file.name
     return [Finding("warning", "bad_config", name, warning) for warning in core.settings.warnings]
+
+
+def _graph_file(core: Core) -> list[Finding]:
+    """What is wrong with the graph file of the configuration."""
+    if not core.settings.graph_file:
+        return []
+    from commonplace.engine.graph_file import Held
+
+    file = Path(os.path.abspath(os.path.expanduser(core.settings.graph_file)))
+    held = Held(file, tells=False)
+    try:
+        held.fresh()
+    except CommonplaceError as error:
+        return [Finding("error", "unreadable", file.name, str(error))]
+    return [Finding("warning", "unreadable", file.name, text) for text in held.warnings()]
 
 
 def _unreadable(core: Core) -> list[Finding]:

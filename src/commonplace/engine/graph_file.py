@@ -54,8 +54,10 @@ class Said:
 class Held:
     """What the lines of a graph file say, looked up by names. For one thread at a time."""
 
-    def __init__(self, file: Path):
+    def __init__(self, file: Path, *, tells: bool = True):
+        """`tells`: whether what is kept and ignored is logged at each load."""
         self.records = Records(file)
+        self._tells = tells
         self.changes = 0
         self._loads = 0
         self._last = 0
@@ -87,7 +89,7 @@ class Held:
         self._last = max(highest, self._last)
         self._loads = self.records.loads
         self.changes += 1
-        for text in self.warnings():
+        for text in self.warnings() if self._tells else ():
             _log.warning("%s", text)
 
     def change(self, plan: Callable[[], Edit], keep: Callable[[str, bytes], None]) -> None:

@@ -231,9 +231,10 @@ class JsonEntries:
         entries, names = 0, set[str]()
         for stem in self._stems():
             try:
-                if most > 0 and any(map(self._is_over, self._read(stem, stem).rows)):
-                    most -= self._drop(stem, self._is_over, most)
                 rows = self._read(stem, stem).rows
+                if most > 0 and any(map(self._is_over, rows)):
+                    most -= self._drop(stem, self._is_over, most)
+                    rows = self._read(stem, stem).rows
             except CommonplaceError:
                 continue
             entries += len(rows)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import InvalidInput, StorageError
-from commonplace.store.atomic import make_private, read_fd, reason, write_file
+from commonplace.store.atomic import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.layout import TEMP_PREFIX
 
 MOST_APPENDED = 65536
@@ -183,7 +183,7 @@ class Records:
             write_file(self._place, b"")
         except FileExistsError:
             return
-        _sync_folder(os.path.dirname(self._place))
+        sync_folder(Path(self._place).parent)
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class Records:
             if not isinstance(error, OSError) or error.errno not in _NO_RENAME:
                 raise
             return self._in_place(fd, data, keep)
-        _sync_folder(os.path.dirname(place))
+        sync_folder(Path(place).parent)
         return stamp
 
     def _in_place(self, fd: int, data: bytes, keep: Callable[[bytes], None]) -> _Stamp | None:
@@ -318,9 +318,9 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
         return "one JSON object without a type"
     if not any(line.startswith(b"{") for line in full):
         return "a file of another kind"
-    if full[0] == b"{" or full[0][:1] == b"[":
-        if not any(isinstance(_quietly(line), dict) for line in full):
-            return "one JSON value over several lines, cut off"
+    is_torn = full[0] == b"{" or full[0].startswith(b"[")
+    if is_torn and not any(isinstance(_quietly(line), dict) for line in full):
+        return "one JSON value over several lines, cut off"
     return ""
 
 
@@ -402,11 +402,3 @@ def _give_to(temp: str, status: os.stat_result) -> None:
             os.chown(temp, status.st_uid, status.st_gid)
         except PermissionError:
             return
-
-
-def _sync_folder(folder: str) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

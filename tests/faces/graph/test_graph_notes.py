@@ -138,7 +138,8 @@ def test_the_number_of_files_a_write_opens_does_not_depend_on_the_number_of_enti
     real = os.open
 
     def counting(path, *rest, **more):
-        opened.append(str(path))
+        if "objects" not in str(path) and not str(path).endswith("history"):  # which of its folders is new is chance
+            opened.append(str(path))
         return real(path, *rest, **more)
 
     def count(name):

@@ -121,33 +121,29 @@ def holds_file(db: sqlite3.Connection, project: str, stem: str) -> bool:
 
 def titled(db: sqlite3.Connection, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
     """The rows of a project's notes with exactly one of these titles."""
-    wanted = set(names)
-    keys = list({key(name) for name in wanted})
-    found: dict[int, None] = {}
-    for at in range(0, len(keys), _BATCH):
-        part = keys[at : at + _BATCH]
-        rows = db.execute(
-            "select n.row, n.title, n.scope from note_fold f join note n on n.row = f.note"
-            f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
-            (project, *part),
-        )
-        found |= {row: None for row, title, scope in rows if title in wanted and may_see(scope, viewer)}
-    return list(found)
+    return _exactly(db, "n.title", "note_fold", project, names, viewer)
 
 
 def linking(db: sqlite3.Connection, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
     """The rows of a project's notes with a link written as one of these names."""
+    return _exactly(db, "f.target", "link", project, names, viewer)
+
+
+def _exactly(
+    db: sqlite3.Connection, text: str, table: str, project: str, names: Iterable[str], viewer: str | None
+) -> list[int]:
+    """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings share."""
     wanted = set(names)
     keys = list({key(name) for name in wanted})
     found: dict[int, None] = {}
     for at in range(0, len(keys), _BATCH):
         part = keys[at : at + _BATCH]
         rows = db.execute(
-            "select n.row, l.target, n.scope from link l join note n on n.row = l.note"
-            f" join project p on p.id = n.project where p.name = ? and l.fold in ({', '.join('?' * len(part))})",
+            f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
+            f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
             (project, *part),
         )
-        found |= {row: None for row, target, scope in rows if target in wanted and may_see(scope, viewer)}
+        found |= {row: None for row, name, scope in rows if name in wanted and may_see(scope, viewer)}
     return list(found)
 
 

@@ -33,7 +33,7 @@ from commonplace.store.base import Entry, File, Listing, Stamp
 from commonplace.store.folder import FolderStore
 from commonplace.store.history import Change
 from commonplace.store.home import Home, Step
-from commonplace.store.layout import Layout
+from commonplace.store.layout import PRIVATE, Layout
 
 if TYPE_CHECKING:
     from commonplace.index import sync
@@ -391,6 +391,8 @@ class Core:
         removed: list[tuple[str, str]] = []
         written: dict[tuple[str, str], None] = {}
         for each in change.files:
+            if each.project == PRIVATE:
+                continue
             if each.do == "remove":
                 removed.append((each.project, each.path))
             elif each.do == "put":

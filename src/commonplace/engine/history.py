@@ -15,7 +15,7 @@ from commonplace.index import lookup
 from commonplace.note.model import GLOBAL
 from commonplace.store import jail
 from commonplace.store.base import File
-from commonplace.store.history import LINES, Change, Touched
+from commonplace.store.history import FOLD, LINES, Change, Touched
 from commonplace.store.home import Step
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def log(memory: Memory, ref: str | None, *, limit: int, agent: str | None, since
     for change in core.home.history.changes():
         if since is not None and parse_stamp(change.time) < since:
             break
-        if agent is not None and change.agent != agent:
+        if change.verb == FOLD or (agent is not None and change.agent != agent):
             continue
         seen = replace(change, files=[each for each in change.files if memory.sees(each.scope)])
         if place is not None and not _concerns(seen, place):
@@ -121,7 +121,7 @@ def _find(memory: Memory, number: int | None) -> tuple[Change | None, list[Chang
     undone: set[int] = set()
     for change in memory._core.home.history.changes():
         visible = _is_visible(memory, change)
-        stands = change.undoes is None and change.number not in undone and change.verb != EXPIRE
+        stands = change.undoes is None and change.number not in undone and change.verb not in (EXPIRE, FOLD)
         if number is None and stands and visible:
             return change, later
         if number == change.number:
@@ -197,9 +197,17 @@ def _expect_there(core: Core, change: Change, project: str, path: str, digest: s
             return None
         raise _blocked(change, project, path, later)
     file = _read(core, project, path)
-    if file is None or file.etag != digest:
+    if file is None or file.etag != _folded(digest, project, path, later):
         raise _blocked(change, project, path, later)
     return file
+
+
+def _folded(digest: str, project: str, path: str, later: list[Change]) -> str:
+    """What the text with this SHA-256 became by counts written into it."""
+    for each in (each for change in reversed(later) if change.verb == FOLD for each in change.files):
+        if (each.project, each.path, each.old) == (project, path, digest):
+            digest = each.new or digest
+    return digest
 
 
 def _expect_free(core: Core, change: Change, project: str, path: str, later: list[Change]) -> None:
@@ -208,7 +216,7 @@ def _expect_free(core: Core, change: Change, project: str, path: str, later: lis
 
 
 def _blocked(change: Change, project: str, path: str, later: list[Change]) -> CannotUndo:
-    cause = next((each for each in later if _concerns(each, (project, path))), None)
+    cause = next((each for each in later if each.verb != FOLD and _concerns(each, (project, path))), None)
     by = f"#{cause.number}" if cause else "outside commonplace"
     return CannotUndo(f"cannot undo #{change.number}: {project}/{path} changed later ({by})")
 

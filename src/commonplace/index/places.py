@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import sqlite3
+from collections.abc import Iterable, Sequence
 
 from commonplace.index.keys import key
 from commonplace.index.lookup import in_order
@@ -60,6 +62,19 @@ def holding_link(db: sqlite3.Connection, identity: str) -> list[NoteInfo]:
     """The memories whose `links` hold an id."""
     rows = [row for (row,) in db.execute("select distinct note from link where fold = ?", (key(identity),))]
     return [info for info in in_order(db, rows) if identity in info.links]
+
+
+def with_ids(db: sqlite3.Connection, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
+    """The notes of these projects that have one of these ids; of two with one id, neither is left out."""
+    rows = [
+        row
+        for (row,) in db.execute(
+            "select n.row from note n join project p on p.id = n.project"
+            " where n.id in (select value from json_each(?)) and p.name in (select value from json_each(?))",
+            (json.dumps(list(ids)), json.dumps(projects)),
+        )
+    ]
+    return in_order(db, rows)
 
 
 def is_sound(db: sqlite3.Connection) -> bool:

@@ -1,14 +1,42 @@
 """The access log: a read appends one line, so it never rewrites a note (DESIGN.md, 4).
 
 A line is `<count> <key>`; the count 0 means that what was counted before is over. Counts shown are
-frontmatter + log.
+frontmatter + log. Who appends holds the file's lock shared, who folds the log holds it alone and puts a new
+file in its place.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+
+from commonplace.store.base import File
+from commonplace.store.steps import read_file
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The access log while nobody else counts: its `name` and `file`, the reads by key, when the last one was."""
+
+    name: str
+    file: File
+    counts: Counter[str]
+    changed: datetime
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it holds one line a key and nothing else."""
+        return self.file.data == self.lines(self.counts)
+
+    def lines(self, counts: Mapping[str, int]) -> bytes:
+        """The bytes of a log with just these counts."""
+        return "".join(f"{count} {key}\n" for key, count in counts.items()).encode()
 
 
 class AccessLog:
@@ -30,13 +58,37 @@ class AccessLog:
 
     def _append(self, line: str) -> None:
         try:
-            fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            fd = self._locked(fcntl.LOCK_SH)
         except OSError:
             return
         try:
             os.write(fd, line.encode())
         except OSError:
             return
+        finally:
+            os.close(fd)
+
+    def _locked(self, how: int) -> int:
+        """The log, open and locked. Raises OSError."""
+        while True:
+            fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, how)
+                if os.fstat(fd).st_nlink:
+                    return fd
+            except OSError:
+                os.close(fd)
+                raise
+            os.close(fd)  # while we waited, another file took its place
+
+    @contextmanager
+    def held(self) -> Iterator[Held]:
+        """The whole log; inside, no read is counted. Raises OSError."""
+        fd = self._locked(fcntl.LOCK_EX)
+        try:
+            file = read_file(str(self._path))
+            changed = datetime.fromtimestamp(file.stamp.mtime_ns // 1_000_000_000, UTC)
+            yield Held(self._path.name, file, Counter(self.counts()), changed)
         finally:
             os.close(fd)
 

@@ -22,6 +22,8 @@ from commonplace.store.base import File
 from commonplace.store.layout import Layout
 
 LINES = "lines"
+FOLD = "fold"
+"""The verb of writing counts of reads into files: upkeep that nobody sees as a change (DESIGN.md, 4)."""
 _BLOCK = 1 << 16
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 

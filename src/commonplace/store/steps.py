@@ -331,8 +331,8 @@ def _lstat(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def read_file(name: str, folder: int) -> File:
-    """The regular file `name` of an open folder; a symlink is refused. Raises OSError."""
+def read_file(name: str, folder: int | None = None) -> File:
+    """The regular file `name`, of an open folder if given; a symlink is refused. Raises OSError."""
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
         status = os.fstat(fd)

@@ -1,0 +1,238 @@
+"""The verbs of upkeep: whole records, keys and categories, merging, folding counts (contract 001, 2 and 5)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from commonplace.engine import open_memory
+from commonplace.engine.upkeep import Upkeep
+from commonplace.errors import Conflict, InvalidInput, Locked
+from commonplace.note.model import Draft
+from commonplace.note.record import Record
+
+MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_memory(tmp_path / "home", clock=lambda: MOMENT) as opened:
+        yield opened
+
+
+@pytest.fixture
+def upkeep(memory):
+    return Upkeep(memory)
+
+
+def remember(memory, text, category=None, **more):
+    note = memory.write(Draft(text, project="categories", category=category, **more))
+    return memory.memory_id(note.id)
+
+
+def files(home):
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and ".commonplace" not in path.parts
+    }
+
+
+def a_record(id, content="user prefers dark mode", **more):
+    fields = {"category": "preferences", "created": MOMENT, "updated": MOMENT, **more}
+    return Record(id, content, **fields)
+
+
+ONE = "550e8400-e29b-41d4-a716-446655440000"
+TWO = "7f8d9e00-1111-4222-8333-444455556666"
+
+
+def test_a_stored_record_comes_back_as_it_was(memory, upkeep):
+    record = a_record(
+        ONE, "a\r\n---\nb\n\n", tags=("x", "ü"), source="claude", access_count=7, links=(TWO,), version=4,
+        updated=datetime(2026, 5, 8, tzinfo=UTC), further={"title": "Dark", "aliases": ["night"], "mine": {"deep": ["1"]}},
+    )  # fmt: skip
+    assert upkeep.put([record], "import").created == 1
+    assert upkeep.record(memory.memory_id(ONE)) == replace(record, phase="organized")
+
+
+def test_putting_a_known_id_replaces_it_in_its_file_and_undo_brings_the_old_text_back(memory, upkeep):
+    upkeep.put([a_record(ONE)], "import")
+    before = files(memory.home)
+    put = upkeep.put([a_record(ONE, "user prefers light mode", version=2)], "import")
+    assert (put.created, put.updated) == (0, 1)
+    assert list(files(memory.home)) == list(before)
+    assert memory.read(ONE).content == "user prefers light mode"
+    memory.undo()
+    assert files(memory.home) == before
+
+
+def test_a_record_with_another_category_moves_its_file(memory, upkeep):
+    upkeep.put([a_record(ONE)], "import")
+    upkeep.put([a_record(ONE, category="soul")], "import")
+    assert memory.memory_id(ONE).path.startswith("soul/")
+    assert len(files(memory.home)) == 1
+
+
+def test_one_bad_record_stores_none(memory, upkeep):
+    with pytest.raises(InvalidInput, match='invalid category "nope"'):
+        upkeep.put([a_record(ONE), a_record(TWO, category="nope")], "import")
+    assert files(memory.home) == {}
+
+
+def test_what_a_record_links_to_gains_the_link_back(memory, upkeep):
+    source = remember(memory, "call Bob tomorrow", "people")
+    upkeep.put([a_record(ONE, "call Bob", category="reminders", links=(source.id,))], "remind", both_ways=True)
+    assert memory.memory_id(source.id).links == (ONE,)
+    memory.undo()
+    assert memory.memory_id(source.id).links == ()
+
+
+def test_organizing_moves_the_file_and_keeps_every_other_byte(memory, upkeep):
+    info = remember(memory, "user prefers dark mode\r\n- odd", metadata={"mine": "kept"})
+    path = memory.home / "categories" / info.path
+    path.write_bytes(path.read_bytes().replace(b"mine: kept", b"mine:   kept  # a comment"))
+    info = memory.memory_id(info.id)
+    moved = upkeep.change(info, {"phase": "organized", "expires_at": None}, "upgrade", category="preferences")
+    data = (memory.home / "categories" / moved.path).read_bytes()
+    assert moved.path == info.path.replace("inbox/", "preferences/")
+    assert not path.exists()
+    assert b"mine:   kept  # a comment" in data and b"dark mode\r\n- odd\n" in data
+    assert (moved.phase, moved.category, moved.expires, moved.id) == ("organized", "preferences", None, info.id)
+    memory.undo()
+    assert memory.memory_id(info.id).path == info.path
+
+
+def test_what_changed_since_it_was_read_is_left_alone(memory, upkeep):
+    info = remember(memory, "first", "people")
+    memory.tag(info.id, add=["new"])
+    with pytest.raises(Conflict):
+        upkeep.change(info, {"phase": "inbox"}, "upgrade")
+    with pytest.raises(Conflict):
+        upkeep.remove(info, "decay")
+    assert memory.memory_id(info.id).tags == ("new",)
+
+
+def test_a_locked_memory_is_not_removed(memory, upkeep):
+    info = remember(memory, "mine for ever", "soul", metadata={"locked": True})
+    with pytest.raises(Locked):
+        upkeep.remove(info, "decay")
+
+
+def test_new_content_counts_a_version_and_keeps_id_and_file(memory, upkeep):
+    info = remember(memory, "first text", "people", metadata={"source_ref": "logseq:a.md"})
+    upkeep.rewrite(info, "second text\n", {"tags": ["logseq"]}, "ingest")
+    record = upkeep.record(memory.memory_id(info.id))
+    assert (record.content, record.version, record.tags) == ("second text\n", 2, ("logseq",))
+    assert memory.memory_id(info.id).path == info.path
+    assert memory.memory_id(info.id).header["content_hash"] != info.header["content_hash"]
+
+
+def test_removing_takes_the_id_out_of_the_links_of_others(memory, upkeep):
+    a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
+    memory.link(a.id, b.id)
+    upkeep.remove(memory.memory_id(a.id), "decay")
+    assert memory.memory_id(b.id).links == ()
+
+
+def test_merging_unites_what_both_have_and_the_merged_id_still_reads(memory, upkeep):
+    upkeep.put(
+        [
+            a_record(ONE, "long text\nmore", tags=("a", "B"), links=(TWO,), access_count=2),
+            a_record(TWO, "long text", tags=("b", "c"), category="soul", access_count=3,
+                     created=datetime(2026, 5, 1, tzinfo=UTC), links=(ONE,), further={"title": "Long"}),
+            a_record("99999999-1111-4222-8333-444455556666", "third", links=(TWO,)),
+        ], "import",
+    )  # fmt: skip
+    memory.read(TWO)
+    upkeep.merge(memory.memory_id(ONE), memory.memory_id(TWO))
+    survivor = upkeep.record(memory.memory_id(TWO))
+    assert survivor.id == ONE and survivor.content == "long text\nmore" and survivor.category == "preferences"
+    assert survivor.tags == ("a", "B", "c") and survivor.links == () and survivor.access_count == 6
+    assert survivor.created == datetime(2026, 5, 1, tzinfo=UTC)
+    assert survivor.further == {"aliases": ["Long"], "merged": [TWO]}
+    assert memory.memory_id("99999999").links == (ONE,)
+    memory.undo()
+    assert upkeep.record(memory.memory_id(TWO)).content == "long text"
+
+
+def test_an_inbox_survivor_takes_the_category_of_the_organized_one(memory, upkeep):
+    inbox = remember(memory, "the same and more\nlines")
+    other = remember(memory, "the same and more", "lessons")
+    upkeep.merge(inbox, other)
+    found = memory.memory_id(inbox.id)
+    assert (found.category, found.phase, found.expires) == ("lessons", "organized", None)
+    assert found.path.startswith("lessons/")
+
+
+def test_folding_moves_counts_into_files_and_no_count_changes(memory, upkeep):
+    info = remember(memory, "read me", "people")
+    note = memory.write(Draft("text", title="A note"))
+    for _ in range(3):
+        memory.read(info.id)
+        memory.read(("notes", note.path))
+    text = (memory.home / "notes" / note.path).read_bytes()
+    assert upkeep.fold() == 1
+    assert memory.memory_id(info.id).access_count == 3
+    assert b"access_count: 3" in (memory.home / "categories" / info.path).read_bytes()
+    assert (memory.home / "notes" / note.path).read_bytes() == text
+    assert memory.find("A note").access_count == 3
+    log = (memory.home / ".commonplace" / "access.log").read_bytes()
+    assert log == f"3 {note.id}\n".encode()
+    assert upkeep.fold() == 0
+    memory.read(info.id)
+    assert memory.memory_id(info.id).access_count == 4
+
+
+def test_folding_is_no_change_and_blocks_no_undo(memory, upkeep):
+    info = remember(memory, "one", "people")
+    memory.tag(info.id, add=["x"])
+    changes = len(memory.log(limit=0))
+    memory.read(info.id)
+    upkeep.fold()
+    assert len(memory.log(limit=0)) == changes
+    assert memory.undo().undoes == changes
+    assert memory.memory_id(info.id).tags == ()
+
+
+def test_an_entry_of_kv_gets_its_count_and_the_time_of_its_last_recall(memory, upkeep):
+    from commonplace.engine.entries import NoteEntries
+
+    entries = NoteEntries(memory)
+    entries.put("default", "name", "Ada")
+    entries.count(entries.get("default", "name"))
+    assert upkeep.fold() == 1
+    assert entries.get("default", "name").access_count == 1
+    assert b"accessed_at: 2" in (memory.home / "kv" / "default" / "name.md").read_bytes()
+
+
+def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_folded(memory, upkeep, tmp_path):
+    info = remember(memory, "one", "people")
+
+    def read():
+        with open_memory(tmp_path / "home", watch=False) as other:
+            for _ in range(40):
+                other.read(info.id)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for each in readers:
+        each.start()
+    while any(each.is_alive() for each in readers):
+        upkeep.fold()
+    for each in readers:
+        each.join()
+    upkeep.fold()
+    assert memory.memory_id(info.id).access_count == 120
+    assert os.path.getsize(memory.home / ".commonplace" / "access.log") == 0
+
+
+def test_as_an_agent_upkeep_sees_and_writes_only_what_is_its_own(memory):
+    remember(memory, "of y", "people", scope="agent:y")
+    mine = Upkeep(memory.as_caller("x"))
+    assert mine.every() == []
+    with pytest.raises(InvalidInput, match='invalid scope "agent:y"'):
+        mine.put([a_record(ONE, scope="agent:y")], "import")

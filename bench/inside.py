@@ -23,6 +23,7 @@ INDEX_SECONDS = 15 / 10_000
 SEARCH_MS = {10_000: 3.0, 100_000: 10.0}
 WRITE_MS, WRITE_CALLS, FLAT = 5.0, 3_000, 1.5
 INDEX_TIMES = 3.0
+PARSED_US = 1e6 / 20_000
 FOLDER = "journal/bench"
 KINDS = {
     "rare": "a word of one note", "common": "a word of most notes", "both": "a common and a rare word",
@@ -66,23 +67,42 @@ def index_size(ground: Ground) -> list[Row]:
 
 
 def parse(ground: Ground) -> list[Row]:
-    """A file's text read as a note: header, observations, relations, headings, names."""
+    """A file's text read as a note: header, observations, relations, headings, names. One file of each kind that
+    the faces write (typical/), then the vault's own, longer notes."""
+    rows = [_parsed(f"parse {kind}, {len(text)} characters", [(project, path, text)] * 200, Budget(most=PARSED_US))
+            for kind, project, path, text in _typical()]  # fmt: skip
     texts = ground.texts(min(1_000, ground.notes))
-    paths = [vault.path_of(number) for number in range(len(texts))]
+    vaults = [(PROJECT, vault.path_of(number), text) for number, text in enumerate(texts)]
+    return [*rows, _parsed("parse the vault's notes", vaults, None)]
+
+
+def _typical() -> list[tuple[str, str, str, str]]:
+    """(what it is, project, path, text) of each."""
+    kinds = [
+        ("a memory", "categories", "preferences/memory.md"), ("an entity", "graph", "entity.md"),
+        ("an entry", "kv", "default/entry.md"), ("a plain note", "notes", "plain.md"),
+        ("a rich note", "notes", "rich.md"),
+    ]  # fmt: skip
+    folder = Path(__file__).parent / "typical"
+    return [(kind, project, path, (folder / Path(path).name).read_text("utf-8")) for kind, project, path in kinds]
+
+
+def _parsed(what: str, files: Sequence[tuple[str, str, str]], budget: Budget | None) -> Row:
     changed = datetime(2026, 1, 1, tzinfo=UTC)
 
     def ours() -> float:
-        for text, path in zip(texts, paths, strict=True):
-            parse_note(text, project=PROJECT, path=path, changed=changed)
+        for project, path, text in files:
+            parse_note(text, project=project, path=path, changed=changed)
         return 0.0
 
     def raw() -> float:
-        for text in texts:
+        for _, _, text in files:
             plain.frontmatter(text)
         return 0.0
 
-    rates = interleaved(5, lambda: len(texts) / seconds(ours), lambda: len(texts) / seconds(raw))
-    return [Row("parse_note", "notes/s", *rates, "the header alone, PyYAML in C")]
+    each = 1e6 / len(files)
+    times = interleaved(9, lambda: each * seconds(ours), lambda: each * seconds(raw))
+    return Row(what, "µs", *times, "the header alone, PyYAML in C", budget)
 
 
 def sweep(ground: Ground) -> list[Row]:

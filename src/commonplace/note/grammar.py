@@ -85,13 +85,16 @@ class _Lines:
         """Read all lines; `number` is how many stand before them in the file."""
         self.lines, self.offset = lines, number
         offsets, has_ticks, has_comments, has_links = self.offsets, self.has_ticks, self.has_comments, self.has_links
-        is_simple = not (has_ticks or has_comments or self.quoted)
+        is_simple = not (has_comments or self.quoted)
         for line in lines:
             self.number = number = number + 1
             if self.hold is not None and self.hold(line):
                 continue
             sign = line[:1]
-            if sign == "-" and is_simple and line[1:2] == " " and line[2:3] not in _NO_TEXT:
+            is_code = has_ticks and "`" in line
+            if sign == "-" and is_simple and not is_code and line[1:2] == " " and line[2:3] not in _NO_TEXT:
+                if self.block:
+                    self._flush()
                 self.para, self.bare = 1, False  # an item that holds nothing but text, the usual one
                 offsets[:] = _ONE_ITEM
                 text = line[2:].rstrip(" \t\r")
@@ -375,7 +378,10 @@ class _Lines:
             return
         raw, self.block = self.block, []
         number, is_item, self.block_item = self.block_at, self.block_item, False
-        masked = _masked("\n".join(raw)).split("\n")
+        text = "\n".join(raw)
+        if not is_item and "[[" not in text:
+            return
+        masked = _masked(text).split("\n")
         for plain, line in zip(raw, masked, strict=True):
             self._inline(plain, line, number, is_item=is_item)
             number, is_item = number + 1, False

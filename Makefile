@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench bench-graph docs clean
+.PHONY: demo test lint bench bench-graph bench-lifecycle bench-ingest docs clean
 
 .venv/ready: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -28,6 +28,12 @@ bench: .venv/ready
 
 bench-graph: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/graph.py
+
+bench-ingest: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/ingest.py
+
+bench-lifecycle: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/lifecycle.py
 
 docs: .venv/ready
 	@$(BIN)/python tools/reference.py

@@ -118,5 +118,21 @@ def create_entity(lines: Path, entity: dict[str, Any]) -> None:
         lines.write_text("\n".join(map(json.dumps, [*entities, entity, *relations])))
 
 
+def write_entries(file: Path, values: dict[str, str]) -> None:
+    """Key-value entries as one JSON file."""
+    times = dict.fromkeys(("created_at", "accessed_at"), "2026-01-01T00:00:00Z")
+    more = {**times, "expires_at": None, "access_count": 0}
+    file.write_text(json.dumps([{"key": key, "value": value, **more} for key, value in values.items()], indent=2))
+
+
+def recall(file: Path, key: str) -> str:
+    """The value of a key, counted: the whole file read, and written again without any sync."""
+    entries = json.loads(file.read_text())
+    (found,) = (entry for entry in entries if entry["key"] == key)
+    found["access_count"] += 1
+    file.write_text(json.dumps(entries, indent=2))
+    return found["value"]
+
+
 def _touching(relations: list[Any], names: set[str]) -> list[Any]:
     return [row for row in relations if row["from"] in names or row["to"] in names]

@@ -16,7 +16,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 BELOW = {
     "errors": set(),
     "clock": {"errors"},
-    "config": {"errors", "clock"},
+    "config": {"errors", "clock", "note"},
     "llm": {"errors"},
     "note": {"errors", "clock"},
     "query": {"errors", "clock", "note"},
@@ -24,11 +24,15 @@ BELOW = {
     "index": {"errors", "clock", "note", "query", "store"},
     "engine": {"errors", "clock", "config", "note", "query", "store", "index"},
     "faces": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "llm"},
+    "jobs": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "llm"},
+    "transfer": {"errors", "clock", "note", "query", "store", "index", "engine"},
+    "ingest": {"errors", "clock", "note", "store", "index", "engine"},
     "anthropic": {"errors", "engine", "faces", "store"},
-    "serve": {"errors", "clock", "config", "note", "query", "engine", "faces", ""},
-    "cli": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "faces", "serve", ""},
+    "serve": {"errors", "clock", "config", "note", "query", "engine", "faces", "jobs", ""},
+    "cli": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "faces", "jobs", "transfer", "ingest",
+            "serve", ""},
     "__main__": {"cli"},
-    "": {"errors", "engine", "note", "index", "query"},
+    "": {"errors", "engine", "note", "index", "query", "faces"},
 }
 ONLY_IN = {"mcp": "serve", "mcp_types": "serve", "anyio": "serve", "pydantic": "serve", "anthropic": "anthropic",
            "click": "cli", "inotify_simple": "index", "sqlite3": ("index", "engine"), "asyncio": "serve"}  # fmt: skip
@@ -149,7 +153,8 @@ def test_only_the_output_module_prints(place):
 
 @pytest.mark.parametrize("place", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_broad_excepts_stand_only_at_the_outermost_loops(place):
-    allowed = {"faces/hooks.py", "serve/turns.py", "serve/mcp.py", "cli/__init__.py", "cli/failures.py", "cli/shell.py"}
+    allowed = {"faces/hooks.py", "serve/turns.py", "serve/mcp.py", "cli/__init__.py", "cli/failures.py", "cli/shell.py",
+               "jobs/job.py", "serve/daemon.py"}
     if str(place.relative_to(SOURCE)) in allowed:
         return
     for node in ast.walk(ast.parse(place.read_text(encoding="utf-8"))):

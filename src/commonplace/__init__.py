@@ -1,7 +1,7 @@
 """commonplace: one memory for all of a person's AI agents, plain Markdown notes on their own disk.
 
-The public API: `open_memory` gives a `Memory`; `Draft`, `Note`, `Query`, `Hit` are its values. The errors
-are in `commonplace.errors`. Everything else may change.
+The public API: `open_memory` gives a `Memory`; `Draft`, `Note`, `Query`, `Hit` are its values. `Session`
+runs tool calls with hooks and events. The errors are in `commonplace.errors`. Everything else may change.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         StorageError,
         TimeframeError,
     )
+    from commonplace.faces.agent.session import Session
     from commonplace.index.rows import Hit
     from commonplace.note.model import Draft, Note
     from commonplace.query import Query
@@ -38,12 +39,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "open_memory": "commonplace.engine", "Memory": "commonplace.engine", "Draft": "commonplace.note.model",
     "Note": "commonplace.note.model", "Query": "commonplace.query", "Hit": "commonplace.index.rows",
+    "Session": "commonplace.faces.agent.session",
 }  # fmt: skip
 
 __all__ = [
     "Ambiguous", "CannotUndo", "CommonplaceError", "ConfigError", "Conflict", "CountMismatch", "Draft", "Exists",
     "Hit", "InvalidInput", "Locked", "Memory", "NotFound", "NotText", "Note", "OutsideError", "ProjectNotFound",
-    "ProjectRefused", "Query", "SectionError", "StorageError", "TimeframeError", "open_memory",
+    "ProjectRefused", "Query", "SectionError", "Session", "StorageError", "TimeframeError", "open_memory",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from commonplace.errors import InvalidInput
 
@@ -28,6 +28,28 @@ def parse_stamp(text: str) -> datetime:
     """An RFC 3339 time (any offset; none means UTC) as an aware UTC datetime. Raises ValueError."""
     moment = datetime.fromisoformat(text.strip())
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+class _System(tzinfo):
+    """The system's time zone as the C library knows it, summer time included."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return None if moment is None else moment.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
+
+    def fromutc(self, moment: datetime) -> datetime:
+        local = moment.replace(tzinfo=UTC).astimezone()
+        first = local.replace(tzinfo=self, fold=0)
+        return first if first.utcoffset() == local.utcoffset() else first.replace(fold=1)
+
+
+SYSTEM_ZONE: tzinfo = _System()
+"""The system's time zone, for what needs a zone as a value."""
 
 
 def duration(text: str) -> timedelta:

@@ -14,8 +14,9 @@ from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from commonplace.clock import duration
+from commonplace.clock import SYSTEM_ZONE, duration
 from commonplace.errors import ConfigError, InvalidInput
+from commonplace.note.model import CATEGORIES
 
 DEFAULT_HOME = "~/.memory"
 INSTRUCTIONS_CHARACTERS = 2000
@@ -39,6 +40,10 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     "graph": ("file", "memoryFilePath", "reply_chars"),
     "memoryFilePath": (),
 }
+METHODS = ("auto", "osascript", "notify-send", "file")
+"""The ways to tell a person of a reminder."""
+SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+"""The sources of ingestion (contract 001, 11)."""
 _OPEN = ("timezone", "agents", "ingestion", "projects")
 
 
@@ -50,7 +55,13 @@ class Settings:
     file: Path
     short_term_ttl: timedelta = timedelta(hours=168)
     timezone: str | None = None
+    offset: tzinfo | None = None
     agents: Mapping[str, str] = field(default_factory=dict)
+    decay_threshold: timedelta = timedelta(hours=720)
+    decay_exempt: tuple[str, ...] = ("soul",)
+    upgrade_access_threshold: int = 3
+    ingestion: Mapping[str, str] = field(default_factory=dict)
+    ingestion_off: frozenset[str] = frozenset()
     history_days: int = 90
     create_existing: str = "overwrite"
     instructions: tuple[str, ...] = ()
@@ -60,6 +71,14 @@ class Settings:
     agents_may_add_projects: bool = True
     graph_file: str | None = None
     graph_reply_chars: int = 80_000
+    context_chars: int = 8000
+    per_category: int = 10
+    interval: timedelta = timedelta(seconds=60)
+    dream: bool = True
+    notify: bool = True
+    notify_method: str = "auto"
+    day_hour: int = 9
+    pending_days: int = 7
     llm_base_url: str | None = None
     llm_model: str | None = None
     llm_key: str | None = field(default=None, repr=False)
@@ -70,6 +89,11 @@ class Settings:
     def zone(self) -> tzinfo | None:
         """The configured time zone; None means the system's."""
         return _zone(self.timezone, self.file) if self.timezone else None
+
+    @property
+    def reading_zone(self) -> tzinfo:
+        """The zone of what reminders say of time: configured, else `offset` (that of `--now`), else the system's."""
+        return self.zone or self.offset or SYSTEM_ZONE
 
 
 def load(
@@ -86,7 +110,9 @@ def load(
     rows = _read(path)
     if given is None and (root := _section(rows, "storage", path).get("root")):
         folder = _absolute(root)
-    return replace(_settings(folder, path, rows), **_endpoint(rows, path, environ), **_bank(rows, path, environ))
+    further = _lifecycle(rows, path) | _ingestion(rows, path)
+    further |= _endpoint(rows, path, environ) | _bank(rows, path, environ)
+    return replace(_settings(folder, path, rows), **further)
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
@@ -100,6 +126,8 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+    if (usual := _usual(text)) is not None:
+        return usual
     import yaml
 
     try:
@@ -110,6 +138,32 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(rows, dict):
         raise ConfigError(f"load config: {path}: it must hold keys and values")
+    return rows
+
+
+_LINE = re.compile(
+    r"(?:([A-Za-z_][\w-]*):|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))|#.*)?"
+).fullmatch
+
+
+def _usual(text: str) -> dict[str, Any] | None:
+    """What YAML reads in a file of sections with plain values, which needs no 30 ms for the library; else None."""
+    rows: dict[str, Any] = {}
+    section = None
+    for line in text.split("\n"):
+        match = _LINE(line)
+        if match is None:
+            return None
+        name, key, word, number, span = match.groups()
+        if name and name.lower() not in _WORDS and name not in rows:
+            section, rows[name] = name, None
+        elif key and section and key.lower() not in _WORDS and key not in (rows[section] or {}):
+            value: Any = int(number) if number else span or (word == "true" if word in ("true", "false") else word)
+            if word and word not in ("true", "false") and word.lower() in _WORDS:
+                return None
+            rows[section] = {**(rows[section] or {}), key: value}
+        elif name or key:
+            return None
     return rows
 
 
@@ -138,6 +192,7 @@ def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
     _take(values, "graph_reply_chars", graph, "reply_chars", int, "graph.reply_chars", path)
     if (place := graph.get("file", graph.get("memoryFilePath", rows.get("memoryFilePath")))) is not None:
         values["graph_file"] = str(place)
+    _take(values, "context_chars", _section(rows, "agent", path), "context_chars", int, "agent.context_chars", path)
     existing = tool.get("create_existing", "overwrite")
     if existing not in ("overwrite", "error"):
         raise ConfigError(f'load config: {path}: memory_tool.create_existing must be overwrite or error, got "{existing}"')
@@ -148,6 +203,63 @@ def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
     if (default := notes.get("default_project")) is not None:
         values["default_project"] = str(default)
     return Settings(home, path, warnings=tuple([*warnings, *_unknown(rows)]), **values)
+
+
+def _lifecycle(rows: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What the lifecycle jobs and the daemon go by: `daemon.*`, `index.*`, `notification.*`."""
+    values: dict[str, Any] = {}
+    section = _section(rows, "daemon", path)
+    if (threshold := section.get("decay_threshold")) is not None:
+        values["decay_threshold"] = _duration(threshold, "daemon.decay_threshold", path)
+    if (exempt := section.get("decay_exempt")) is not None:
+        names = exempt if isinstance(exempt, list) else [exempt]
+        if unknown := [each for each in names if each not in CATEGORIES]:
+            raise ConfigError(f'load config: {path}: daemon.decay_exempt: invalid category "{unknown[0]}"')
+        values["decay_exempt"] = tuple(names)
+    reads = "upgrade_access_threshold"
+    _take(values, reads, section, reads, int, f"daemon.{reads}", path)
+    if (interval := section.get("interval")) is not None:
+        values["interval"] = _duration(interval, "daemon.interval", path)
+        if values["interval"] < timedelta(seconds=1):
+            raise ConfigError(f"load config: {path}: daemon.interval: invalid interval: {interval}")
+    _take(values, "dream", section, "dream", bool, "daemon.dream", path)
+    _take(values, "per_category", _section(rows, "index", path), "per_category", int, "index.per_category", path)
+    return values | _notification(_section(rows, "notification", path), path)
+
+
+def _notification(section: dict[str, Any], path: Path) -> dict[str, Any]:
+    """How reminders reach the person: `notification.*`."""
+    values: dict[str, Any] = {}
+    _take(values, "notify", section, "enabled", bool, "notification.enabled", path)
+    _take(values, "day_hour", section, "day_hour", int, "notification.day_hour", path)
+    _take(values, "pending_days", section, "pending_days", int, "notification.pending_days", path)
+    if values.get("day_hour", 0) > 23:
+        raise ConfigError(f"load config: {path}: notification.day_hour must be 0 to 23, got {values['day_hour']}")
+    if (method := section.get("method")) is not None:
+        if method not in METHODS:
+            raise ConfigError(f'load config: {path}: notification.method must be one of {", ".join(METHODS)}, got "{method}"')
+        values["notify_method"] = method
+    return values
+
+
+def _ingestion(rows: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Where the sources of ingestion lie, and which are left out: `ingestion.<source>.path`, `.enabled`."""
+    folders: dict[str, str] = {}
+    off = set()
+    for name, keys in _section(rows, "ingestion", path).items():
+        if keys is None:
+            continue
+        if not isinstance(keys, dict):
+            raise ConfigError(f"load config: {path}: ingestion.{name} must hold keys and values")
+        if not isinstance(folder := keys.get("path") or "", str):
+            raise ConfigError(f'load config: {path}: ingestion.{name}.path must be a text, got "{folder}"')
+        enabled: dict[str, Any] = {}
+        _take(enabled, "is", keys, "enabled", bool, f"ingestion.{name}.enabled", path)
+        if folder:
+            folders[str(name)] = folder
+        if not enabled.get("is", True):
+            off.add(str(name))
+    return {"ingestion": folders, "ingestion_off": frozenset(off)}
 
 
 def _endpoint(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -226,6 +338,10 @@ def _unknown(rows: dict[str, Any]) -> list[str]:
         section = rows.get(name)
         if name not in _OPEN and isinstance(section, dict):
             found += [f"{name}.{key}" for key in section if key not in keys]
+    for name, keys in (rows.get("ingestion") or {}).items():
+        strange = keys.keys() - {"path", "enabled"} if name in SOURCES and keys else set()
+        found += [f"ingestion.{name}.{key}" for key in sorted(map(str, strange))]
+        found += [f"ingestion.{name}"] if name not in SOURCES else []
     return [f"unknown key {name}" for name in found]
 
 

@@ -3,7 +3,14 @@
 CommonplaceError            code           exit
 ├── InvalidInput            invalid        1    an argument is of the wrong kind or value
 │   ├── TimeframeError      timeframe      1    a time frame nobody can read
-│   └── LineOutOfRange      invalid        1    a line number the file does not have
+│   ├── TimeRefused         invalid_time   1   a reminder's text without one time ahead (contract 001, 8)
+│   │   ├── AmbiguousTime   ambiguous_time 1   several times, or one with a part missing
+│   │   ├── PastTime        past_time      1
+│   │   ├── NoTime          no_time        1
+│   │   ├── InvalidTime     invalid_time   1   a time that does not exist, or repeats too often
+│   │   └── VagueTime       vague_time     1
+│   ├── LineOutOfRange      invalid        1    a line number the file does not have
+│   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
 ├── NotFound                not_found      1    no such note (or none the caller may see)
 ├── Ambiguous               ambiguous      1    one name, several notes
 ├── Exists                  exists         1    the destination is taken
@@ -26,6 +33,7 @@ needs to say it in its own words. Codes: contract 000b, section 8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 
 class CommonplaceError(Exception):
@@ -50,6 +58,59 @@ class TimeframeError(InvalidInput):
         super().__init__(
             f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.'
         )
+
+
+class TimeRefused(InvalidInput):
+    """A time that is not taken. `phrase` is the user's own text; `candidates` are aware local times,
+    empty but for ambiguous ones."""
+
+    code = "invalid_time"
+
+    def __init__(self, message: str, phrase: str, candidates: Sequence[datetime] = ()):
+        super().__init__(message)
+        self.phrase, self.candidates = phrase, tuple(candidates)
+
+
+class AmbiguousTime(TimeRefused):
+    """Several times, or (no candidates) a time of which a part is missing."""
+
+    code = "ambiguous_time"
+
+    def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
+        shown = " or ".join(f"{each:%Y-%m-%d %H:%M}" for each in candidates)
+        super().__init__(
+            f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which', phrase, candidates
+        )
+
+
+class PastTime(TimeRefused):
+    code = "past_time"
+
+    def __init__(self, phrase: str):
+        super().__init__(f'time is in the past: "{phrase}"', phrase)
+
+
+class NoTime(TimeRefused):
+    """`phrase` is the whole text."""
+
+    code = "no_time"
+
+    def __init__(self, text: str):
+        super().__init__(f'no time found in "{text}"', text)
+
+
+class InvalidTime(TimeRefused):
+    code = "invalid_time"
+
+    def __init__(self, phrase: str):
+        super().__init__(f'not a valid time: "{phrase}"', phrase)
+
+
+class VagueTime(TimeRefused):
+    code = "vague_time"
+
+    def __init__(self, phrase: str):
+        super().__init__(f'time is too vague: "{phrase}"', phrase)
 
 
 class LineOutOfRange(InvalidInput):
@@ -183,6 +244,17 @@ class ProjectRefused(CommonplaceError):
     def __init__(self, folder: str, reason: str):
         self.folder, self.reason = folder, reason
         super().__init__(f"Cannot use {folder} as a project: {reason}. Choose another folder.")
+
+
+class ReadOnlyProject(InvalidInput):
+    """The notes of `project` are the entities of the graph file `file`, which the note tools do not write."""
+
+    def __init__(self, project: str, file: str):
+        self.project, self.file = project, file
+        super().__init__(
+            f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
+            f'Change them with the graph tools (project "{project}"), or edit the file.'
+        )
 
 
 class NotText(CommonplaceError):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from commonplace import clock
-from commonplace.errors import TimeframeError
+from commonplace.errors import InvalidInput, TimeframeError
+from commonplace.note.model import CATEGORIES, PHASES
+
+SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
+"""Who may see a memory (contract 001, 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +101,48 @@ def _moment(value: str, now: datetime | None, zone: tzinfo | None) -> datetime |
         return since(value, now or clock.now(), zone)
     except TimeframeError:
         return None
+
+
+def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
+    """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
+    if category is not None and category not in CATEGORIES:
+        raise InvalidInput(f'invalid category "{category}"')
+    if phase is not None and phase not in PHASES:
+        raise InvalidInput(f'invalid phase "{phase}"')
+    if scope is not None and not SCOPE.fullmatch(scope):
+        raise InvalidInput(f'invalid scope "{scope}"')
+
+
+def memory_query(
+    *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
+    tags: Iterable[str] = (), first: datetime | None = None, until: datetime | None = None,
+) -> Query:  # fmt: skip
+    """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
+
+    `tags`: all of them, without case. `first` and `until` bound the written time. Raises InvalidInput
+    for a category, phase or scope there is not.
+    """
+    check_memory(category, phase, scope)
+    return Query(projects=("categories",), category=category, phase=phase, scope=scope, source=source,
+                 tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
+
+
+def day(text: str | None, name: str, zone: tzinfo | None, after: int = 0) -> datetime | None:
+    """Midnight at which the day `text` (YYYY-MM-DD) begins in `zone`, or the day `after` days later, as UTC.
+
+    `zone` None is the system's. None for no text. Raises InvalidInput naming the parameter `name`.
+    """
+    if text is None:
+        return None
+    try:
+        if len(text) != len("YYYY-MM-DD"):
+            raise ValueError(text)
+        begins = datetime.combine(date.fromisoformat(text) + timedelta(days=after), time())
+        return (begins.replace(tzinfo=zone) if zone else begins.astimezone()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f'invalid {name} date: "{text}"') from None
+
+
+def split_list(text: str | None) -> list[str]:
+    """The parts of a comma list, trimmed, without empty ones."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]

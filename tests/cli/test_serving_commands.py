@@ -62,7 +62,7 @@ def test_a_tool_two_toolsets_have_asks_for_one(terminal: Any, monkeypatch: pytes
     from commonplace import faces
     from commonplace.faces.tool import Registry
 
-    def twins(names: Any, settings: Any, hooks: Any = None) -> Registry:
+    def twins(names: Any, settings: Any, hooks: Any = None, **_: Any) -> Registry:
         return Registry([Toolset(each, [_echo(each)]) for each in names], hooks)
 
     monkeypatch.setattr(faces, "registry", twins)

@@ -31,8 +31,7 @@ def test_status_shows_when_the_last_dream_was_and_projects_of_any_name(terminal:
     for name in ("total", "running"):
         terminal.ok("project", "add", name, str(terminal.folder / name))
     report = terminal.home / ".commonplace" / "dream-report.json"
-    report.write_text("{}")
-    os.utime(report, (1_700_000_000, 1_700_000_000))
+    report.write_text('{"last_dream": "2023-11-14T22:13:20Z", "level": 1, "actions": [], "report": {}}')
     text = terminal.ok("status")
     assert "kv 0, total 0, running 0\n" in text
     assert "\nlast dream: 2023-11-14 22:13\n" in text

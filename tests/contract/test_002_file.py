@@ -7,15 +7,17 @@ import os
 import random
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph_file import opener
+from commonplace.engine.graph_projects import opener
 from contract.graph_tools import Nodes
-from contract.mcp_server import Server
+from contract.mcp_server import Server, environment
 from contract.test_002_cases import CASES, check
 from contract.test_002_graph import RESOURCES, answers, entity, relation
 
@@ -298,3 +300,38 @@ def test_a_read_only_file_is_read_and_refuses_changes(
         assert said == "Could not write memory.jsonl: permission denied. Nothing was changed."
         assert nodes.names("read_graph") == ["Ada"]
     assert file.read_text() == line
+
+
+@pytest.mark.promise("002-14.14", "002-14.24")
+def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_file(tmp_path: Path, file: Path) -> None:
+    with serving(tmp_path, file, "--tools", "graph,notes") as server:
+        server.data("memory_create_entities", entities=[entity("useState", "returns a pair", kind="hook")])
+        server.data("memory_create_entities", entities=[entity("React")])
+        server.data("memory_create_relations", relations=[relation("useState part_of React")])
+        (hit,) = server.data("search_notes", query="pair")["results"]
+        assert (hit["title"], hit["permalink"]) == ("useState", "memory/use-state")
+        assert "- returns a pair" in server.call("read_note", identifier="memory/use-state")["content"][0]["text"]
+        assert "React" in server.call("build_context", url="memory://memory/use-state")["content"][0]["text"]
+        assert "useState" in server.call("recent_activity")["content"][0]["text"]
+        with file.open("a") as other:
+            other.write('{"type":"entity","name":"Bob","entityType":"","observations":["plays chess"]}\n')
+        assert [each["title"] for each in server.data("search_notes", query="chess")["results"]] == ["Bob"]
+        before = file.read_bytes()
+        for tool, given in (
+            ("edit_note", {"identifier": "memory/use-state", "operation": "append", "content": "x"}),
+            ("write_note", {"title": "New", "content": "x", "project": "memory"}),
+            ("delete_note", {"identifier": "memory/use-state"}),
+            ("move_note", {"identifier": "memory/use-state", "destination_path": "x.md"}),
+        ):
+            reply = server.call(tool, **given)
+            assert reply["isError"], tool
+            assert "graph tools" in reply["content"][0]["text"]
+        assert file.read_bytes() == before
+        ranked = server.data("memory_search_nodes", query="pair returns", ranked=True)
+        assert [each["name"] for each in ranked["entities"]] == ["useState"]
+        server.data("memory_delete_entities", entityNames=["useState"])
+        assert server.data("search_notes", query="pair")["total"] == 0
+    program = [sys.executable, "-m", "commonplace", "undo"]
+    subprocess.run(program, env=environment(MEMORY_HOME=str(tmp_path)), check=True, capture_output=True, timeout=60)
+    assert file.read_bytes() == before
+    assert is_alone(file)

@@ -1,41 +1,19 @@
-"""Every step of the contract's recorded cases (contract 001, 17.1), as far as the commands exist.
-
-The data's `about` says how to read it. A case runs up to its first step that needs something not built
-yet; `LATER` names that step's command, and is itself checked, so that it shrinks as commands land.
-"""
+"""Every step of the contract's recorded cases (contract 001, 17.1). The data's `about` says how to read it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commonplace.cli import COMMANDS
-
 pytestmark = pytest.mark.promise("001-17.1")
 
 DATA = json.loads(Path(__file__).with_name("data").joinpath("command_outputs.json").read_text("utf-8"))
 CASES = {case["name"]: case["steps"] for case in DATA["cases"]}
-
-LATER = {
-    "empty home": "export",
-    "file form": "memory.md",
-    "wrong usage": "dream",
-    "upgrade and delete": "upgrade",
-    "expire, decay, upgrade with a moved clock": "consolidate",
-    "duplicates": "consolidate",
-    "dream": "dream",
-    "reminders": "remind",
-    "export and import": "export",
-    "scope": "memory.md",
-    "ingest": "ingest",
-    "agent on stdin": "agent",
-}
-"""Case -> the first command or home file it needs that is still to come."""
 
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 MASKS = {
@@ -47,24 +25,6 @@ MASKS = {
     "<HASH>": r"[0-9a-f]{64}",
     "<ANY>": r"[^\n]*",
 }
-
-
-def needs(step: dict[str, Any]) -> str | None:
-    """The command or home file of `step` that does not exist yet."""
-    if "argv" in step:
-        return None if step["argv"][0] in {*COMMANDS, "bogus"} else step["argv"][0]
-    for key in ("home_file", "home_file_has", "home_file_lacks"):
-        if step.get(key, [""])[0] == "memory.md":
-            return "memory.md"
-    return None
-
-
-def runnable(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The steps before the first one that needs something still to come."""
-    for step in steps:
-        if needs(step):
-            return
-        yield step
 
 
 def pattern(expected: str) -> str:
@@ -160,17 +120,9 @@ class Case:
             self.captured[name] = found.group(1)
 
 
-def first_later(steps: list[dict[str, Any]]) -> str | None:
-    return next((need for step in steps if (need := needs(step))), None)
-
-
-def test_the_table_of_what_is_to_come_is_true() -> None:
-    assert {name: need for name, steps in CASES.items() if (need := first_later(steps))} == LATER
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_the_recorded_outputs_are_given(name: str, terminal: Any) -> None:
     case = Case(terminal)
-    for step in runnable(CASES[name]):
+    for step in CASES[name]:
         if "note" not in step:
             case.run(step)

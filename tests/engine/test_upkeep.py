@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import Conflict, InvalidInput, Locked
+from commonplace.errors import Conflict, Exists, InvalidInput, Locked
 from commonplace.note.model import Draft
 from commonplace.note.record import Record
 
@@ -236,3 +236,63 @@ def test_as_an_agent_upkeep_sees_and_writes_only_what_is_its_own(memory):
     assert mine.every() == []
     with pytest.raises(InvalidInput, match='invalid scope "agent:y"'):
         mine.put([a_record(ONE, scope="agent:y")], "import")
+
+
+def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkeep):
+    a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
+    memory.tag(b.id, add=["new"])
+    with pytest.raises(Conflict):
+        upkeep.link(a, b)
+    assert memory.memory_id(a.id).links == ()
+    one, two = upkeep.link(a, memory.memory_id(b.id))
+    assert (one.links, two.links) == ((b.id,), (a.id,))
+    assert upkeep.link(one, two) == []
+    memory.undo()
+    assert memory.memory_id(b.id).links == ()
+
+
+def test_a_link_made_again_is_no_longer_remembered_as_unlinked(memory, upkeep):
+    a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
+    memory.link(a.id, b.id)
+    memory.unlink(a.id, b.id)
+    one, two = upkeep.link(memory.memory_id(a.id), memory.memory_id(b.id))
+    assert "unlinked" not in one.header
+    assert "unlinked" not in two.header
+
+
+def test_what_is_derived_from_a_memory_is_linked_with_it_in_one_change(memory, upkeep):
+    source = remember(memory, "call Bob tomorrow", "people")
+    before = files(memory.home)
+    new, after = upkeep.derive(source, a_record(ONE, "call Bob", category="reminders"), {"mine": ["x"]}, "remind")
+    assert (new.id, new.links, after.links, after.header["mine"]) == (ONE, (source.id,), (ONE,), ["x"])
+    with pytest.raises(Exists):
+        upkeep.derive(after, a_record(ONE, "call Bob"), {}, "remind")
+    with pytest.raises(Conflict):
+        upkeep.derive(source, a_record(TWO, "call Bob"), {}, "remind")
+    memory.undo()
+    assert files(memory.home) == before
+
+
+def test_a_memory_read_since_is_not_removed(memory, upkeep):
+    info = remember(memory, "one", "people")
+    memory.read(info.id)
+    with pytest.raises(Conflict):
+        upkeep.remove(info, "decay")
+    assert upkeep.remove(memory.memory_id(info.id), "decay") == []
+
+
+def test_a_hand_made_file_keeps_its_id_when_it_is_linked(memory, upkeep):
+    path = memory.home / "categories" / "people" / "bob.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("Bob\n")
+    bob = next(each for each in upkeep.every() if each.path == "people/bob.md")
+    upkeep.link(bob, remember(memory, "call Bob", "people"))
+    path.rename(path.with_name("robert.md"))
+    assert memory.memory_id(bob.id).path == "people/robert.md"
+
+
+def test_the_targets_of_wikilinks_are_those_of_the_text(memory, upkeep):
+    a = remember(memory, "see [[Bob]], [[bob]] and `[[code]]`", "people")
+    memory.link(a.id, remember(memory, "x", "people").id)
+    a = memory.memory_id(a.id)
+    assert upkeep.targets([a])[a.row] == ("Bob", "bob")

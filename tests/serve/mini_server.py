@@ -31,6 +31,8 @@ ODD_SCHEMA = {
 class Pad:
     """What the tools of this file take for a memory."""
 
+    has_changed_memories = False
+
     def __init__(self, lines=None, agent=None, face=None):
         self.lines, self.agent, self.face = [] if lines is None else lines, agent, face
 

@@ -138,3 +138,35 @@ def test_when_the_server_stops_the_running_call_ends_and_the_others_are_refused(
 
     assert asyncio.run(session()) == "held"
     assert pad.lines == ["held"]
+
+
+def test_upkeep_runs_after_calls_and_before_the_memory_is_closed(pad, monkeypatch):
+    monkeypatch.setattr("commonplace.serve.turns.KEPT_UP_AFTER", 0)
+    kept, done = [], threading.Event()
+
+    def upkeep(memory):
+        kept.append((list(memory.lines), memory.closed))
+        done.set()
+
+    turns = Turns(lambda: pad, upkeep)
+
+    async def one():
+        await turns.take(lambda memory: memory.put("x"))
+        await asyncio.to_thread(done.wait, 20)
+
+    asyncio.run(one())
+    turns.close()
+    assert kept[0] == (["x"], False)
+    assert kept[-1] == (["x"], False)
+    assert len(kept) == 2
+
+
+def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(pad, caplog):
+    def upkeep(memory):
+        raise ConfigError("the disk is full")
+
+    turns = Turns(lambda: pad, upkeep)
+    asyncio.run(turns.take(lambda memory: memory.put("x")))
+    turns.close()
+    assert pad.closed
+    assert "the disk is full" in caplog.text

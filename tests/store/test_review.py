@@ -16,6 +16,7 @@ from commonplace.store import steps as working
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home, Step
 from commonplace.store.layout import Layout
+from commonplace.store.redo import Redo
 
 from .test_home import commit, files, put, step
 
@@ -52,7 +53,7 @@ def dies(home: Home, monkeypatch, at: int, *steps: Step) -> None:
         patch.setattr(working.Work, "carry_out", last_breath)
         patch.setattr(working.Work, "take_back", lambda self: None)
         patch.setattr(homes, "_remove_temps", lambda steps: None)
-        patch.setattr(Home, "_clear", lambda self: None)
+        patch.setattr(Redo, "drop", lambda self: None)
         with pytest.raises(Died):
             commit(home, *steps)
 

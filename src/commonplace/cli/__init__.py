@@ -31,6 +31,13 @@ COMMANDS = {
     "unlink": "links:unlink",
     "backlinks": "links:backlinks",
     "resolve-links": "links:resolve_links",
+    "ingest": "ingesting:ingest",
+    "upgrade": "lifecycle:upgrade",
+    "decay": "lifecycle:decay",
+    "consolidate": "lifecycle:consolidate",
+    "dream": "lifecycle:dream",
+    "remind": "reminding:remind",
+    "notify": "reminding:notify",
     "status": "upkeep:status",
     "doctor": "upkeep:doctor",
     "reindex": "upkeep:reindex",
@@ -39,8 +46,12 @@ COMMANDS = {
     "restore": "history:restore",
     "project": "projects:project",
     "graph": "graph:graph",
+    "export": "exchange:export",
+    "import": "exchange:import_memories",
+    "serve": "daemon:serve",
     "mcp": "serving:mcp",
     "call": "serving:call",
+    "agent": "agent:agent",
     "completion": "shell:completion",
     "help": "shell:help_command",
 }
@@ -102,9 +113,9 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         invocation.json = invocation.json or "--json" in options
         return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
     except CommonplaceError as error:
-        from commonplace.cli.failures import sentence
+        from commonplace.cli.failures import further, sentence
 
-        return _failed(invocation, sentence(error), error.code, error.exit_code)
+        return _failed(invocation, sentence(error), error.code, error.exit_code, **further(error))
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
@@ -158,10 +169,12 @@ def _unsupported() -> str | None:
     return None
 
 
-def _failed(invocation: Invocation, message: str, code: str, status: int, hint: str | None = None) -> int:
-    """Say what went wrong, once, on stderr; with `--json` also as the document on stdout."""
+def _failed(
+    invocation: Invocation, message: str, code: str, status: int, hint: str | None = None, **further: object
+) -> int:
+    """Say what went wrong, once, on stderr; with `--json` also as the document on stdout, with keys `further`."""
     if invocation.json:
-        invocation.document(error={"code": code, "message": message})
+        invocation.document(error={"code": code, "message": message} | further)
     output.failure(message)
     if hint:
         output.notice(hint)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
+
+_TIMES = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
 
 
 class Failure(CommonplaceError):
@@ -15,17 +19,24 @@ class Failure(CommonplaceError):
 
 def sentence(error: CommonplaceError) -> str:
     """What the command says after `Error: `."""
-    if isinstance(error, NotFound):
-        if error.project == "the history":
-            return f"no older text of {error.identifier} is kept"
-        return f"memory not found: {error.identifier}"
-    if isinstance(error, Ambiguous):
-        return f'ambiguous id "{error.identifier}": {error.total} memories match'
+    if isinstance(error, NotFound) and error.project == "the history":
+        return f"no older text of {error.identifier} is kept"
+    if isinstance(error, (NotFound, Ambiguous)):
+        from commonplace.engine.memories import complaint  # needs the engine, which help pages do not
+
+        return complaint(error)
     if isinstance(error, ProjectNotFound):
         return f"no such project: {error.name}"
     if isinstance(error, ProjectRefused):
         return _refusal(error)
     return str(error)
+
+
+def further(error: CommonplaceError) -> dict[str, Any]:
+    """The keys of an error in JSON besides `code` and `message`: the `candidates` of a time (contract 001, 8)."""
+    if error.code not in _TIMES:
+        return {}
+    return {"candidates": [each.isoformat() for each in getattr(error, "candidates", ())]}
 
 
 def _refusal(error: ProjectRefused) -> str:

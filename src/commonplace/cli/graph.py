@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from commonplace.cli import output
+from commonplace.cli import output, presets
 from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.notes import text_from
 from commonplace.cli.syntax import Group, command
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.graph_file import FileGraph
+    from commonplace.engine.graph_notes import NoteGraph
 
 graph = Group(
     "graph",
@@ -21,13 +27,12 @@ graph = Group(
 def export(call: Invocation, file: str | None = None) -> None:
     """Write the graph to FILE, one entity or relation a line; without FILE, print it.
 
-    With --json and no FILE the lines are in the document.
+    With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
     """
     from commonplace.engine.graph_lines import written
-    from commonplace.engine.graph_notes import NoteGraph
 
     with call.memory() as memory:
-        lines = list(written(NoteGraph(memory)))
+        lines = list(written(graph_at(memory, _place(call))))
     if file is None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
@@ -46,16 +51,16 @@ def export(call: Invocation, file: str | None = None) -> None:
 def import_graph(call: Invocation, file: str) -> None:
     """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
 
-    Entities that exist get the observations they lack. Running it twice changes nothing.
+    Entities that exist get the observations they lack. Running it twice changes nothing. They go where the graph
+    tools have the graph; if that is FILE itself, into the notes.
     """
     from commonplace.engine.graph_lines import read
-    from commonplace.engine.graph_notes import NoteGraph
 
-    found = read(_text(file))
+    found = read(text_of(file))
     for number, why in found.bad:
         output.notice(f"line {number}: {why}")
     with call.memory() as memory:
-        NoteGraph(memory).merge(found.entities, found.relations)
+        graph_at(memory, place_for(call, file)).merge(found.entities, found.relations)
     entities = len({each.name for each, _ in found.entities})
     relations = len({each.triple for each in found.relations})
     call.answer(
@@ -64,8 +69,30 @@ def import_graph(call: Invocation, file: str) -> None:
     )  # fmt: skip
 
 
-def _text(file: str) -> str:
-    """The file's text; bytes that are no UTF-8 make only their own line a bad one."""
+def _place(call: Invocation) -> Path | None:
+    """The graph file in use (contract 002, 8), None for the notes."""
+    return presets.graph_file(None, None, call.settings().graph_file)
+
+
+def place_for(call: Invocation, file: str) -> Path | None:
+    """Where what `file` holds goes: the graph file in use, unless it is that one; None for the notes."""
+    place = _place(call)
+    if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):
+        return None
+    return place
+
+
+def graph_at(memory: Memory, file: Path | None) -> NoteGraph | FileGraph:
+    """The graph the tools work on."""
+    from commonplace.engine.graph_file import FileGraph
+    from commonplace.engine.graph_notes import NoteGraph
+    from commonplace.engine.graph_store import GraphStore
+
+    return NoteGraph(memory) if file is None else FileGraph(memory, GraphStore(file.stem, file))
+
+
+def text_of(file: str) -> str:
+    """The file's text, of stdin for `-`; bytes that are no UTF-8 make only their own line a bad one."""
     if file == "-":
         return text_from((file,))
     try:

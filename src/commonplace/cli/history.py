@@ -26,7 +26,7 @@ ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash
 @click.option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
 @click.option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
 def log(call: Invocation, ref: str | None = None, *, limit: int, agent: str | None, since: str | None) -> None:
-    """List changes, newest first; with REF (an id, or project/path) those of one note."""
+    """List changes, newest first; with REF (an id, or a path as shown here) those of one note."""
     with call.memory() as memory:
         changes = memory.log(ref, limit=limit, agent=agent, since=_since(memory, since))
         if call.json:
@@ -50,8 +50,10 @@ def _since(memory: Memory, text: str | None) -> datetime | None:
 
 
 def place(change: Change) -> str:
-    """Where a change took place, as `log` shows it: `project/path`."""
-    return f"{change.project}/{change.path}" if change.path else change.project
+    """Where a change took place, as `log` shows it: `project/path`; in a project that no other process of the home
+    has, the path from the root of the file system."""
+    place = change.root or change.project
+    return f"{place}/{change.path}" if change.path else place
 
 
 def said(change: Change) -> str:
@@ -61,13 +63,15 @@ def said(change: Change) -> str:
 
 
 def _entry(change: Change) -> dict[str, Any]:
-    """One change as JSON; the hashes are those of the file it is about. `details` only where there are any."""
+    """One change as JSON; the hashes are those of the file it is about. `details` and `root` only where there are
+    any."""
     touched = list(change.texts())
     about = next((each for each in touched if (each.project, each.path) == (change.project, change.path)), None)
     about = about or next(iter(touched), None)
     row = {key: getattr(change, key) for key in ("time", "verb", "project", "path", "agent", "face")}
     row |= {"change": change.number, "old_hash": about and about.old, "new_hash": about and about.new}
-    return {key: row[key] for key in ENTRY_KEYS} | ({"details": change.details} if change.details else {})
+    more = {"details": change.details, "root": change.root}
+    return {key: row[key] for key in ENTRY_KEYS} | {key: value for key, value in more.items() if value}
 
 
 @command("undo", "[N]", keys=("undone", "change"))
@@ -93,7 +97,7 @@ def _number(text: str) -> int:
 @click.option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
 @click.option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
 def restore(call: Invocation, ref: str, *, at: str | None, change: int | None, to: str | None) -> None:
-    """Bring back a deleted or older text of REF (an id, or project/path as `log` shows it)."""
+    """Bring back a deleted or older text of REF (an id, or a path as `log` shows it)."""
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other", click.get_current_context())
     with call.memory() as memory:

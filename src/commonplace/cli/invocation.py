@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
-AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 REPORTS_UNREADABLE = ("status", "doctor")
 
 
@@ -30,36 +28,59 @@ class Invocation:
     agent: str | None = None
     json: bool = False
     now: datetime | None = None
+    offset: tzinfo | None = None
+    """That of `--now`, if it was given with one: times are then read and shown in it (contract 001, 8)."""
 
     @property
     def caller(self) -> str | None:
         """The agent acting: `--agent`, else MEMORY_AGENT, else None, the owner. Raises InvalidInput."""
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
-        if name is not None and not AGENT.fullmatch(name):
+        if name is not None:
+            from commonplace.engine.storing import is_agent
             from commonplace.errors import InvalidInput
 
-            raise InvalidInput(f'invalid agent "{name}"')
+            if not is_agent(name):
+                raise InvalidInput(f'invalid agent "{name}"')
         return name
 
     def settings(self) -> Settings:
         """The settings of the home. Raises ConfigError."""
         from commonplace import config
 
-        return config.load(self.home, self.config)
+        return replace(config.load(self.home, self.config), offset=self.offset)
 
     @contextmanager
-    def memory(self) -> Iterator[Memory]:
-        """The memory of the home, open for this command; unreadable files are mentioned once at its end."""
+    def memory(
+        self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
+    ) -> Iterator[Memory]:
+        """The memory of the home, open for this command; unreadable files are mentioned once at its end.
+
+        `projects`: more of them, for this command alone. `watch`: for commands of many calls, which need not look
+        at every file on each.
+        """
         from commonplace import clock
         from commonplace.engine import open_memory
 
         now = self.now
         ticking = clock.now if now is None else lambda: now
-        with open_memory(agent=self.caller, config=self.settings(), face="cli", clock=ticking, watch=False) as memory:
+        with open_memory(
+            agent=self.caller, projects=projects, config=self.settings(), face="cli", clock=ticking, watch=watch
+        ) as memory:
             yield memory
+            if memory.has_changed_memories:
+                self._refresh_overview(memory)
             if self.command not in REPORTS_UNREADABLE and (count := len(memory.unreadable)):
                 files = "file" if count == 1 else "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
+
+    def _refresh_overview(self, memory: Memory) -> None:
+        from commonplace.engine.overview import Overview
+        from commonplace.errors import StorageError
+
+        try:
+            Overview(memory).keep_up()
+        except StorageError as error:
+            output.notice(f"warning: {error}")  # what was asked for is done
 
     def answer(self, said: str, /, **data: Any) -> None:
         """Print the result: what is `said`, or with `--json` the document of these keys."""

@@ -2,108 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from commonplace.clock import parse_stamp, stamp
-from commonplace.errors import NotFound
+from commonplace.clock import parse_stamp
+from commonplace.engine.memories import FURTHER, KEYS, PROJECT, content_of, on_one_line, record, records, visible_links
 
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.index.rows import NoteInfo
-    from commonplace.note.model import Note
-
-PROJECT = "categories"
-KEYS = (
-    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
-    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
-)  # fmt: skip
-"""The keys of the `memory` object, in order."""
-
-FURTHER = (
-    "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
-    "reminder_of", "merged", "unlinked",
-)  # fmt: skip
-"""Further keys of section 2, shown after the fixed ones when they are set."""
-
-_LISTS = ("aliases", "merged", "unlinked")
-_TIMES = ("due_at", "fired_at", "acked_at")
-_BREAKS = re.compile("\r\n|[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+__all__ = [
+    "FURTHER", "KEYS", "LIST_ROW", "PROJECT", "SEARCH_ROW", "block", "content_of", "local", "minute", "preview",
+    "record", "records", "visible_links",
+]  # fmt: skip
 
 LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 SEARCH_ROW = "{:<8} {:<10} {:<10} {}"
-
-
-def content_of(memory: Memory, info: NoteInfo) -> str:
-    """The content of a memory the index knows: its text without frontmatter and final newline."""
-    from commonplace.note.frontmatter import split
-
-    text = memory.text_of(info)
-    body = text[split(text)[1] :]
-    return body[:-1] if body.endswith("\n") else body
-
-
-def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
-    created, changed = _time(each.created), _time(each.changed)
-    row = {
-        "id": each.id,
-        "content": content,
-        "content_hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
-        "phase": each.phase,
-        "category": each.category,
-        "scope": each.scope,
-        "tags": list(each.tags),
-        "source": each.source,
-        "created_at": created,
-        "updated_at": _time(each.updated) if each.updated else changed,
-        "expires_at": _time(each.expires) if each.expires else None,
-        "access_count": each.access_count,
-        "links": visible_links(memory, each.links),
-        "version": each.version,
-        "path": f"{PROJECT}/{each.path}",
-    }
-    for key in FURTHER:
-        if (value := each.header.get(key)) not in (None, "", []):
-            row[key] = _further(key, value)
-    return row
-
-
-def _further(key: str, value: Any) -> Any:
-    if key in _LISTS:
-        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
-    if key in _TIMES:
-        try:
-            return stamp(parse_stamp(str(value)))
-        except ValueError:
-            return str(value)
-    return value
-
-
-def records(memory: Memory, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
-    """The objects of several memories."""
-    return [record(memory, info, content_of(memory, info)) for info in infos]
-
-
-def visible_links(memory: Memory, links: Iterable[str]) -> list[str]:
-    """The ids of `links` without those of memories the caller may not see."""
-    if memory.agent is None:
-        return list(links)
-    shown = []
-    for each in links:
-        try:
-            memory.memory_id(each)
-        except NotFound:
-            continue
-        shown.append(each)
-    return shown
-
-
-def _time(value: datetime | str) -> str:
-    return value if isinstance(value, str) else stamp(value)
 
 
 def local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
@@ -119,7 +30,7 @@ def minute(value: datetime | str, zone: tzinfo | None) -> str:
 
 def preview(content: str, length: int) -> str:
     """The first `length` characters on one line, `...` appended when cut."""
-    flat = _BREAKS.sub(" ", content)
+    flat = on_one_line(content)
     return flat if len(flat) <= length else flat[:length] + "..."
 
 
@@ -148,5 +59,5 @@ def block(row: dict[str, Any], zone: tzinfo | None) -> str:
 def _due(value: str, zone: tzinfo | None) -> str:
     try:
         return minute(value, zone)
-    except ValueError:
+    except (ValueError, OverflowError):
         return value

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import click
@@ -12,15 +9,15 @@ import click
 from commonplace.cli import memories
 from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.syntax import Names, Number, command
+from commonplace.cli.syntax import Names, Number, command, text_from
+from commonplace.engine.memories import holding
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, PHASES, Draft
-from commonplace.query import Query
+from commonplace.query import Query, check_memory, day, memory_query, split_list
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
 
-SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
 CATEGORY_NAMES = Names("category", lambda: CATEGORIES)
 ALL = 1 << 30
 PHASE_NAMES = Names("phase", lambda: PHASES)
@@ -34,31 +31,6 @@ def _phase_option(function):
     return click.option("--phase", type=PHASE_NAMES, help="inbox or organized.")(function)
 
 
-def _check(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
-    """Raises Failure for a category, phase or scope there is not."""
-    if category is not None and category not in CATEGORIES:
-        raise Failure(f'invalid category "{category}"')
-    if phase is not None and phase not in PHASES:
-        raise Failure(f'invalid phase "{phase}"')
-    if scope is not None and not SCOPE.fullmatch(scope):
-        raise Failure(f'invalid scope "{scope}"')
-
-
-def split_list(text: str | None) -> list[str]:
-    """The parts of a comma list, trimmed, without empty ones."""
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def text_from(words: tuple[str, ...]) -> str:
-    """The words joined by a blank; a lone `-` stands for all of stdin. Raises Failure if it is no UTF-8."""
-    if words != ("-",):
-        return " ".join(words)
-    try:
-        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
-    except UnicodeDecodeError:
-        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
-
-
 @command("write", "CONTENT...", keys=("memory",), now=True)
 @_category_option
 @click.option("--tags", metavar="A,B", help="Tags, separated by commas.")
@@ -69,7 +41,7 @@ def write(call: Invocation, *words: str, category: str | None, tags: str | None,
 
     CONTENT is joined by blanks; `-` reads it from stdin.
     """
-    _check(category, scope=scope)
+    check_memory(category, scope=scope)
     text = text_from(words)
     if not text.strip():
         raise Failure("content must not be empty")
@@ -111,8 +83,7 @@ def read(call: Invocation, ref: str) -> None:
 def list_memories(call: Invocation, *, phase: str | None, category: str | None, scope: str | None,
                   source: str | None, limit: int) -> None:  # fmt: skip
     """List memories, newest first."""
-    _check(category, phase, scope)
-    wanted = Query(projects=(memories.PROJECT,), phase=phase, category=category, scope=scope, source=source)
+    wanted = memory_query(category=category, phase=phase, scope=scope, source=source)
     with call.memory() as memory:
         infos, total = memory.list(wanted, limit=limit, order="created")
         if call.json:
@@ -154,12 +125,10 @@ def search(
     ranked: bool,
 ) -> None:
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
-    _check(category, phase, scope)
+    wanted = memory_query(category=category, phase=phase, scope=scope, tags=split_list(tags))
     with call.memory() as memory:
         zone = memory.settings.zone
-        start, end = _day(first, "--from", zone), _day(last, "--to", zone, after=1)
-        wanted = Query(projects=(memories.PROJECT,), tags=tuple(split_list(tags)), scope=scope, phase=phase,
-                       category=category, created_from=start, created_until=end)  # fmt: skip
+        wanted = wanted.but(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
         found, total = _found(memory, wanted, text, limit, ranked)
         if call.json:
             return call.document(query=text, memories=memories.records(memory, found), total=total)
@@ -181,21 +150,7 @@ def _found(memory: Memory, wanted: Query, text: str, limit: int, ranked: bool) -
     if ranked and text.strip():
         hits = memory.search(wanted.but(text=text), limit=limit or ALL)
         return [hit.note for hit in hits], hits.total
-    return memory.list(wanted.but(contains=text or None), limit=limit, order="created")
-
-
-def _day(text: str | None, option: str, zone: tzinfo | None, after: int = 0) -> datetime | None:
-    """Midnight at which the day `text` begins in the local zone, or the day `after` days later."""
-    if text is None:
-        return None
-    try:
-        if len(text) != len("YYYY-MM-DD"):
-            raise ValueError(text)
-        day = date.fromisoformat(text) + timedelta(days=after)
-        midnight = datetime.combine(day, time())
-        return (midnight.replace(tzinfo=zone) if zone else midnight.astimezone()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise Failure(f'invalid {option} date: "{text}"') from None
+    return holding(memory, wanted, text, limit)
 
 
 @command("delete", "ID", keys=("id", "path"))

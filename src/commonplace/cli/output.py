@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 from commonplace.cli.failures import Failure
 
@@ -25,6 +25,12 @@ def text(content: str) -> None:
         sys.stdout.write(content + "\n")
 
 
+def now(content: str) -> None:
+    """As `text`, for a program that goes on: handed over at once."""
+    text(content)
+    finish()
+
+
 def document(value: dict[str, Any]) -> None:
     """Print one JSON document on stdout."""
     text(json.dumps(value, ensure_ascii=False, indent=2))
@@ -34,6 +40,11 @@ def notice(line: str) -> None:
     """Print a line on stderr, if there is one."""
     if sys.stderr is not None:
         sys.stderr.write(line + "\n")
+
+
+def errors() -> TextIO:
+    """Where a log goes that has no file."""
+    return sys.stderr
 
 
 def failure(message: str) -> None:

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from commonplace.cli.failures import Failure
 from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
+
+if TYPE_CHECKING:
+    from commonplace.engine.graph_store import GraphStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,8 @@ def _thoughtbox(environ: Mapping[str, str]) -> Preset:
     return Preset(("graph",), like="thoughtbox")
 
 
+_NO_NAME = re.compile(r"[^\w .\-]+")
+_NAME_LENGTH = 40
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
 THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
@@ -120,6 +127,22 @@ def graph_file(
             return Path(os.path.abspath(os.path.expanduser(place)))
     own = Path(os.path.abspath(THOUGHTBOX_FILE))
     return own if like == "thoughtbox" or (like is None and own.exists()) else None
+
+
+def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, GraphStore]:
+    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already.
+
+    `taken`: the projects there are besides the built-in ones (name -> folder or file).
+    """
+    if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
+        return {}
+    from commonplace.engine.graph_store import GraphStore
+
+    known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
+    stem = _NO_NAME.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
+    names = (stem, f"{stem} file", *(f"{stem} file {number}" for number in range(2, len(known) + 3)))
+    name = next(each for each in names if each.lower() not in known)
+    return {name: GraphStore(name, file)}
 
 
 PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {

@@ -21,7 +21,7 @@ ROW = "{:<12} {:>6} {}"
 project = Group(
     "project",
     {name: f"projects:{name}" for name in ("add", "list", "remove", "default")} | {"list": "projects:list_projects"},
-    help="Add folders of notes as projects, list them, take them off the list.",
+    help="Add folders of notes or graph files as projects, list them, take them off the list.",
 )
 
 
@@ -60,7 +60,10 @@ def _row(each: Project, notes: int) -> dict[str, Any]:
 @command("add", "NAME", "DIR", keys={"project": PROJECT_KEYS})
 @click.option("--default", "as_default", is_flag=True, help="Make it the default project.")
 def add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
-    """Use the notes of a folder in place, as project NAME. DIR is absolute or begins with ~."""
+    """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
+
+    DIR is the folder or the JSON Lines file, absolute or beginning with ~.
+    """
     with call.memory() as memory:
         added, action = memory.add_project(name, folder, as_default)
         if action == "unchanged":

@@ -14,8 +14,8 @@ import click
 from commonplace.cli import output, presets
 from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.notes import split_list, text_from
-from commonplace.cli.syntax import Names, Usage, command
+from commonplace.cli.syntax import Names, Usage, command, text_from
+from commonplace.query import split_list
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -55,19 +55,20 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
 
-    graphs = None
+    file = None
     if "graph" in chosen.tools or "all" in chosen.tools:
-        graphs = _graphs(presets.graph_file(graph_file, chosen.like, settings.graph_file))
+        file = presets.graph_file(graph_file, chosen.like, settings.graph_file)
+    more = presets.graph_project(file, {**settings.projects, **chosen.projects})
     if settings.bank_debug:
         _log_to_stderr()
 
     def opened() -> Memory:
         from commonplace.engine import open_memory
 
-        return open_memory(agent=agent, projects=chosen.projects, config=settings, face="mcp")
+        return open_memory(agent=agent, projects={**chosen.projects, **more}, config=settings, face="mcp")
 
     with _entries(chosen.json_folder) as entries:
-        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, graphs)
+        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file))
         return run_stdio(
             opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
         )
@@ -89,7 +90,7 @@ def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
     """Where graphs are kept, when that of project `graph` is a file."""
     if file is None:
         return None
-    from commonplace.engine.graph_file import opener
+    from commonplace.engine.graph_projects import opener
 
     return opener(file)
 
@@ -116,7 +117,7 @@ def tool_names(context: click.Context, beginning: str, given: Sequence[str]) -> 
     try:
         settings = invocation.settings()
         wanted = _names(context.params.get("tools")) or _toolsets()
-        return [name for each in wanted for name in _registry(each, settings).tools]
+        return list(dict.fromkeys(name for each in wanted for name in _registry(each, settings).tools))
     except CommonplaceError:
         return []
 
@@ -134,10 +135,15 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) ->
 
     JSON is an object; `-` reads it from stdin.
     """
+    from commonplace.faces import registry
+    from commonplace.faces.hooks import Hooks
+
     settings = run.settings()
-    found = _toolset_of(tool, _names(tools) or _toolsets(), settings)
+    toolset = _toolset_of(tool, _names(tools) or _toolsets(), settings)
+    file = presets.graph_file(None, None, settings.graph_file) if toolset == "graph" else None
+    found = registry([toolset], settings, Hooks.configured(), graphs=_graphs(file))
     arguments = _arguments(given)
-    with run.memory() as memory:
+    with run.memory(presets.graph_project(file, settings.projects)) as memory:
         reply = found.call(memory, tool, arguments)
     if run.json:
         run.document(tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
@@ -149,18 +155,17 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) ->
     return 0
 
 
-def _toolset_of(tool: str, names: Sequence[str], settings: Settings) -> Registry:
-    """The registry of the one toolset that has `tool`. Raises Failure when none has it, or several."""
-    from commonplace.faces import registry
-    from commonplace.faces.hooks import Hooks
+def _toolset_of(tool: str, names: Sequence[str], settings: Settings) -> str:
+    """The one toolset that has `tool`. Raises Failure when none has it, or several."""
+    from commonplace.faces import ALL
 
-    wanted = _toolsets() if "all" in names else names
+    wanted = ALL if "all" in names else names
     having = [name for name in wanted if tool in _registry(name, settings).tools]
     if not having:
         raise Failure(f"tool not found: {tool}", "not_found")
     if len(having) > 1:
         raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
-    return registry(having, settings, Hooks.configured())
+    return having[0]
 
 
 def _arguments(text: str) -> Any:

@@ -6,6 +6,7 @@ one or more); global options are accepted before and after the command's name.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
@@ -45,7 +46,7 @@ class Number(click.ParamType):
 
 
 class Moment(click.ParamType):
-    """An ISO 8601 time; without an offset it is local."""
+    """An ISO 8601 time; without an offset, as a naive one, it is local."""
 
     name = "iso"
 
@@ -53,9 +54,11 @@ class Moment(click.ParamType):
         if isinstance(value, datetime):
             return value
         try:
-            return datetime.fromisoformat(value.strip()).astimezone(UTC)
+            moment = datetime.fromisoformat(value.strip())
+            moment.astimezone(UTC)
         except (ValueError, OverflowError):
             raise _invalid(value, param, ctx, "not an ISO time") from None
+        return moment
 
 
 class Names(click.ParamType):
@@ -125,8 +128,14 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         setattr(invocation, param.name or "", value)
 
 
+def _keep_now(ctx: click.Context, param: click.Parameter, value: datetime | None) -> None:
+    invocation = ctx.find_object(Invocation)
+    if value is not None and invocation is not None:
+        invocation.now, invocation.offset = value.astimezone(UTC), value.tzinfo
+
+
 def _global(name: str, text: str, **more: Any) -> click.Option:
-    return click.Option([name], help=text, expose_value=False, callback=_keep, **more)
+    return click.Option([name], help=text, expose_value=False, **{"callback": _keep} | more)
 
 
 def global_options(*, agent: bool = True, now: bool = True) -> list[click.Option]:
@@ -139,7 +148,8 @@ def global_options(*, agent: bool = True, now: bool = True) -> list[click.Option
         options.append(_global("--agent", "Act as this agent [MEMORY_AGENT, else the owner].", metavar="NAME"))
     options.append(_global("--json", "Answer with one JSON document.", is_flag=True))
     if now:
-        options.append(_global("--now", "Take this for the present time.", type=Moment(), metavar="ISO"))
+        text = "Take this for the present time."
+        options.append(_global("--now", text, type=Moment(), metavar="ISO", callback=_keep_now))
     return options
 
 
@@ -277,6 +287,16 @@ def command(name: str, *words: str, keys: Keys = (), **more: Any) -> Callable[..
     means something else here. `complete` offers values for the positional arguments.
     """
     return click.command(name, cls=Command, words=words, keys=keys, **more)
+
+
+def text_from(words: tuple[str, ...]) -> str:
+    """The words joined by a blank; a lone `-` stands for all of stdin. Raises Failure if it is no UTF-8."""
+    if words != ("-",):
+        return " ".join(words)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
+    except UnicodeDecodeError:
+        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
 
 
 def usage_sentence(error: click.UsageError) -> str:

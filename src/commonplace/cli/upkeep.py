@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,24 +97,21 @@ def _daemon(home: Path) -> dict[str, Any]:
 
 
 def _last_dream(home: Path) -> str | None:
-    """When the last dream left its report."""
+    """When the last dream was, as its report says."""
     from commonplace.clock import stamp
-    from commonplace.store.layout import Layout
+    from commonplace.jobs.report import last_dream
 
-    try:
-        when = os.stat(Layout(home).private / "dream-report.json").st_mtime
-    except OSError:
-        return None
-    return stamp(datetime.fromtimestamp(int(when), UTC))
+    when = last_dream(home)
+    return None if when is None else stamp(when)
 
 
 def _pending_reminders(memory: Memory) -> int:
     """Reminders that have a time and are still to fire."""
+    from commonplace.note.reminder import Reminder
     from commonplace.query import Query
 
     infos, _ = memory.list(Query(projects=("categories",), category="reminders"), limit=0)
-    waiting = (each.header for each in infos)
-    return sum(1 for row in waiting if row.get("due_at") and (not row.get("fired_at") or row.get("repeat")))
+    return sum(Reminder.of(each.header).is_waiting for each in infos)
 
 
 @command("doctor", keys={"findings": FINDING_KEYS, "problems": ()})

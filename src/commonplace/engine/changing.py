@@ -58,7 +58,8 @@ def edit(memory: Memory, ref: Ref, change: Any, *, checksum: str | None, create:
 
 
 def editable(memory: Memory, info: NoteInfo) -> tuple[File, str]:
-    """The note's bytes and text for a change. Raises Locked, NotText."""
+    """The note's bytes and text for a change. Raises Locked, NotText, ReadOnlyProject."""
+    memory._core.check_writable(info.project)
     file = memory._core.store(info.project).read(info.path)
     try:
         text = file.data.decode()

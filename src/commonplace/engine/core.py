@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from commonplace import config
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
+from commonplace.engine import elsewhere, showing, stores
+from commonplace.errors import (
+    CommonplaceError,
+    ConfigError,
+    Conflict,
+    NotFound,
+    ProjectNotFound,
+    ReadOnlyProject,
+    StorageError,
+)
 from commonplace.index import database, lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry
@@ -33,9 +42,10 @@ from commonplace.store.base import Entry, File, Listing, Stamp
 from commonplace.store.folder import FolderStore
 from commonplace.store.history import Change
 from commonplace.store.home import Home, Step
-from commonplace.store.layout import PRIVATE, Layout
+from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
+    from commonplace.engine.graph_store import GraphStore
     from commonplace.index import sync
     from commonplace.index.changes import Watch
 
@@ -48,7 +58,7 @@ NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 class Core:
     """The state all callers of one open memory share."""
 
-    def __init__(self, settings: Settings, extra: Mapping[str, str | Path], clock: Clock, watch: bool):
+    def __init__(self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool):
         self.settings = settings
         self.clock = clock
         self.guard = threading.RLock()
@@ -58,10 +68,10 @@ class Core:
         self._troubles: dict[str, list[str]] = {}
         self.unreadable: dict[tuple[str, str], str] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
-        self._extra = {name: str(folder) for name, folder in extra.items()}
-        self._index = self.layout.index_for(self._extra)
+        self.extra = {name: os.fspath(place) for name, place in extra.items()}
+        self._index = self.layout.index_for(self.extra)
         self._config_stamp = _stamp_of(settings.file)
-        self.stores = self._stores()
+        self.stores = self._stores({name: each for name, each in extra.items() if hasattr(each, "kind")})
         self._wants_watch = watch
         self._watch: Watch | None = None
         self._roots: dict[str, tuple[int, int] | None] = {}
@@ -72,6 +82,8 @@ class Core:
         self._looked = False
         self._closed = False
         self.commits = 0
+        self.changed: set[str] = set()
+        """The projects changed since `memory.md` was last made."""
 
     @property
     def warnings(self) -> list[str]:
@@ -96,25 +108,22 @@ class Core:
 
     # --- projects -------------------------------------------------------------------------------
 
-    def _stores(self) -> dict[str, FolderStore]:
-        stores = {
-            name: FolderStore(
-                name, _absolute(self._extra.get(name, root)), every_text=name == "memories", links=name == "memories"
-            )
-            for name, root in self.layout.built_in().items()
-        }
-        for name, folder in {**self.settings.projects, **self._extra}.items():
-            stores.setdefault(name, FolderStore(name, _absolute(folder)))
-        return stores
+    def _stores(self, before: Mapping[str, FolderStore | GraphStore]) -> dict[str, FolderStore | GraphStore]:
+        return stores.opened(self.layout, self.settings.projects, self.extra, before)
+
+    def graph_at(self, file: str | Path) -> GraphStore | None:
+        """The project that is the graph file at this absolute path, None when none is."""
+        found = (each for each in self.stores.values() if each.kind != stores.FOLDER and each.root == str(file))
+        return next(found, None)  # type: ignore[return-value]
 
     def set_projects(self, settings: Settings) -> None:
         """Use the projects of `settings` from now on; those gone leave the index."""
         self.settings = settings
-        self.stores = self._stores()
+        self.stores = self._stores(self.stores)
         self._pending = set(self.stores)
         self._close_watch()
 
-    def store(self, project: str) -> FolderStore:
+    def store(self, project: str) -> FolderStore | GraphStore:
         """The store of a project, its name compared without case. Raises ProjectNotFound."""
         if project in self.stores:
             return self.stores[project]
@@ -176,7 +185,7 @@ class Core:
 
     def _look(self, result: sync.Result, progress: sync.Progress | None) -> None:
         db = self.db
-        if self._watch and any(_identity(store.root) != self._roots[name] for name, store in self.stores.items()):
+        if self._watch and any(_identity(self.stores[name].root) != known for name, known in self._roots.items()):
             self._close_watch()  # a project's folder was made, went away or was exchanged
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
@@ -189,6 +198,7 @@ class Core:
             sweeps = set(self.stores)
         else:
             sweeps = (self._pending | troubled) & self.stores.keys()
+            sweeps |= self.stores.keys() - self._roots.keys()
             for project, folder in sorted(changes.folders):
                 if project in self.stores and project not in sweeps:
                     self._sweep(db, self.stores[project], result, None, folder)
@@ -227,10 +237,11 @@ class Core:
     def _open_watch(self) -> None:
         from commonplace.index.changes import Watch
 
-        self._roots = {name: _identity(store.root) for name, store in self.stores.items()}
+        folders = {name: store for name, store in self.stores.items() if store.kind == stores.FOLDER}
+        self._roots = {name: _identity(store.root) for name, store in folders.items()}
         roots = [
             (name, store.root, folder)
-            for name, store in self.stores.items()
+            for name, store in folders.items()
             if os.path.isdir(store.root)
             for folder in store.folders()
         ]
@@ -251,16 +262,19 @@ class Core:
         self._troubles = {name: texts for name, texts in self._troubles.items() if name in self.stores}
         gone = set(lookup.projects(db)) - self.stores.keys()
         if gone:
-            from commonplace.index import writer
+            self._forget(db, gone)
 
-            with self.home.lock, database.transaction(db):
-                for project in gone:
-                    writer.forget_project(db, project)
+    def _forget(self, db: sqlite3.Connection, projects: set[str]) -> None:
+        from commonplace.index import writer
+
+        with self.home.lock, database.transaction(db):
+            for project in projects:
+                writer.forget_project(db, project)
 
     def _sweep(
         self,
         db: sqlite3.Connection,
-        store: FolderStore,
+        store: FolderStore | GraphStore,
         result: sync.Result,
         progress: sync.Progress | None,
         folder: str = "",
@@ -269,6 +283,14 @@ class Core:
         from commonplace.index import sync
 
         self._troubles.pop(store.name, None)
+        if store.kind != stores.FOLDER:
+            from commonplace.engine import graph_sync
+
+            if trouble := graph_sync.sweep(self, db, store, result, progress):
+                self._troubles[store.name] = [trouble]
+            return
+        if store.name in self._pending and places.seen(db, store.name):
+            self._forget(db, {store.name})  # a graph file had this name
         if os.path.isdir(store.root):
             listing = store.list(folder)
         elif store.name in self.layout.built_in():
@@ -283,7 +305,7 @@ class Core:
         self._drop_skipped(store.name, listing, folder)
         changes = sync.plan(db, store.name, listing, folder)
         if changes:
-            sync.apply(db, store.name, changes, partial(self._load, store), self.home.lock, result, progress)
+            sync.apply(db, store.name, changes, partial(self.load, store), self.home.lock, result, progress)
 
     def _drop_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""
@@ -298,7 +320,9 @@ class Core:
         skipped = self._skipped
         listing.entries = [e for e in listing.entries if skipped.get((project, e.path)) != e.stamp]
 
-    def _check_file(self, db: sqlite3.Connection, store: FolderStore, path: str, result: sync.Result) -> None:
+    def _check_file(
+        self, db: sqlite3.Connection, store: FolderStore | GraphStore, path: str, result: sync.Result
+    ) -> None:
         from commonplace.index import sync
 
         stamp = store.stamp(path) if store.is_note(path) else None
@@ -308,9 +332,9 @@ class Core:
         listing = Listing([Entry(path, stamp)] if stamp else [])
         changes = sync.plan_one(db, store.name, path, listing)
         if changes:
-            sync.apply(db, store.name, changes, partial(self._load, store), self.home.lock, result)
+            sync.apply(db, store.name, changes, partial(self.load, store), self.home.lock, result)
 
-    def _load(self, store: FolderStore, path: str) -> tuple[Note, Stamp] | None:
+    def load(self, store: FolderStore | GraphStore, path: str) -> tuple[Note, Stamp] | None:
         """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
         key = (store.name, path)
         try:
@@ -341,20 +365,37 @@ class Core:
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
-        changed = _EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)  # exact, where a float rounds
+        when, is_entity = file.stamp.mtime_ns, project in self.stores and self.stores[project].kind != stores.FOLDER
+        if is_entity and (known := places.stamp(self.db, project, path)) and known.inode == file.stamp.inode:
+            when = known.mtime_ns  # others of the file changed since
+        changed = _EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
-        note = parse_note(text, project=project, path=path, changed=changed, born=born)
+        note = parse_note(text, project=project, path=path, changed=changed, born=born, entity=is_entity)
         note.warnings += warnings
         note.etag = file.etag
         return note
 
     # --- changes --------------------------------------------------------------------------------
 
-    def step(self, do: str, project: str, path: str, **more: object) -> Step:
-        """A step on a file of `project`. Of an entry with a time to live no text is kept (contract 004, 4)."""
+    def step(self, do: str, project: str, path: str, *, store: FolderStore | None = None, **more: object) -> Step:
+        """A step on a file of `project`, or of a `store` of it that is elsewhere. Of an entry with a time to live no
+        text is kept (contract 004, 4).
+
+        Raises ReadOnlyProject for an entity of a graph file.
+        """
+        if store is None:
+            self.check_writable(project)
         if project == entry.PROJECT and isinstance(old := more.get("old"), File) and entry.is_passing(old.data):
             more["kept"] = False
-        return Step(do, project, self.store(project).root, path, **more)  # type: ignore[arg-type]
+        root = (store or self.store(project)).root
+        away = bool(self.extra or store) and elsewhere.own_root(self, project) != root
+        return Step(do, project, root, path, away=away, **more)  # type: ignore[arg-type]
+
+    def check_writable(self, project: str) -> None:
+        """Raises ReadOnlyProject when the notes of `project` are the entities of a graph file."""
+        store = self.store(project)
+        if store.kind != stores.FOLDER:
+            raise ReadOnlyProject(store.name, os.path.basename(store.root))
 
     def commit(self, verb: str, steps: Sequence[Step], about: tuple[str, str], agent: str | None, face: str | None,
                undoes: int | None = None, details: dict[str, Any] | None = None) -> Change:  # fmt: skip
@@ -364,8 +405,9 @@ class Core:
                 self._make_root(step)
         change = self.home.commit(verb, steps, about=about, agent=agent, face=face, undoes=undoes, details=details)
         self.commits += 1
+        self.changed |= {step.project for step in steps}
         try:
-            self._show(change)
+            showing.show(self, change)
         except (sqlite3.Error, OSError, StorageError) as error:
             # The files are safe and acknowledged; the index catches up by a sweep.
             self._pending = set(self.stores)
@@ -382,41 +424,6 @@ class Core:
             make_private(Path(step.root))
         except OSError as error:
             raise StorageError(step.path, reason(error)) from None
-
-    def _show(self, change: Change) -> None:
-        """Index what `change` wrote, removed or moved."""
-        from commonplace.index import writer
-
-        db = self.db
-        removed: list[tuple[str, str]] = []
-        written: dict[tuple[str, str], None] = {}
-        for each in change.files:
-            if each.project == PRIVATE:
-                continue
-            if each.do == "remove":
-                removed.append((each.project, each.path))
-            elif each.do == "put":
-                written[each.project, each.path] = None
-            elif each.do == "move":
-                for path in _moved_paths(db, each.project, each.path):
-                    removed.append((each.project, path))
-                    written[each.project, each.to + path[len(each.path) :]] = None
-                if each.old is not None or not os.path.isdir(os.path.join(self.store(each.project).root, each.to)):
-                    written[each.project, each.to] = None
-        loaded = [self._loaded(*key) for key in written]
-        with database.transaction(db):
-            for key in removed:
-                writer.remove(db, *key)
-            for key, found in zip(written, loaded, strict=True):
-                if found is None:
-                    writer.remove(db, *key)
-                else:
-                    writer.put(db, *found)
-
-    def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
-        store = self.store(project)
-        is_note = store.is_note(path) and store.stamp(path) is not None  # a moved link or folder is none
-        return self._load(store, path) if is_note else None
 
     def purge_history(self) -> int:
         """Forget changes older than `history.days`. Returns how many."""
@@ -463,10 +470,6 @@ class Core:
             self.home.close()
 
 
-def _absolute(folder: str | Path) -> Path:
-    return Path(os.path.abspath(os.path.expanduser(folder)))
-
-
 def _stamp_of(file: Path) -> tuple[int, int] | None:
     try:
         status = os.stat(file)
@@ -506,9 +509,3 @@ def plain(error: sqlite3.Error) -> str:
 
 def _is_broken(note: Note) -> bool:
     return any(warning.startswith("bad_frontmatter") for warning in note.warnings)
-
-
-def _moved_paths(db: sqlite3.Connection, project: str, path: str) -> list[str]:
-    """The indexed paths a move of `path`, a file or a folder, concerns."""
-    below = [info.path for info in lookup.below(db, project, path)]
-    return below if below else [path]

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine import changing
 from commonplace.engine.core import NOT_UTF8, Core
+from commonplace.engine.stores import FOLDER, absolute
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.index import lookup, places
 from commonplace.note.frontmatter import REMOVE
+from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.atomic import reason
 from commonplace.store.jail import open_folder
@@ -45,7 +47,8 @@ def examine(memory: Memory) -> list[Finding]:
         found = [*_unfinished(core), *_index(core)]
         core.fresh()
         found += [*_config(core), *_unreadable(core), *_warned(memory), *_duplicates(memory), *_links(memory)]
-        found += [*_temps(core), *_permissions(core), *_graph_file(core)]
+        found += _reminders(memory)
+        found += [*_temps(core), *_permissions(core), *_graph_files(core)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
 
@@ -70,19 +73,25 @@ def _config(core: Core) -> list[Finding]:
     return [Finding("warning", "bad_config", name, warning) for warning in core.settings.warnings]
 
 
-def _graph_file(core: Core) -> list[Finding]:
-    """What is wrong with the graph file of the configuration."""
-    if not core.settings.graph_file:
+def _graph_files(core: Core) -> list[Finding]:
+    """What is wrong with the graph file of the configuration, and with those that are projects."""
+    places = [store.root for store in core.stores.values() if store.kind != FOLDER and os.path.exists(store.root)]
+    if core.settings.graph_file:
+        places.append(str(absolute(core.settings.graph_file)))
+    if not places:
         return []
-    from commonplace.engine.graph_file import Held
+    from commonplace.engine.graph_store import Held
 
-    file = Path(os.path.abspath(os.path.expanduser(core.settings.graph_file)))
-    held = Held(file, tells=False)
-    try:
-        held.fresh()
-    except CommonplaceError as error:
-        return [Finding("error", "unreadable", file.name, str(error))]
-    return [Finding("warning", "unreadable", file.name, text) for text in held.warnings()]
+    found = []
+    for place in dict.fromkeys(places):
+        held = Held(Path(place), tells=False)
+        name = os.path.basename(place)
+        try:
+            held.fresh()
+        except CommonplaceError as error:
+            found.append(Finding("error", "unreadable", name, str(error)))
+        found += [Finding("warning", "unreadable", name, text) for text in held.warnings()]
+    return found
 
 
 def _unreadable(core: Core) -> list[Finding]:
@@ -92,8 +101,11 @@ def _unreadable(core: Core) -> list[Finding]:
         text = why.partition(": ")[2] or why
         found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
     for name, store in core.stores.items():
-        if name not in core.layout.built_in() and not os.path.isdir(store.root):
-            found.append(Finding("error", "broken_store", name, "the project's folder is missing"))
+        is_folder = store.kind == FOLDER
+        if name in core.layout.built_in() or (os.path.isdir(store.root) if is_folder else os.path.exists(store.root)):
+            continue
+        what = "folder" if is_folder else "file"
+        found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
     return found
 
 
@@ -145,6 +157,17 @@ def _links(memory: Memory) -> list[Finding]:
             if note is not None and hashlib.sha256(note.content.encode()).hexdigest() != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
     return found
+
+
+def _reminders(memory: Memory) -> list[Finding]:
+    """Reminders that will not fire, though somebody gave them a time."""
+    infos, _ = memory.list(Query(projects=("categories",), category=CATEGORY), limit=0, order="path")
+    zone, now = memory.settings.reading_zone, memory.clock()
+    return [
+        Finding("warning", "bad_frontmatter", f"categories/{info.path}", why)
+        for info in infos
+        for why in Reminder.of(info.header).complaints(now, zone, locked=info.locked)
+    ]
 
 
 def _temps(core: Core) -> list[Finding]:

@@ -18,8 +18,7 @@ class Entity:
     observations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(NamedTuple):
     """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
     first the place of its source, by which it can be found again, last its place there."""
 

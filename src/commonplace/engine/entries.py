@@ -7,11 +7,11 @@ One call is one critical section. Cost does not depend on the number of entries,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from commonplace.engine.history import EXPIRE
 from commonplace.engine.memory import verb
@@ -19,6 +19,7 @@ from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, Stora
 from commonplace.index import entries as rows
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
+from commonplace.note.markdown import default_id
 from commonplace.note.model import GLOBAL, Note
 from commonplace.store.base import File
 from commonplace.store.home import Step
@@ -310,6 +311,53 @@ class NoteEntries:
                 self._remove(EXPIRE, found, found[0].path if len(found) == 1 else "")
             return len(found)
 
+    # --- moving in ------------------------------------------------------------------------------
+
+    @verb
+    def held(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
+        """The entry and whether it is locked; None for none and for one whose time is over. Changes nothing."""
+        found = next(self._claims(namespace, key), None)
+        if found is None or self._is_over(found):
+            return None
+        note = found.note
+        entry = Entry(namespace, key, found.value, note.created, note.created, note.expires, note.access_count, note.id)
+        return entry, note.locked
+
+    @verb
+    def take(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
+        """Keep entries with all they bring along, further fields too, as one change; each takes the place of the
+        one with its key. Raises Locked, Unreadable."""
+        core, steps = self._core, list[Step]()
+        with core.writing():
+            for entry, further in entries:
+                old = next(self._claims(entry.namespace, entry.key), None)
+                if old is not None and old.note.locked:
+                    raise Locked(f"{PROJECT}/{old.path}")
+                path = old.path if old else self._free_path(entry.namespace, entry.key)
+                before = old.file.data.decode("utf-8", "replace") if old else ""
+                data = _brought(entry, further, before)
+                scope = old.note.scope if old else GLOBAL
+                steps.append(core.step("put", PROJECT, path, data=data, old=old and old.file, scope=scope))
+            self._commit(verb, steps, steps[0].path)
+            counts = core.access.counts()
+            for step in steps:
+                identity = default_id(PROJECT, step.path)
+                if counts.get(identity):
+                    core.access.restart(identity)
+
+    @verb
+    def outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
+        """Note entries that are older than those with their keys in the history, but for those with a time to live."""
+        from commonplace.engine.exchange import Lost, keep_lost
+
+        lost = []
+        for entry, further in entries:
+            found = next(self._claims(entry.namespace, entry.key), None)
+            if found is not None and entry.expires is None and found.note.expires is None:
+                data = _brought(entry, further)
+                lost.append(Lost(PROJECT, found.path, found.note.scope, found.file.etag, data))
+        keep_lost(self._memory, lost)
+
     # --- files ----------------------------------------------------------------------------------
 
     def _claims(self, namespace: str, key: str) -> Iterator[_Found]:
@@ -387,6 +435,13 @@ class NoteEntries:
             return False
         with os.scandir(os.path.join(self._core.store(PROJECT).root, folder)) as entries:
             return all(each.name in without for each in entries)
+
+
+def _brought(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
+    return notes.compose_entry(
+        entry.value, namespace=entry.namespace, key=entry.key, created=entry.created, expires=entry.expires,
+        before=before, accessed=entry.accessed, access_count=entry.access_count, further=further,
+    ).encode()  # fmt: skip
 
 
 def whole_milliseconds(moment: datetime) -> datetime:

@@ -84,6 +84,12 @@ class NoteGraph:
         return [found.get(key.handle, []) for key in keys]
 
     @verb
+    def lacking(self, keys: Sequence[tuple[Key, dict[str, Any]]]) -> list[bool]:
+        """Whether each of these entities lacks one of the unknown keys that come with it."""
+        infos = lookup.infos(self._core.db, [key.handle for key, _ in keys])
+        return [key.handle in infos and bool(_further(more).keys() - infos[key.handle].header) for key, more in keys]
+
+    @verb
     def relations(self, names: set[str] | None = None) -> list[Relation]:
         """The relations with at least one end among `names` (None: all), in order."""
         self._core.fresh()
@@ -94,7 +100,10 @@ class NoteGraph:
                 rows = [row for row in rows if row.source in names or row.target in names]
         else:
             rows = index.relations_at(db, names, viewer)
-        return [Relation(row.source, row.target, row.type, row[:3]) for row in rows]
+        return [
+            Relation(source, target, kind, (created, path, position))
+            for created, path, position, source, kind, target in rows
+        ]
 
     @verb
     def version(self) -> Any:
@@ -183,12 +192,12 @@ class NoteGraph:
     @verb
     def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[Relation]) -> None:
         """Take in another graph as one change: entities that exist get the observations they lack, twins become
-        one. The keys that come with a new entity go into its frontmatter."""
+        one. The keys that come with an entity go into its frontmatter, where it has none of that name."""
         wanted: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
         for each, more in entities:
             kind, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
             texts |= dict.fromkeys(each.observations)
-            keys |= {key: value for key, value in more.items() if key not in _OWN_KEYS and key not in keys}
+            keys |= {key: value for key, value in _further(more).items() if key not in keys}
         triples = {each.triple: each for each in relations}
         by_source = _grouped((each.source, each) for each in triples.values())
         with self._core.writing():
@@ -209,6 +218,8 @@ class NoteGraph:
                     plan.change(place, lambda text, fresh=fresh: text.add_observations(fresh))
                 if pairs:
                     plan.change(place, lambda text, pairs=pairs: text.add_relations(pairs))
+                if lacking := {key: keys[key] for key in keys.keys() - plan.text(place).keys}:
+                    plan.change(place, lambda text, lacking=lacking: text.set_keys(lacking))
             plan.commit("import")
 
     # --- deleting -------------------------------------------------------------------------------
@@ -387,6 +398,13 @@ def key_of(row: EntityRow) -> Key:
     """An entity's row as a key."""
     assert row.kind is not None
     return Key((row.created, row.path), row.name, row.kind, row.note)
+
+
+def _further(more: dict[str, Any]) -> dict[str, Any]:
+    """Unknown keys of an entity as keys of its header; one that means something here stands below `fields`."""
+    meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
+    others = {key: value for key, value in more.items() if key not in _OWN_KEYS}
+    return others | {"fields": meaning} if meaning else others
 
 
 def _target(item: Item) -> str:

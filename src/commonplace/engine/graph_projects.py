@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.entities import Entity, Graph, Key, NoEntity, Relation
+from commonplace.engine.graph_file import FileGraph
 from commonplace.engine.graph_notes import NoteGraph, Plan, key_of
+from commonplace.engine.graph_store import GraphStore
 from commonplace.engine.memory import verb
+from commonplace.engine.stores import FOLDER
 from commonplace.errors import InvalidInput
 from commonplace.index import entities as index
 from commonplace.index import graph as links
@@ -29,14 +33,40 @@ EVERY = "*"
 
 
 def open_graph(memory: Memory, project: str) -> Graph:
-    """The graph of `project`: its own of project `graph`, the notes of any other, of all with `*`.
+    """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other, of all with `*`.
 
     Raises ProjectNotFound.
     """
     if project == EVERY:
-        return EveryGraph(memory)
-    name = memory._core.store(project).name
-    return NoteGraph(memory) if name == NoteGraph.project else ProjectGraph(memory, name)
+        return every(memory)
+    store = memory._core.store(project)
+    if store.kind != FOLDER:
+        return FileGraph(memory, store)
+    return NoteGraph(memory) if store.name == NoteGraph.project else ProjectGraph(memory, store.name)
+
+
+def opener(file: Path) -> Callable[[Memory, str], Graph]:
+    """(memory, project) -> its graph, where that of project `graph` is kept in `file`."""
+    alone = GraphStore(file.stem, file)
+
+    def open_here(memory: Memory, project: str) -> Graph:
+        kept = FileGraph(memory, memory._core.graph_at(alone.root) or alone)
+        if project.lower() == NoteGraph.project:
+            return kept
+        return every(memory, kept) if project == EVERY else open_graph(memory, project)
+
+    return open_here
+
+
+def every(memory: Memory, own: FileGraph | None = None) -> Graph:
+    """All projects together; `own` where a file is kept in place of the notes of project `graph`, which then show in
+    no graph."""
+    graphs = {each.name: open_graph(memory, each.name) for each in memory.projects}
+    if own is not None:
+        del graphs[NoteGraph.project]
+        if own.store not in (memory._core.stores.get(name) for name in graphs):
+            graphs = {NoteGraph.project: own, **graphs}
+    return EveryGraph(graphs)
 
 
 class ProjectGraph(NoteGraph):
@@ -130,8 +160,8 @@ class ProjectGraph(NoteGraph):
 class EveryGraph:
     """All projects the caller may see; each entity tells its project. Read-only."""
 
-    def __init__(self, memory: Memory):
-        self._graphs = {each.name: open_graph(memory, each.name) for each in memory.projects}
+    def __init__(self, graphs: dict[str, Graph]):
+        self._graphs = graphs
 
     def keys(self) -> list[Key]:
         """Every entity, in order."""
@@ -166,8 +196,8 @@ class EveryGraph:
         return [graph.version() for graph in self._graphs.values()]
 
     def warnings(self) -> list[str]:
-        """None: `memory doctor` tells of notes that cannot be read."""
-        return []
+        """What the graph files hold that is kept and ignored."""
+        return [text for graph in self._graphs.values() for text in graph.warnings()]
 
     def _each(self, read: Any) -> list[Key]:
         found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]

@@ -5,24 +5,31 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.clock import parse_stamp
+from commonplace.engine import elsewhere
 from commonplace.engine.core import Core
+from commonplace.engine.elsewhere import Elsewhere, Place
 from commonplace.engine.storing import scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
 from commonplace.index import lookup
+from commonplace.note.entry import PROJECT
 from commonplace.note.model import GLOBAL
 from commonplace.store import jail
 from commonplace.store.base import File
+from commonplace.store.folder import FolderStore
 from commonplace.store.history import FOLD, LINES, Change, Touched
 from commonplace.store.home import Step
 
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory
+    from commonplace.index.rows import NoteInfo
 
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
+_DELETING = ("delete", EXPIRE, "decay")
 _PASSING = "the text of an entry with a time to live is not kept"
 
 
@@ -49,15 +56,15 @@ def log(memory: Memory, ref: str | None, *, limit: int, agent: str | None, since
 def _is_visible(memory: Memory, change: Change) -> bool:
     """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not count."""
     about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
-    files = about if about and change.verb == "delete" else change.files
+    files = about if about and change.verb in _DELETING else change.files
     return all(memory.sees(each.scope) for each in files)
 
 
-def _concerns(change: Change, place: tuple[str, str]) -> bool:
-    project, path = place
-    if (change.project, change.path) == place:
+def _concerns(change: Change, place: Place) -> bool:
+    project, path, root = place
+    if (change.project, change.path, change.root) == place:
         return True
-    return any(each.project == project and _reaches(each, path) for each in change.files)
+    return any((each.project, each.root) == (project, root) and _reaches(each, path) for each in change.files)
 
 
 def _reaches(each: Touched, path: str) -> bool:
@@ -68,16 +75,15 @@ def _reaches(each: Touched, path: str) -> bool:
     return is_folder and (path.startswith(f"{each.path}/") or path.startswith(f"{each.to}/"))
 
 
-def _place(memory: Memory, ref: str) -> tuple[str, str]:
-    """(project, path) of `project/path`, also of a note that is gone, or of an id the index or history knows."""
+def _place(memory: Memory, ref: str) -> Place:
+    """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
+    history knows."""
     core = memory._core
-    project, _, path = ref.partition("/")
-    for name in core.stores:
-        if path and name.lower() == project.lower():
-            return name, jail.clean(path, name, hidden=True)
+    place = elsewhere.named(memory, ref)
+    if place is not None:
+        return place
     try:
-        info = memory.memory_id(ref)
-        return info.project, info.path
+        return _place_of(memory, memory.memory_id(ref))
     except (NotFound, Ambiguous):
         pass
     if len(ref) >= 4:
@@ -85,9 +91,12 @@ def _place(memory: Memory, ref: str) -> tuple[str, str]:
             for each in change.files:
                 named = each.project == "categories" and each.path.endswith(f"-{ref[:8]}.md")
                 if named and memory.sees(each.scope):
-                    return each.project, each.path
-    info = memory.find(ref)
-    return info.project, info.path
+                    return each.project, each.path, each.root
+    return _place_of(memory, memory.find(ref))
+
+
+def _place_of(memory: Memory, info: NoteInfo) -> Place:
+    return info.project, info.path, elsewhere.root_of(memory._core, info.project)
 
 
 def undo(memory: Memory, number: int | None) -> Change:
@@ -104,6 +113,10 @@ def undo(memory: Memory, number: int | None) -> Change:
         texts = list(change.texts())
         if texts and not any(each.kept for each in texts):
             raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
+        if any(each.do == LINES for each in change.files):
+            from commonplace.engine import graph_undo
+
+            return graph_undo.take_back(memory, change, lambda *place: _blocked(change, *place, later))
         steps: list[Step] = []
         for each in reversed(change.files):
             if each.do == "move" and each.old is None:
@@ -121,7 +134,7 @@ def _find(memory: Memory, number: int | None) -> tuple[Change | None, list[Chang
     undone: set[int] = set()
     for change in memory._core.home.history.changes():
         visible = _is_visible(memory, change)
-        stands = change.undoes is None and change.number not in undone and change.verb not in (EXPIRE, FOLD)
+        stands = change.undoes is None and change.number not in undone and not _is_upkeep(change)
         if number is None and stands and visible:
             return change, later
         if number == change.number:
@@ -133,72 +146,96 @@ def _find(memory: Memory, number: int | None) -> tuple[Change | None, list[Chang
     return None, later
 
 
+def _is_upkeep(change: Change) -> bool:
+    """Whether a change is none somebody made or would take back: folded counts, entries past their time to live."""
+    return change.verb == FOLD or (change.verb == EXPIRE and change.project == PROJECT)
+
+
+def last_change(memory: Memory, besides: str) -> datetime | None:
+    """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.
+
+    A change made by hand in a file is not in the history.
+    """
+    for change in memory._core.home.history.changes():
+        if change.face != besides and not _is_upkeep(change):
+            return parse_stamp(change.time)
+    return None
+
+
 def _refuse_foreign(memory: Memory, change: Change, moved: Touched) -> None:
     """A folder that holds notes the caller may not see is not theirs to move back."""
     core = memory._core
-    core.fresh()
-    if any(not memory.sees(info.scope) for info in lookup.below(core.db, moved.project, moved.to)):
+    if elsewhere.is_here(core, moved.project, moved.root):
+        core.fresh()
+        scopes = [info.scope for info in lookup.below(core.db, moved.project, moved.to)]
+    else:
+        store = _store(core, change, moved)
+        scopes = [scope_of(store.read(each.path).data) for each in store.list(moved.to).entries]
+    if not all(map(memory.sees, scopes)):
         raise CannotUndo(f"cannot undo #{change.number}: {moved.project}/{moved.to} holds notes of another agent")
 
 
 def _inverse(core: Core, change: Change, each: Touched, later: list[Change], before: list[Step]) -> list[Step]:
     """The steps that take one step of `change` back, after those `before`; CannotUndo when the file is not as it
     left it."""
-    if each.do == LINES:
-        raise CannotUndo(
-            f"cannot undo #{change.number}: it changed lines of {each.path}, a file used in place;"
-            f" the lines it replaced are kept in {core.home.history.object_path(each.old or '')}"
-        )
+    store = _store(core, change, each)
+    step = partial(core.step, project=each.project, store=store, scope=each.scope)
     if each.do == "move":
-        _expect_there(core, change, each.project, each.to, each.new or each.old, later)
-        _expect_free(core, change, each.project, each.path, later)
-        old = _read(core, each.project, each.to) if each.old else None
-        return [core.step("move", each.project, each.to, to=each.path, old=old, scope=each.scope)]
+        _expect_there(store, change, each, each.to, each.new or each.old, later)
+        _expect_free(store, change, each, later)
+        return [step("move", path=each.to, to=each.path, old=_read(store, each.to) if each.old else None)]
     if each.do == "put":
-        file = _expect_there(core, change, each.project, each.path, each.new, later)
+        file = _expect_there(store, change, each, each.path, each.new, later)
         if each.old is None:
-            return [core.step("remove", each.project, each.path, old=file, scope=each.scope)]
-        data = _kept(core, change, each)
-        return [core.step("put", each.project, each.path, data=data, old=file, mode=each.mode, scope=each.scope)]
+            return [step("remove", path=each.path, old=file)]
+        return [step("put", path=each.path, data=_kept(core, change, each), old=file, mode=each.mode)]
     if each.do == "remove" and not each.kept:
         return []  # one of several that were cleared; the others come back
     if each.do == "remove":
-        _expect_free(core, change, each.project, each.path, later)
-        data = _kept(core, change, each)
-        return [core.step("put", each.project, each.path, data=data, mode=each.mode, scope=each.scope)]
+        _expect_free(store, change, each, later)
+        return [step("put", path=each.path, data=_kept(core, change, each), mode=each.mode)]
+    full = os.path.join(store.root, each.path)
     if each.do == "mkdir":
-        full = os.path.join(core.store(each.project).root, each.path)
-        gone = {step.path for step in before if step.project == each.project and step.do not in ("put", "mkdir", "symlink")}
+        leaving = (one for one in before if one.root == store.root and one.do not in ("put", "mkdir", "symlink"))
+        gone = {one.path for one in leaving}
         inside = {f"{each.path}/{name}" for name in os.listdir(full)} if os.path.isdir(full) else None
-        return [core.step("rmdir", each.project, each.path)] if inside is not None and inside <= gone else []
+        return [step("rmdir", path=each.path)] if inside is not None and inside <= gone else []
     if each.do == "rmdir":
-        full = os.path.join(core.store(each.project).root, each.path)
-        return [] if os.path.isdir(full) else [core.step("mkdir", each.project, each.path)]
+        return [] if os.path.isdir(full) else [step("mkdir", path=each.path)]
     if each.do == "unlink":
-        _expect_free(core, change, each.project, each.path, later)
-        return [core.step("symlink", each.project, each.path, link=each.link)]
-    place = core.store(each.project).place(each.path)
+        _expect_free(store, change, each, later)
+        return [step("symlink", path=each.path, link=each.link)]
+    place = store.place(each.path)
     if place.kind != "link" or place.link != each.link:
-        raise _blocked(change, each.project, each.path, later)
-    return [core.step("unlink", each.project, each.path, link=each.link)]
+        raise _blocked(change, each.project, each.path, later, each.root)
+    return [step("unlink", path=each.path, link=each.link)]
 
 
-def _read(core: Core, project: str, path: str) -> File | None:
+def _store(core: Core, change: Change, each: Touched) -> FolderStore:
+    """The store the step was on."""
     try:
-        return core.store(project).read(path)
+        return elsewhere.store_at(core, each.project, each.root)
+    except Elsewhere as error:
+        raise CannotUndo(f"cannot undo #{change.number}: {error}") from None
+
+
+def _read(store: FolderStore, path: str) -> File | None:
+    try:
+        return store.read(path)
     except CommonplaceError:
         return None
 
 
-def _expect_there(core: Core, change: Change, project: str, path: str, digest: str | None, later: list[Change]) -> File | None:
-    """The file as the change left it; a moved folder (no digest) must just be there."""
+def _expect_there(store: FolderStore, change: Change, each: Touched, path: str, digest: str | None,
+                  later: list[Change]) -> File | None:  # fmt: skip
+    """The file as the change left it at `path`; a moved folder (no digest) must just be there."""
     if digest is None:
-        if os.path.lexists(os.path.join(core.store(project).root, path)):
+        if os.path.lexists(os.path.join(store.root, path)):
             return None
-        raise _blocked(change, project, path, later)
-    file = _read(core, project, path)
-    if file is None or file.etag != _folded(digest, project, path, later):
-        raise _blocked(change, project, path, later)
+        raise _blocked(change, each.project, path, later, each.root)
+    file = _read(store, path)
+    if file is None or file.etag != _folded(digest, each.project, path, later):
+        raise _blocked(change, each.project, path, later, each.root)
     return file
 
 
@@ -210,15 +247,15 @@ def _folded(digest: str, project: str, path: str, later: list[Change]) -> str:
     return digest
 
 
-def _expect_free(core: Core, change: Change, project: str, path: str, later: list[Change]) -> None:
-    if os.path.lexists(os.path.join(core.store(project).root, path)):
-        raise _blocked(change, project, path, later)
+def _expect_free(store: FolderStore, change: Change, each: Touched, later: list[Change]) -> None:
+    if os.path.lexists(os.path.join(store.root, each.path)):
+        raise _blocked(change, each.project, each.path, later, each.root)
 
 
-def _blocked(change: Change, project: str, path: str, later: list[Change]) -> CannotUndo:
-    cause = next((each for each in later if each.verb != FOLD and _concerns(each, (project, path))), None)
+def _blocked(change: Change, project: str, path: str, later: list[Change], root: str = "") -> CannotUndo:
+    cause = next((each for each in later if each.verb != FOLD and _concerns(each, (project, path, root))), None)
     by = f"#{cause.number}" if cause else "outside commonplace"
-    return CannotUndo(f"cannot undo #{change.number}: {project}/{path} changed later ({by})")
+    return CannotUndo(f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})")
 
 
 def _kept(core: Core, change: Change, each: Touched) -> bytes:
@@ -234,40 +271,43 @@ def restore(memory: Memory, ref: str, *, at: datetime | None, change: int | None
     """Bring back the text `ref` had before `change`, at the moment `at`, or before it last changed."""
     core = memory._core
     with core.writing():
-        project, path = _place(memory, ref)
-        now = _read(core, project, path)
-        source, each = _older(memory, project, path, now, at, change)
+        project, path, root = place = _place(memory, ref)
+        store = elsewhere.store_at(core, project, root)
+        source, each = _older(memory, place, _read(store, path), at, change)
         data = core.home.history.text(each.old or each.new or "", f"{project}/{path}")
-        target = _target(core, project, path, to)
-        here = _read(core, *target)
+        if to is not None:
+            project, path, root = _target(core, place, to)
+            store = elsewhere.store_at(core, project, root)
+        here = _read(store, path)
         if to is not None and here is not None:
-            raise Exists(f"{target[0]}/{target[1]}")
+            raise Exists(f"{project}/{path}")
         before = scope_of(here.data) if here is not None else GLOBAL
         if not (memory.sees(before) and memory.sees(scope_of(data))):
             raise NotFound(f"{project}/{path}", "the history")  # what is there now is not theirs to replace
         scope = each.scope if before == GLOBAL else before
-        step = core.step("put", *target, data=data, old=here, mode=each.mode, scope=scope)
-        core.commit("restore", [step], target, memory.agent, memory.face)
-        return "/".join(target), source.number
+        if root == "":
+            core.check_writable(project)
+        step = core.step("put", project, path, store=store, data=data, old=here, mode=each.mode, scope=scope)
+        core.commit("restore", [step], (project, path), memory.agent, memory.face)
+        return os.path.join(root or project, path), source.number
 
 
-def _target(core: Core, project: str, path: str, to: str | None) -> tuple[str, str]:
-    if to is None:
-        return project, path
+def _target(core: Core, place: Place, to: str) -> Place:
     name, _, rest = to.partition("/")
     for known in core.stores:
         if rest and known.lower() == name.lower():
-            return known, jail.clean(rest, known, hidden=True)
-    return project, jail.clean(to, project, hidden=True)
+            return known, jail.clean(rest, known, hidden=True), elsewhere.root_of(core, known)
+    return place[0], jail.clean(to, place[0], hidden=True), place[2]
 
 
-def _older(memory: Memory, project: str, path: str, now: File | None, at: datetime | None,
+def _older(memory: Memory, place: Place, now: File | None, at: datetime | None,
            number: int | None) -> tuple[Change, Touched]:  # fmt: skip
     """The change whose replaced text is wanted. Raises NotFound when the history holds none."""
     best: tuple[Change, Touched] | None = None
     for change in memory._core.home.history.changes():
         for each in change.texts():
-            if each.project != project or each.path != path or each.do == "move" or each.old is None or not each.kept:
+            is_it = (each.project, each.path, each.root) == place
+            if not is_it or each.do == "move" or each.old is None or not each.kept:
                 continue
             if not memory.sees(each.scope) or (number is not None and change.number != number):
                 continue
@@ -279,7 +319,7 @@ def _older(memory: Memory, project: str, path: str, now: File | None, at: dateti
                 continue
             return change, each
     if best is None:
-        raise NotFound(f"{project}/{path}", "the history")
+        raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
     return best
 
 

@@ -296,14 +296,26 @@ class JsonEntries:
         return expires is not None and self._memory.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
-        created = _moment(row.get("created_at")) or _changed(content)
-        accessed = _moment(row.get("accessed_at")) or created
-        expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
-        names = namespace_of(row, stem), _whole_text(row["key"])
-        return Entry(*names, _value(row), created, accessed, expires, recalls, self._place.name(row, stem))
+        return replace(entry_of(row, stem, content), id=self._place.name(row, stem))
 
     def _recalled(self, entry: Entry, counts: Counter[str]) -> Entry:
         return replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
+
+
+def entry_of(row: Row, stem: str, content: Content) -> Entry:
+    """A row of the file `stem` as an entry without an id."""
+    created = _moment(row.get("created_at")) or _changed(content)
+    accessed = _moment(row.get("accessed_at")) or created
+    expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
+    return Entry(namespace_of(row, stem), _whole_text(row["key"]), _value(row), created, accessed, expires, recalls)
+
+
+def unknown_of(row: Row, stem: str) -> Row:
+    """The fields of a row that no entry has."""
+    unknown = {key: value for key, value in row.items() if key not in _KNOWN}
+    if "namespace" in row and namespace_of(row, stem) != row["namespace"]:
+        unknown["namespace"] = row["namespace"]
+    return unknown
 
 
 def namespace_of(row: Row, stem: str) -> str:

@@ -94,7 +94,10 @@ def _without_link(memory: Memory, info: NoteInfo, other: NoteInfo) -> Step:
 
 
 def resolve_links(memory: Memory, dry_run: bool) -> ResolvedLinks:
-    """Plan first: for each wikilink of a memory that leads to another one, a link both ways; then write."""
+    """Plan first: for each wikilink of a memory that leads to another one, a link both ways; then write.
+
+    Locked memories are left out: nothing is written to them, and a link stands on both sides or not at all.
+    """
     core = memory._core
     with core.writing():
         infos, _ = memory.list(Query(projects=(MEMORIES,)), limit=0, order="path")
@@ -104,21 +107,23 @@ def resolve_links(memory: Memory, dry_run: bool) -> ResolvedLinks:
         unresolved: list[tuple[str, str]] = []
         gained: set[int] = set()
         added = 0
-        for info in infos:
-            for edge in graph.outgoing(core.db, info, memory.agent):
-                if edge.note is None:
-                    unresolved.append((info.id, edge.target))
-                    continue
-                target = by_row.get(edge.note.row)
-                if target is None or target.row == info.row:
-                    continue
-                if target.id not in wanted[info.row]:
-                    actions.append(LinkAction(info.id, target.id, f"[[{edge.target}]]", info.path))
-                    gained.add(info.row)
-                for one, other in ((info, target), (target, info)):
-                    if other.id not in wanted[one.row]:
-                        wanted[one.row].append(other.id)
-                        added += 1
+        place = {info.row: number for number, info in enumerate(infos)}
+        leading = graph.leading(core.db, sorted(by_row), memory.agent)
+        for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
+            info = by_row[row]
+            if reached is None:
+                unresolved.append((info.id, name))
+                continue
+            target = by_row.get(reached)
+            if target is None or target.row == info.row or info.locked or target.locked:
+                continue
+            if target.id not in wanted[info.row]:
+                actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+                gained.add(info.row)
+            for one, other in ((info, target), (target, info)):
+                if other.id not in wanted[one.row]:
+                    wanted[one.row].append(other.id)
+                    added += 1
         if not dry_run:
             _write_links(memory, by_row, wanted)
         return ResolvedLinks(actions, len(gained), added, unresolved)

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import builtins
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
 from commonplace.engine import projects, storing
-from commonplace.engine.core import Core, plain, repeated
-from commonplace.errors import CommonplaceError, NotFound, StorageError
-from commonplace.index import database, find, lookup
+from commonplace.engine.core import Core
+from commonplace.engine.verb import verb
+from commonplace.errors import NotFound
+from commonplace.index import find, lookup
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links, timeframe
 from commonplace.note.model import Draft, Note
-from commonplace.query import Query, parse
-from commonplace.store.atomic import reason
+from commonplace.query import Query, memory_query, parse
 
 if TYPE_CHECKING:
     from commonplace.engine.results import (
@@ -36,14 +34,13 @@ if TYPE_CHECKING:
         Stored,
     )
     from commonplace.index.rows import Edge, Hits
+    from commonplace.index.smart import Ranking
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
     from commonplace.store.history import Change
 
 Ref = str | tuple[str, str] | Note | NoteInfo
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -51,7 +48,7 @@ _CHARACTERS_PER_TOKEN = 4
 def open_memory(
     home: str | os.PathLike[str] | None = None,
     agent: str | None = None,
-    projects: Mapping[str, str | Path] | None = None,
+    projects: Mapping[str, str | os.PathLike[str]] | None = None,
     *,
     face: str = "python",
     config: Settings | str | os.PathLike[str] | None = None,
@@ -61,45 +58,13 @@ def open_memory(
     """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
 
     `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and
-    sees all. `projects` (name -> folder) are added for this process only; one named like a built-in project
-    puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
-    long-lived process learns of changes on disk from the system instead of looking at every file on each
-    call. Raises ConfigError, StorageError.
+    sees all. `projects` (name -> folder or graph file) are added for this process only; one named like a
+    built-in project puts that one elsewhere. `config` is a configuration file or `Settings` already loaded.
+    With `watch` a long-lived process learns of changes on disk from the system instead of looking at every
+    file on each call. Raises ConfigError, StorageError.
     """
     settings = config if isinstance(config, Settings) else load(home, config)
     return Memory(Core(settings, projects or {}, clock, watch), agent, face)
-
-
-def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """One caller inside at a time; a damaged index is made anew and the call repeated.
-
-    For methods of Memory and of what else holds its `_core`.
-    """
-
-    @wraps(method)
-    def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
-        core = self._core
-        with core.guard:
-            outermost, commits = core.enter(), core.commits
-            try:
-                if outermost and kwargs.get("checksum") is None:
-                    return repeated(lambda: method(self, *args, **kwargs))
-                return method(self, *args, **kwargs)
-            except sqlite3.Error as error:
-                if not outermost:
-                    raise
-                if not database.is_corrupt(error):
-                    raise StorageError("the index", plain(error)) from None
-                core.rebuild()
-                if core.commits != commits:  # it is written; repeated, it would be written twice
-                    raise CommonplaceError("The change is made, but the index was damaged; it is made anew.") from None
-                return method(self, *args, **kwargs)
-            except OSError as error:
-                raise StorageError("the memory", reason(error)) from None
-            finally:
-                core.leave()
-
-    return call
 
 
 class Memory:
@@ -147,6 +112,11 @@ class Memory:
         return self._core.warnings
 
     @property
+    def has_changed_memories(self) -> bool:
+        """Whether this process changed something in `categories` that `memory.md` does not show yet."""
+        return "categories" in self._core.changed
+
+    @property
     def unreadable(self) -> dict[tuple[str, str], str]:
         """Files of `categories` left out because they cannot be read: (project, path) -> why."""
         return self._core.unreadable
@@ -169,7 +139,7 @@ class Memory:
 
     @verb
     def add_project(self, name: str, folder: str, default: bool = False, make: bool = True) -> tuple[Project, str]:
-        """Add `folder` (absolute or from `~`; made if missing) as a project, used in place.
+        """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used in place.
 
         Returns it with "created" or "unchanged". Raises InvalidInput, Exists, ProjectRefused.
         """
@@ -332,6 +302,13 @@ class Memory:
         return hits
 
     @verb
+    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> Ranking:
+        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all."""
+        from commonplace.engine import memories
+
+        return memories.smart_search(self, query, top, wanted)
+
+    @verb
     def list(self, query: str | Query = Query(), *, limit: int = 50, offset: int = 0,
              order: str = "changed") -> tuple[builtins.list[NoteInfo], int]:  # fmt: skip
         """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of them.
@@ -476,6 +453,7 @@ class Memory:
         """Throw the index away and make it anew. Returns (notes, projects) as far as this caller sees them."""
         self._core.rebuild()
         self._core.purge_history()
+        self._core.changed.add("categories")  # by hand, perhaps: memory.md is made anew
         self._core.fresh(progress)
         counts = lookup.counts(self._core.db, self.agent)
         return sum(counts.projects.values()), len(counts.projects)

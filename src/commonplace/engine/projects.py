@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace import config
 from commonplace.engine.core import Core
+from commonplace.engine.stores import FOLDER, GRAPH_FILE_SUFFIX
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store.atomic import make_private, reason, sync_folder, write_file
@@ -43,7 +44,7 @@ def _project(core: Core, name: str) -> Project:
 
 
 def add(core: Core, name: str, folder: str, is_default: bool, make: bool) -> tuple[Project, str]:
-    """Check the name and the folder, make the folder if missing and wanted, and write it down."""
+    """Check the name and the folder or graph file, make the folder if missing and wanted, and write it down."""
     with core.home.lock:
         core.reload()  # another process may have added one meanwhile
         return _add(core, name.strip(), folder, is_default, make)
@@ -60,12 +61,15 @@ def _add(core: Core, name: str, folder: str, is_default: bool, make: bool) -> tu
                 set_default(core, known)
             return _project(core, known), "unchanged"
         raise _taken(known)
-    _check_folder(core, root, folder, make)
-    if not root.is_dir():
-        try:
-            make_private(root)
-        except OSError as error:
-            raise ProjectRefused(folder, reason(error)) from None
+    if _is_graph_file(root):
+        _check_graph_file(core, root, folder, is_default)
+    else:
+        _check_folder(core, root, folder, make)
+        if not root.is_dir():
+            try:
+                make_private(root)
+            except OSError as error:
+                raise ProjectRefused(folder, reason(error)) from None
     changes: dict[str, Any] = {f"projects.{name}": str(root)}
     if is_default:
         changes["notes.default_project"] = name
@@ -98,6 +102,7 @@ def set_default(core: Core, name: str) -> Project:
     """Write down the default project."""
     core.reload()
     project = named(core, name)
+    core.check_writable(project.name)
     _write(core, {"notes.default_project": project.name})
     return _project(core, project.name)
 
@@ -108,6 +113,31 @@ def _root(folder: str) -> Path:
     if "\0" in folder:
         raise ProjectRefused(folder.replace("\0", "?"), "it holds a NUL character")
     return Path(os.path.abspath(os.path.expanduser(folder)))
+
+
+def _is_graph_file(root: Path) -> bool:
+    """Whether what lies there is meant as a graph file (contract 002, 8)."""
+    from commonplace.engine.graph_store import holds_graph
+
+    try:
+        return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))
+    except OSError:
+        return False
+
+
+def _check_graph_file(core: Core, file: Path, shown: str, is_default: bool) -> None:
+    """Raises ProjectRefused, NotRecords for a file of another shape, StorageError."""
+    from commonplace.engine.graph_store import GraphStore
+
+    private = Path(os.path.realpath(core.layout.private))
+    if private in Path(os.path.realpath(file)).parents:
+        raise ProjectRefused(shown, "it lies in the memory home")
+    if is_default:
+        raise ProjectRefused(shown, "notes cannot be written to a graph file, so it cannot be the default")
+    for name, store in core.stores.items():
+        if os.path.realpath(store.root) == os.path.realpath(file):
+            raise ProjectRefused(shown, f"it overlaps project {name}")
+    GraphStore(file.stem, file).held.fresh()
 
 
 def _check_folder(core: Core, root: Path, shown: str, make: bool) -> None:
@@ -129,7 +159,7 @@ def _check_folder(core: Core, root: Path, shown: str, make: bool) -> None:
         raise ProjectRefused(shown, "not a folder")
     for name, store in core.stores.items():
         other = Path(os.path.realpath(store.root))
-        if other == real or other in real.parents or real in other.parents:
+        if store.kind == FOLDER and (other == real or other in real.parents or real in other.parents):
             raise ProjectRefused(shown, f"it overlaps project {name}")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from commonplace.engine.memory import Memory, Ref
     from commonplace.engine.results import Directory, DirectoryEntry, Stored
 
+REMINDERS = "reminders"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
 ID_LENGTH = 36
@@ -75,6 +76,11 @@ def with_address(memory: Memory, note: Note) -> Note:
     return note
 
 
+def is_agent(name: str) -> bool:
+    """Whether `name` can be an agent's (contract 001, 1)."""
+    return _SCOPE.fullmatch(f"agent:{name}") is not None
+
+
 def check_scope(memory: Memory, scope: str) -> None:
     """A scope nobody can read, or another agent's, is refused (contract 001, 1)."""
     if not _SCOPE.fullmatch(scope) or not memory.sees(scope):
@@ -107,7 +113,7 @@ def _plan_memory(memory: Memory, draft: Draft) -> Step:
     text = compose.compose_memory(
         draft.text, id=identity, category=category, scope=draft.scope, tags=draft.tags,
         source=draft.source or memory.agent or "manual", created=moment, expires=expires,
-        extra=_extra(draft),
+        extra=_extra(draft) | (_when(memory, draft, moment) if category == REMINDERS else {}),
     )  # fmt: skip
     store = core.store("categories")
     path = f"{category}/{links.memory_file_name(draft.text, identity)}"
@@ -121,6 +127,19 @@ def _extra(draft: Draft) -> dict[str, object]:
     if draft.date:
         found["date"] = draft.date
     return found | draft.metadata
+
+
+def _when(memory: Memory, draft: Draft, moment: datetime) -> dict[str, object]:
+    """The keys of the time a reminder's text names (contract 001, 3); none when it is given, or none can be read."""
+    if draft.metadata.get("due_at"):
+        return {}
+    from commonplace.note import reminder, timephrase  # 10 ms, for reminders only
+
+    settings = memory.settings
+    try:
+        return reminder.keys_of(timephrase.read(draft.text, moment, settings.reading_zone, settings.day_hour))
+    except InvalidInput:
+        return {}
 
 
 def _encoded(text: str) -> bytes:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from commonplace.faces.hooks import Hooks
     from commonplace.faces.tool import Registry, Toolset
 
-TOOLSETS = ("memory", "notes", "graph", "bank", "kv")
+ALL = ("memory", "notes", "graph", "bank", "kv")
+"""What `all` stands for: not `agent`, which shares a tool name with `kv`."""
+TOOLSETS = (*ALL, "agent")
 DEFAULT_TOOLSETS = ("memory", "notes")
 
 
@@ -27,7 +29,7 @@ def registry(
     entries: Callable[[Memory], Entries] | None = None,
     graphs: Callable[[Memory, str], Graph] | None = None,
 ) -> Registry:
-    """The toolsets of these names (`all` = every one), in the manner of the preset `like`.
+    """The toolsets of these names (`all` = every one of ALL), in the manner of the preset `like`.
 
     `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
     not notes.
@@ -37,7 +39,7 @@ def registry(
 
     wanted: list[str] = []
     for name in names:
-        wanted += [each for each in (TOOLSETS if name == "all" else (name,)) if each not in wanted]
+        wanted += [each for each in (ALL if name == "all" else (name,)) if each not in wanted]
     return Registry([_toolset(name, wanted, settings, like, entries, graphs) for name in wanted], hooks)
 
 
@@ -79,4 +81,8 @@ def _toolset(
         from commonplace.faces import kv
 
         return kv.toolset(entries)
+    if name == "agent":
+        from commonplace.faces import agent
+
+        return agent.toolset()
     raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')

@@ -61,11 +61,14 @@ class Hooks:
         self._subscriptions: list[Subscription] = []
 
     @classmethod
-    def configured(cls) -> Hooks:
-        """Hooks from the entry points `commonplace.hooks`; one that cannot be loaded raises its own error."""
+    def configured(cls, more: Iterable[Any] = (), clock: Clock = now) -> Hooks:
+        """Hooks from the entry points `commonplace.hooks`, then `more`.
+
+        An entry point that cannot be loaded raises its own error.
+        """
         from importlib.metadata import entry_points
 
-        return cls(each.load()() for each in entry_points(group="commonplace.hooks"))
+        return cls([*(each.load()() for each in entry_points(group="commonplace.hooks")), *more], clock)
 
     def subscribe(self) -> Subscription:
         """A queue that receives every event from now on."""
@@ -97,7 +100,10 @@ class Hooks:
         reply = run(arguments)
         for hook in self._having("after_tool_call"):
             try:
-                reply = hook.after_tool_call(context, name, arguments, reply) or reply
+                changed = hook.after_tool_call(context, name, arguments, reply)
+                if changed is not None and not isinstance(changed, Reply):
+                    raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
+                reply = changed or reply
             except Exception as error:  # a hook is foreign code; it may not break the call
                 _log.warning("after_tool_call of %s failed: %s", type(hook).__name__, error)
         if reply.is_error:

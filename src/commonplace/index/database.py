@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commonplace.errors import StorageError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage")
@@ -66,6 +66,20 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
             db.execute("rollback")
         raise
     db.execute("commit")
+
+
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """Inside, every query sees one state of the index, whatever another process writes meanwhile."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("begin")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
 
 
 def settle(db: sqlite3.Connection) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
+from commonplace.index.database import snapshot
 from commonplace.index.lookup import infos
 from commonplace.index.ranking import Asked, order
 from commonplace.index.rows import Hit, NoteInfo
@@ -33,6 +34,13 @@ def evidence(
     A hit is one passage of about 200 words, cut from the note's text; a note may give several.
     A year or month in the question favours notes of that time.
     """
+    with snapshot(db):
+        return _evidence(db, question, viewer, max_chars, projects)
+
+
+def _evidence(
+    db: sqlite3.Connection, question: str, viewer: str | None, max_chars: int, projects: Sequence[str] | None
+) -> list[Hit]:
     asked = Asked(db, Query(sound(question), projects=None if projects is None else tuple(projects)), viewer)
     terms = telling(asked, question)
     if not terms:

@@ -55,6 +55,24 @@ def outgoing(db: sqlite3.Connection, note: NoteInfo, viewer: str | None) -> list
     ]  # fmt: skip
 
 
+def leading(db: sqlite3.Connection, rows: Sequence[int], viewer: str | None) -> list[tuple[int, str, int | None]]:
+    """All relations of these notes at once, by note and place: (its row, target as written, row it leads to)."""
+    links = _links_of(db, rows)
+    answers = _answers(Resolver(db, viewer), links)
+    return [
+        (link.note, link.target, answer.rows[0] if answer.state == RESOLVED else None)
+        for link, answer in zip(links, answers, strict=True)
+    ]
+
+
+def targets(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, list[str]]:
+    """The targets of these notes' relations, as written, by row and place; notes without any are left out."""
+    found: dict[int, list[str]] = {}
+    for link in _links_of(db, rows):
+        found.setdefault(link.note, []).append(link.target)
+    return found
+
+
 def incoming(
     db: sqlite3.Connection, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0
 ) -> list[Edge]:

@@ -82,7 +82,12 @@ def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
 def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
     """The note's observations in the order of the file."""
     front, text = text_of(db, note.row)
-    return scan(front + text, len(front), graph=note.project == "graph")[0]
+    return scan(front + text, len(front), graph=note.project == "graph" or is_graph(db, note.project))[0]
+
+
+def is_graph(db: sqlite3.Connection, project: str) -> bool:
+    """Whether the project is a graph file used in place."""
+    return db.execute("select 1 from project where name = ? and size is not null", (project,)).fetchone() is not None
 
 
 def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:

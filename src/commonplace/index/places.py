@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import posixpath
 import sqlite3
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 
 from commonplace.index.keys import key
 from commonplace.index.lookup import in_order
@@ -23,6 +24,21 @@ def stamp(db: sqlite3.Connection, project: str, path: str) -> Stamp | None:
         (project, path),
     ).fetchone()
     return None if found is None else Stamp(*found)
+
+
+def seen(db: sqlite3.Connection, project: str) -> Stamp | None:
+    """The stamp of a project's graph file when the index showed it, None when it never did."""
+    found = db.execute("select size, mtime_ns, inode from project where name = ?", (project,)).fetchone()
+    return None if found is None or found[0] is None else Stamp(*found)
+
+
+def see(db: sqlite3.Connection, project: str, file: Stamp | None) -> None:
+    """The index shows the project's graph file as it has this stamp. Expects a transaction."""
+    db.execute(
+        "insert into project (name, size, mtime_ns, inode) values (?, ?, ?, ?) on conflict (name) do update"
+        " set size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
+        (project, *(file or (0, 0, 0))),
+    )
 
 
 def permalink(db: sqlite3.Connection, project: str, path: str) -> str | None:
@@ -75,6 +91,42 @@ def with_ids(db: sqlite3.Connection, ids: Iterable[str], projects: Sequence[str]
         )
     ]
     return in_order(db, rows)
+
+
+def survivors(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, NoteInfo]:
+    """The notes that ids were merged into, by id."""
+    found = db.execute(
+        "select id, note from merged where id in (select value from json_each(?))", (json.dumps(list(ids)),)
+    ).fetchall()
+    notes = {info.row: info for info in in_order(db, [row for _, row in found])}
+    return {identity: notes[row] for identity, row in found if row in notes}
+
+
+def in_time(
+    db: sqlite3.Connection, project: str, viewer: str | None, category: str | None, scope: str | None
+) -> array[int]:
+    """The rows of a project's notes `viewer` sees, of one category and scope if given: oldest first, then by id."""
+    found = db.execute(
+        f"select row from note where project = {_PROJECT}"
+        " and (?2 is null or scope in ('global', 'agent:' || ?2))"
+        " and (?3 is null or category = ?3) and (?4 is null or scope = ?4) order by created, id, row",
+        (project, viewer, category, scope),
+    )
+    return array("q", (row for (row,) in found))
+
+
+def bodies(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, str]:
+    """The texts after the frontmatter of these rows."""
+    return dict(db.execute(
+        "select row, text from text where row in (select value from json_each(?))", (json.dumps(list(rows)),)
+    ))  # fmt: skip
+
+
+def scoped_bodies(db: sqlite3.Connection, project: str) -> Iterator[tuple[str, str]]:
+    """(scope, text after the frontmatter) of every note of a project, one at a time."""
+    return iter(db.execute(
+        f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}", (project,)
+    ))  # fmt: skip
 
 
 def is_sound(db: sqlite3.Connection) -> bool:

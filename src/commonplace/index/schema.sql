@@ -1,9 +1,14 @@
 -- The index: derived from the notes on disk, may be deleted at any time. Any change here, in
 -- text.py, facets.py or note/links.py that alters what is stored raises SCHEMA_VERSION (database.py).
 
+-- `size`, `mtime_ns`, `inode`: of the graph file that is the project, as it was when the index showed it; null
+-- for a folder.
 create table project (
-  id   integer primary key,
-  name text not null unique
+  id       integer primary key,
+  name     text not null unique,
+  size     integer,
+  mtime_ns integer,
+  inode    integer
 );
 
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.

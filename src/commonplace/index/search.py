@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from commonplace.index import expression as ex
+from commonplace.index.database import snapshot
 from commonplace.index.facets import may_see
 from commonplace.index.listing import listing
 from commonplace.index.lookup import in_order, infos, matching, observations, text_of
@@ -37,11 +38,12 @@ def search(
     text = ex.parse(query.text)
     if not text.clauses:
         return Hits([], 0)
-    asked = Asked(db, query, viewer)
-    found = _strict(asked, text, limit, offset, explain)
-    if found.total == 0 and ex.relaxable(text):
-        return _relaxed(asked, text, limit, offset, explain)
-    return found
+    with snapshot(db):
+        asked = Asked(db, query, viewer)
+        found = _strict(asked, text, limit, offset, explain)
+        if found.total == 0 and ex.relaxable(text):
+            return _relaxed(asked, text, limit, offset, explain)
+        return found
 
 
 def telling(asked: Asked, text: str) -> list[ex.Term]:

@@ -129,8 +129,13 @@ def compose(
     """
     kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
     header = {"id": id, "title": name, **kind, "created_at": moment(created), **(more or {})}
-    text = f"---\n{frontmatter.dump(header)}---\n"
-    if type is not None:
+    return f"---\n{frontmatter.dump(header)}---\n{sections(None if type is None else observations, relations)}"
+
+
+def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, str]]) -> str:
+    """The body of an entity's file; no section of observations for None. Relations are (type, target)."""
+    text = ""
+    if observations is not None:
         text += "\n## Observations\n" + _list([observation_item(each) for each in observations])
     if items := [relation_item(*each) for each in relations]:
         text += "\n## Relations\n" + _list(items)
@@ -193,6 +198,14 @@ class EntityText:
         wanted = [(each.type, each.target) for each in before if not is_dropped(each)]
         self._drop({each.line for each in before if is_dropped(each)})
         _agree([(each.type, each.target) for each in self.relations], wanted)
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the header; none for one that cannot be read."""
+        try:
+            return {*frontmatter.parse(frontmatter.split(self.text).yaml or "")}
+        except ValueError:
+            return set()
 
     def set_keys(self, changes: dict[str, Any]) -> None:
         """Set keys of the header. Raises ValueError when it cannot be read."""

@@ -20,6 +20,8 @@ PROJECT = "kv"
 DEFAULT_NAMESPACE = "default"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
+_MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
+"""Names a field of another program must not take in the header, where they would mean something."""
 _AS_IT_IS = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _OTHERS = re.compile(r"[^a-z0-9_-]+")
 _LONGEST, _SLUG, _DIGITS, _ALL_DIGITS = 80, 40, 10, 64
@@ -99,11 +101,21 @@ def is_passing(data: bytes) -> bool:
 
 
 def compose_entry(
-    value: str, *, namespace: str, key: str, created: datetime, expires: datetime | None, before: str = ""
-) -> str:
-    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay, such as `scope`."""
-    moment, end = seconds(created), expires and milliseconds(expires)
-    ours = dict(zip(_KEYS, (PROJECT, namespace, key, moment, moment, end, 0), strict=True))
+    value: str, *, namespace: str, key: str, created: datetime, expires: datetime | None, before: str = "",
+    accessed: datetime | None = None, access_count: int = 0, further: Mapping[str, Any] | None = None,
+) -> str:  # fmt: skip
+    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay, such as `scope`.
+
+    `accessed` (default: as `created`) and `access_count` are those an entry brings along from elsewhere, and
+    `further` its other fields; one named like a key that means something here stands below `fields`.
+    """
+    end = expires and milliseconds(expires)
+    moments = seconds(created), seconds(accessed or created)
+    ours = dict(zip(_KEYS, (PROJECT, namespace, key, *moments, end, access_count), strict=True))
+    more = dict(further or {})
+    if meaning := {name: more.pop(name) for name in [*more] if name in _MEANING}:
+        more["fields"] = meaning
+    ours |= more
     head = f"---\n{frontmatter.dump(ours)}---\n"
     yaml_text, body_at = frontmatter.split(before)
     try:

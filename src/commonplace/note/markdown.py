@@ -24,10 +24,13 @@ _LINK_LENGTH = 200
 _AS_WRITTEN = {True: "true", False: "false"}
 
 
-def parse_note(text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None) -> Note:
+def parse_note(
+    text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None, entity: bool = False
+) -> Note:
     """The note that `text`, the whole file at `path` of `project`, says; never an error.
 
-    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. What cannot
+    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is
+    read as one of project `graph`. What cannot
     be read is left out and named in `warnings`; broken YAML by one that begins with `bad_frontmatter`.
     `etag` is left to the caller, who has the bytes.
     """
@@ -41,7 +44,8 @@ def parse_note(text: str, *, project: str, path: str, changed: datetime, born: d
         except ValueError as error:
             warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
             body_at = 0
-    observations, relations, headings = scan(text, start, graph=project == "graph")
+    entity = entity or project == "graph"
+    observations, relations, headings = scan(text, start, graph=entity)
     get = header.get
     permalink, identity = _text(get("permalink")), _text(get("id"))
     kind = get("type")
@@ -49,7 +53,7 @@ def parse_note(text: str, *, project: str, path: str, changed: datetime, born: d
         project, path, text, header, body_at,
         identity or default_id(project, path),
         "",
-        _type(kind, project),
+        _type(kind, entity),
         permalink or permalink_for(project, path),
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
@@ -58,10 +62,10 @@ def parse_note(text: str, *, project: str, path: str, changed: datetime, born: d
         _read_header(note, header)
     elif warnings:
         _keep_closed(note, yaml_text or "")
-    _date(note, None if project == "graph" else born)
+    _date(note, None if entity else born)
     if project == "categories":
         _read_memory(note, header, yaml_text is None)
-    note.title = _title(note, header)
+    note.title = _title(note, header, entity)
     return note
 
 
@@ -92,9 +96,9 @@ def _text(value: Any) -> str:
     return _AS_WRITTEN[value] if isinstance(value, bool) else ""
 
 
-def _type(value: Any, project: str) -> str:
-    """The note's type; in project `graph` verbatim, be it empty (contract 002, 5.1)."""
-    if project == "graph" and isinstance(value, str):
+def _type(value: Any, entity: bool) -> str:
+    """The note's type; that of an entity verbatim, be it empty (contract 002, 5.1)."""
+    if entity and isinstance(value, str):
         return value
     return _text(value) or "note"
 
@@ -192,9 +196,9 @@ def _keep_closed(note: Note, yaml_text: str) -> None:
         _READERS[key](note, value.strip().strip("\"'"))
 
 
-def _title(note: Note, header: dict[str, Any]) -> str:
+def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
     value = header.get("key" if note.project == "kv" else "title")
-    if note.project in ("graph", "kv") and isinstance(value, str):
+    if (entity or note.project == "kv") and isinstance(value, str):
         return value  # a name or key, exactly
     title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
     if not title and note.project == "categories":

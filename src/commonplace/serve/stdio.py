@@ -48,7 +48,7 @@ def run_stdio(
     with _no_collections():
         from commonplace.serve.mcp import Connection, Identity, converse
 
-    turns = Turns(open_memory)
+    turns = Turns(open_memory, _keep_up)
     identity = Identity(name, version, title, agent, clients or {})
 
     async def session() -> int:
@@ -71,6 +71,13 @@ def run_stdio(
             return asyncio.run(session())
     finally:
         turns.close()
+
+
+def _keep_up(memory: Memory) -> None:
+    if memory.has_changed_memories:
+        from commonplace.engine.overview import Overview
+
+        Overview(memory).keep_up()
 
 
 @contextmanager

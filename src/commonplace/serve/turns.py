@@ -35,11 +35,20 @@ class Unforeseen(CommonplaceError):
         super().__init__("The call failed inside the server. Its log on stderr says why; `memory doctor` may help.")
 
 
-class Turns:
-    """One thread on which the memory is opened, by the first call or by `prepare`, and used."""
+KEPT_UP_AFTER = 4.0
+"""Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
 
-    def __init__(self, open_memory: Callable[[], Memory]):
+
+class Turns:
+    """One thread on which the memory is opened, by the first call or by `prepare`, and used.
+
+    `upkeep` is called with the memory some seconds after calls, and before it is closed.
+    """
+
+    def __init__(self, open_memory: Callable[[], Memory], upkeep: Callable[[Memory], object] = lambda _: None):
         self._open = open_memory
+        self._upkeep = upkeep
+        self._waiting: asyncio.TimerHandle | None = None
         self._memory: Memory | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commonplace")
         self._prepared = self._stopping = False
@@ -70,6 +79,21 @@ class Turns:
         except Exception:  # the outermost loop of this transport: reported, and the connection lives
             _log.exception("A call failed")
             raise Unforeseen from None
+        finally:
+            if self._waiting is None and not self._stopping:
+                self._waiting = asyncio.get_running_loop().call_later(KEPT_UP_AFTER, self._later)
+
+    def _later(self) -> None:
+        self._waiting = None
+        if not self._stopping:
+            self._thread.submit(self._keep_up)
+
+    def _keep_up(self) -> None:
+        if self._memory is not None:
+            try:
+                self._upkeep(self._memory)
+            except CommonplaceError as error:
+                _log.warning("%s", error)
 
     def refuse_waiting(self) -> None:
         """Let the running call end, and answer those that wait, and later ones, with `Stopping`."""
@@ -81,6 +105,7 @@ class Turns:
         self._stopping = True
         self._thread.shutdown(wait=True)
         if self._memory is not None:
+            self._keep_up()
             self._memory.close()
             self._memory = None
 

@@ -92,6 +92,14 @@ class AccessLog:
         finally:
             os.close(fd)
 
+    def stamp(self) -> tuple[int, int]:
+        """(size, inode) of the log, zeros while it is empty: another one after each read counted or folded."""
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return 0, 0
+        return status.st_size, status.st_ino if status.st_size else 0
+
     def counts(self) -> Counter[str]:
         """Reads per key in the log, including those of other processes up to now."""
         try:

@@ -44,8 +44,11 @@ def refusal(path: str, error: OSError) -> CommonplaceError:
     return StorageError(path, reason(error))
 
 
-def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None) -> None:
-    """Create `name` (in the open folder `folder`) with `data` and fsync it. It must not exist.
+def write_file(
+    name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True
+) -> None:
+    """Create `name` (in the open folder `folder`) with `data` and, if it is to be `durable`, fsync it. It must not
+    exist.
 
     The mode is set exactly, whatever the umask. On failure nothing stays. Raises OSError.
     """
@@ -56,12 +59,33 @@ def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None 
             while view:
                 view = view[os.write(fd, view) :]
             os.fchmod(fd, mode)
-            os.fsync(fd)
+            if durable:
+                os.fsync(fd)
         finally:
             os.close(fd)
     except BaseException:
         os.unlink(name, dir_fd=folder)
         raise
+
+
+def put_derived(path: Path, data: bytes) -> bool:
+    """Make the file at `path`, which nobody but us writes, hold `data`; readers see the old or the new one.
+
+    Returns False when it held it already. Raises StorageError.
+    """
+    try:
+        if path.is_file() and path.read_bytes() == data:
+            return False
+        fresh = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+        write_file(str(fresh), data)
+        try:
+            os.replace(fresh, path)
+        except OSError:
+            os.unlink(fresh)
+            raise
+    except OSError as error:
+        raise StorageError(path.name, reason(error)) from None
+    return True
 
 
 def read_fd(fd: int) -> bytes:

@@ -1,8 +1,9 @@
 """The contract every store keeps, and the values that pass through it.
 
-A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or one file of
-many records (`records.py`). Stores read by themselves; they change only through `Home.commit`
-(`home.py`), which holds the lock and keeps the history.
+A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file whose entities
+are its notes (`engine/graph_store.py`, over `records.py`). Stores read by themselves; a folder changes only
+through `Home.commit` (`home.py`), which holds the lock and keeps the history, and a graph file only by its lines
+(`line_changes.py`, which does the same).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import NamedTuple, Protocol
 
 
 class Stamp(NamedTuple):
-    """What tells one state of a file from another without reading it."""
+    """What tells one state of a file from another without reading it; of an entity in a graph file the `inode` is a
+    digest of its lines."""
 
     size: int
     mtime_ns: int
@@ -54,6 +56,10 @@ class Store(Protocol):
     """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
 
     name: str
+    kind: str
+    """`folder` or `graph-jsonl`."""
+    root: str
+    """The folder, or the file, as an absolute path."""
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""

@@ -38,6 +38,8 @@ class FolderStore:
     `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are refused.
     """
 
+    kind = "folder"
+
     def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False):
         self.name = name
         self.root = str(root)

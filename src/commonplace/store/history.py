@@ -33,8 +33,9 @@ class Touched:
     """One file or folder a change touched.
 
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink to
-    `link`), `lines` (of a file used in place; `old` is what went). `old`, `new`: SHA-256 of the text before
-    and after; `mode` the file's mode before.
+    `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what came: line_changes.py).
+    `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the project's real
+    folder, where no other process of the home would look for it, else empty.
     """
 
     do: str
@@ -47,6 +48,8 @@ class Touched:
     scope: str = "global"
     link: str = ""
     kept: bool = True
+    file: str = ""
+    root: str = ""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,11 @@ class Change:
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
         return (each for each in self.files if each.do in ("put", "remove", "move"))
+
+    @property
+    def root(self) -> str:
+        """The folder of its project, where no other process would look for it, else empty: see Touched."""
+        return next((each.root for each in self.files if each.project == self.project), "")
 
     def dump(self) -> bytes:
         """The change as one JSON line."""
@@ -92,7 +100,8 @@ class Change:
             raise ValueError(f"not a change: {error}") from None
 
 
-_DEFAULTS = {"to": "", "old": None, "new": None, "mode": None, "scope": "global", "link": "", "kept": True}
+_DEFAULTS = {"to": "", "old": None, "new": None, "mode": None, "scope": "global", "link": "", "kept": True,
+             "file": "", "root": ""}  # fmt: skip
 
 
 def _sparse(each: Touched) -> dict[str, Any]:
@@ -146,19 +155,30 @@ class History:
         """The number of the latest change, 0 when there is none."""
         return self._last
 
-    def append(self, change: Change) -> None:
-        """Commit `change`: its line is durable on return. Raises OSError with the journal as before."""
+    def append(self, change: Change, *, durable: bool = True) -> None:
+        """Commit `change`: its line is durable on return, unless told otherwise. Raises OSError with the journal
+        as before."""
         line = change.dump()
         size = os.fstat(self._fd).st_size
         try:
             done = 0
             while done < len(line):
                 done += os.write(self._fd, line[done:])
-            os.fdatasync(self._fd)
+            if durable:
+                os.fdatasync(self._fd)
         except OSError:
             os.ftruncate(self._fd, size)
             raise
         self._size, self._last = size + len(line), change.number
+
+    def retract(self, change: Change) -> None:
+        """Take the line of `change` back, if it is the last one: what it tells of did not come about."""
+        line = change.dump()
+        size = os.fstat(self._fd).st_size
+        if size >= len(line) and os.pread(self._fd, len(line), size - len(line)) == line:
+            os.ftruncate(self._fd, size - len(line))
+            self._size = -1
+            self.refresh()
 
     def changes(self) -> Iterator[Change]:
         """All changes, newest first; lines that cannot be read are passed over."""
@@ -197,13 +217,14 @@ class History:
                 raise
             write_file(place, old.data)
 
-    def keep_bytes(self, data: bytes) -> str:
-        """Keep a text that is no file of its own, durable on return. Returns its SHA-256. Raises OSError."""
+    def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:
+        """Keep a text that is no file of its own, durable on return unless told otherwise. Returns its SHA-256.
+        Raises OSError."""
         digest = hashlib.sha256(data).hexdigest()
         place = self.object_path(digest)
         make_private(self._layout.objects / digest[:2])
         try:
-            write_file(place, data)
+            write_file(place, data, durable=durable)
         except FileExistsError:
             pass
         return digest
@@ -255,7 +276,7 @@ class History:
             os.replace(fresh, self._layout.journal)
             sync_folder(self._layout.journal.parent)
             self.refresh()
-        self._sweep({each.old for change in kept for each in change.files} | set(spared))
+        self._sweep({text for change in kept for each in change.files for text in _texts_of(each)} | set(spared))
         return total - len(kept)
 
     def _sweep(self, wanted: set[str | None]) -> None:
@@ -263,6 +284,13 @@ class History:
             for each in os.scandir(folder.path):
                 if each.name not in wanted:
                     os.unlink(each.path)
+
+
+def _texts_of(each: Touched) -> Iterator[str | None]:
+    """The kept texts a step refers to."""
+    yield each.old
+    if each.do == LINES:
+        yield each.new
 
 
 def _load(line: bytes) -> Iterator[Change]:

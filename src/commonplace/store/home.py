@@ -9,7 +9,6 @@ come that far, its temp files are removed. So every change is there as a whole o
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from commonplace.store.atomic import Lock, make_private, reason, refusal
 from commonplace.store.history import Change, History
 from commonplace.store.jail import open_folder
 from commonplace.store.layout import TEMP_PREFIX, Layout
+from commonplace.store.line_changes import LineChanges
+from commonplace.store.redo import Redo, lines_of
 from commonplace.store.steps import HEAD, KINDS, Step, Work, read_file, read_head, stamp_of, write_temp
 
 __all__ = ["HEAD", "Home", "Step", "read_file", "read_head", "stamp_of"]
@@ -49,7 +50,8 @@ class Home:
             make_private(layout.root)
             make_private(layout.private)
             self.history = History(layout)
-            self._redo = os.open(layout.redo, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            self.lines = LineChanges(layout, self.history)
+            self._redo = Redo(layout.redo)
             self.lock = Lock(layout.lock, self._entered)
             if self.unfinished():
                 with self.lock:  # finish or clean up what a dead writer left; a live one just ends first
@@ -60,7 +62,8 @@ class Home:
     def close(self) -> None:
         """Release the files; the home stays as it is."""
         self.history.close()
-        os.close(self._redo)
+        self._redo.close()
+        self.lines.close()
         self.lock.close()
 
     def commit(
@@ -94,9 +97,9 @@ class Home:
         except Exception as error:  # an interrupt passes: like a death, whoever takes the lock next sees to it
             lost = work.take_back()
             _remove_temps(steps)
-            self._clear()
+            self._redo.drop()
             if len(steps) > 1:
-                os.fdatasync(self._redo)  # the record was: it must not come back after a power failure
+                self._redo.sync()  # the record was: it must not come back after a power failure
             if lost:
                 why = reason(error) if isinstance(error, OSError) else str(error)
                 raise StorageError(about[1] or about[0], f"{why}; not put back: {', '.join(lost)}") from None
@@ -106,14 +109,14 @@ class Home:
         finally:
             work.close()
         try:
-            self._clear()
+            self._redo.drop()
         except OSError:
             pass  # the journal has the change, so whoever takes the lock next drops the record
         return change
 
     def unfinished(self) -> bool:
-        """Whether a redo record waits (only a writer at work, or one that died, leaves one)."""
-        return os.fstat(self._redo).st_size > 0
+        """Whether a record waits (only a writer at work, or one that died, leaves one)."""
+        return self._redo.waits() or self.lines.waits()
 
     def _prepare(self, steps: Sequence[Step], number: int) -> None:
         """Write and sync the new bytes as temp files, named in the record before they exist."""
@@ -123,7 +126,7 @@ class Home:
             step.temp_folder = _existing_folder(step.root, step.path)
             step.temp = f"{mark}-{index}"
         places = sorted({(step.project, step.root, step.temp_folder) for step in puts})
-        self._write({"mark": mark, "places": places}, 0)
+        self._redo.begin({"mark": mark, "places": places})
         if len(puts) < MANY:
             for step in puts:
                 write_temp(step)
@@ -136,33 +139,19 @@ class Home:
 
     def _note(self, change: Change, steps: Sequence[Step]) -> None:
         """Complete the redo record; with several steps it must be durable before the first of them."""
-        record = {"change": change.dump().decode(), "steps": [step.record() for step in steps]}
-        self._write(record, os.fstat(self._redo).st_size)
+        self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
         if len(steps) > 1:
-            os.fdatasync(self._redo)
-
-    def _write(self, record: dict[str, Any], at: int) -> None:
-        line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
-        done = 0
-        while done < len(line):
-            done += os.pwrite(self._redo, line[done:], at + done)
-
-    def _clear(self) -> None:
-        """Drop the record: no step of it may be carried out again."""
-        try:
-            os.ftruncate(self._redo, 0)
-        except OSError:
-            os.pwrite(self._redo, b"-", 0)
+            self._redo.sync()
 
     def _entered(self) -> None:
         """The lock was just taken: learn of others' changes, finish what a dead writer began."""
         self.history.refresh()
-        self._reopen()
-        size = os.fstat(self._redo).st_size
-        if size == 0:
+        self._redo.refresh()
+        self.lines.recover()
+        if not self._redo.waits():
             return
         try:
-            record = _parsed(os.pread(self._redo, size, 0))
+            record = _parsed(self._redo.read())
             if record is not None:
                 begun = record.change is not None and record.change.number > self.history.last
                 self._recover(record, begun)
@@ -170,24 +159,14 @@ class Home:
             # It cannot be finished now (an unmounted project, a read-only disk): set aside for doctor.
             self._set_aside()
             return
-        self._clear()
-
-    def _reopen(self) -> None:
-        """Another process may have set the record aside: then a new one is in use."""
-        try:
-            if os.stat(self.layout.redo).st_ino == os.fstat(self._redo).st_ino:
-                return
-        except FileNotFoundError:
-            pass
-        os.close(self._redo)
-        self._redo = os.open(self.layout.redo, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._redo.drop()
+        self._redo.sync()  # its temp files are gone: found again, it would look as if it had been carried out
 
     def _set_aside(self) -> None:
         number = self.history.last + 1
         while os.path.exists(aside := f"{self.layout.redo}-{number}"):
             number += 1
-        os.rename(self.layout.redo, aside)
-        self._reopen()
+        self._redo.set_aside(aside)
 
     def _recover(self, record: _Record, begun: bool) -> None:
         """Finish the change of a record if it is `begun` and not in the journal; remove its temp files."""
@@ -257,17 +236,17 @@ def _sameness(change: Change) -> tuple[object, ...]:
 
 def _parsed(data: bytes) -> _Record | None:
     """The redo record these bytes are; None when nothing is to be done. Raises ValueError for a damaged one."""
-    lines = data.split(b"\n")
-    if len(lines) < 2 or not lines[0].startswith(b"{"):
+    lines = lines_of(data)
+    if not lines:
         return None  # cut off while the first line was written, or dropped
     try:
-        begun = json.loads(lines[0])
+        begun = lines[0]
         mark = begun["mark"]
         if not mark.startswith(TEMP_PREFIX) or len(mark) <= len(TEMP_PREFIX):
             raise ValueError("no mark")
         record = _Record(mark, [(str(a), str(b), str(c)) for a, b, c in begun["places"]], None, [])
-        if len(lines) > 2:
-            rest = json.loads(lines[1])
+        if len(lines) > 1:
+            rest = lines[1]
             record.change = Change.load(rest["change"].encode())
             record.steps = [Step(**each) for each in rest["steps"]]
             if len(record.steps) != len(record.change.files) or any(step.do not in KINDS for step in record.steps):
@@ -294,7 +273,7 @@ def _missing_folders(steps: Sequence[Step]) -> list[Step]:
             continue
         parent = (step.to or step.path).rpartition("/")[0]
         while parent and (step.root, parent) not in made and not os.path.lexists(os.path.join(step.root, parent)):
-            found[step.root, parent] = Step("mkdir", step.project, step.root, parent)
+            found[step.root, parent] = Step("mkdir", step.project, step.root, parent, away=step.away)
             made.add((step.root, parent))
             parent = parent.rpartition("/")[0]
     return [found[key] for key in sorted(found)]

@@ -20,13 +20,27 @@ class Layout:
     def __init__(self, root: Path):
         self.root = root
         self.config = root / "config.yaml"
+        self.overview = root / "memory.md"
+        self.pending = root / "pending.md"
+        self.socket = root / "memory.sock"
+        self.daemon_lock = root / ".daemon.lock"
         self.private = root / PRIVATE
         self.index = self.private / "index.db"
         self.lock = self.private / "lock"
         self.redo = self.private / "redo"
+        self.lines = self.private / "lines"
+        self.dream_report = self.private / "dream-report.json"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
+
+    def pending_of(self, agent: str) -> Path:
+        """The list of the reminders of one agent; `agent` is a valid name."""
+        return self.pending.with_name(f"pending.{agent}.md")
+
+    def pending_lists(self) -> list[Path]:
+        """The files there are that have the name of a list of reminders."""
+        return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str]) -> Path:
         """The index file: one of its own for a process that has projects (name -> folder) no other has."""

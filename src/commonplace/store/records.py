@@ -9,23 +9,22 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
-import json
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from commonplace.errors import InvalidInput, StorageError
+from commonplace.errors import CommonplaceError, InvalidInput, StorageError
 from commonplace.store.atomic import make_private, read_fd, reason, sync_folder, write_file
+from commonplace.store.base import Stamp
+from commonplace.store.json_lines import shape_of
 from commonplace.store.layout import TEMP_PREFIX
 
 MOST_APPENDED = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
-_BOM = b"\xef\xbb\xbf"
 _NO_RENAME = {errno.EBUSY, errno.EXDEV}
 _NO_TEMP = {errno.EACCES, errno.EPERM, errno.EROFS}
 _log = logging.getLogger("commonplace.records")
@@ -43,31 +42,61 @@ class NotRecords(InvalidInput):
         )
 
 
-class BadLine(ValueError):
-    """A line that is no JSON object; the text says why."""
+class Unconfirmed(CommonplaceError):
+    """The change is in the file, but the disk would neither confirm it nor take the old content back."""
+
+    code = StorageError.code
+
+    def __init__(self, file: str, why: str):
+        super().__init__(f"{file} is changed, but {why}: the change may not outlive a power failure.")
 
 
 @dataclass(slots=True)
 class Edit:
-    """What a call changes: line number (from 0) -> its new bytes, empty for a line that goes; lines to add.
-
-    `verb` names the change in the history.
+    """What a call changes: line number (from 0) -> its new bytes, empty for a line that goes; lines to add at the
+    end; lines to put back before a line. `verb` names the change in the history.
     """
 
     lines: dict[int, bytes] = field(default_factory=dict)
     added: list[bytes] = field(default_factory=list)
+    inserted: dict[int, list[bytes]] = field(default_factory=dict)
     verb: str = "edit"
 
+    def __bool__(self) -> bool:
+        return bool(self.lines or self.added or self.inserted)
 
-Keep = Callable[[str, bytes], None]
-"""(verb, the lines that go): make them durable elsewhere, before they leave the file. Raises OSError."""
+
+@dataclass(slots=True)
+class Coming:
+    """A change that is about to reach the file at `place`.
+
+    `at` are the numbers, from 0 and in the file as it was, of the lines that change or go; `old` and `new` what
+    they were and become (empty: nothing), `added` what else comes. Where that goes to the end, `size` is the
+    file's size before and `data` the very bytes; else `size` is None. `inode` is that of the file, or of the one
+    that takes its place. Where nothing can take its place `whole` is the old content and `data` the new one.
+    """
+
+    place: str
+    verb: str
+    at: list[int]
+    old: list[bytes]
+    new: list[bytes]
+    added: list[bytes]
+    inode: int
+    size: int | None = None
+    data: bytes = b""
+    whole: bytes | None = None
+
+
+Keep = Callable[[Coming], None]
+"""Hears of a change right before it, to make durable what goes. Raises OSError; then the change is not made."""
 
 
 class Records:
     """The lines of the file at `path`. Not for several threads at once: the caller sees to that.
 
     `lines` are its bytes, each with its end; a line removed since the last load is empty. `loads` counts
-    how often the file was read.
+    how often the file was read, but for additions at its end.
     """
 
     def __init__(self, path: Path):
@@ -99,10 +128,11 @@ class Records:
             raise StorageError(self.name, reason(error)) from None
 
     def change(self, plan: Callable[[], Edit], keep: Keep) -> Edit:
-        """Carry out what `plan` says as one change, durable on return; the lines that go are given to `keep`.
+        """Carry out what `plan` says as one change, durable on return; `keep` hears of it before.
 
         `plan` runs under the file's lock, `lines` being what is on disk, and again when the file had to be made
-        first. Returns the edit. Raises NotRecords, StorageError; then the file is as it was.
+        first. Returns the edit. After one that put lines back `loads` grows, as numbers changed. Raises
+        NotRecords, StorageError, then the file is as it was; Unconfirmed.
         """
         while True:
             try:
@@ -113,8 +143,9 @@ class Records:
                         self._load(fd)
                     self._check()
                     edit = plan()
-                    if fd is not None or not (edit.lines or edit.added):
+                    if fd is not None and edit:
                         self._write(fd, edit, keep)
+                    if fd is not None or not edit:
                         return edit
                 self._make()
             except OSError as error:
@@ -133,13 +164,18 @@ class Records:
     def _load(self, fd: int | None) -> None:
         self._stamp, self._refusal = None, None
         stamp = _ABSENT if fd is None else _stamp_of(os.fstat(fd))
-        data = b"" if fd is None else _all_of(fd)
+        data = whole = b"" if fd is None else _all_of(fd)
         if fd is not None and _stamp_of(os.fstat(fd)) != stamp:
             stamp = None  # somebody without our lock is writing: look again at the next call
+        known = b"".join(self.lines)
+        is_longer = known.endswith(b"\n") and data.startswith(known) and self.loads > 0
+        if is_longer:
+            data = data[len(known) :]  # nothing else changed
         lines = data.split(b"\n")
-        self.lines = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-        self.loads += 1
-        shape = shape_of(data, self.lines)
+        fresh = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+        self.lines = [*self.lines, *fresh] if is_longer else fresh
+        self.loads += not is_longer
+        shape = shape_of(whole, self.lines)
         self._refusal = NotRecords(str(self.path), shape) if shape else None
         self._stamp = stamp
         self._check()
@@ -187,28 +223,39 @@ class Records:
 
     # --- writing --------------------------------------------------------------------------------
 
-    def _write(self, fd: int | None, edit: Edit, keep: Keep) -> None:
+    def _write(self, fd: int, edit: Edit, keep: Keep) -> None:
         """Bring `edit` to disk and into `lines`."""
-        if fd is None or not (edit.lines or edit.added):
-            return
         lines = [*self.lines]
-        old = b"".join(lines[at] for at in sorted(edit.lines))
+        coming = self._coming(fd, edit)
         for at, line in edit.lines.items():
             lines[at] = line
         start = b""
         last = next((at for at in range(len(lines) - 1, -1, -1) if lines[at]), None)
-        if edit.added and last is not None and not lines[last].endswith(b"\n"):
+        if (edit.added or edit.inserted) and last is not None and not lines[last].endswith(b"\n"):
             lines[last] += b"\n"
             start = b"\n"
+        if edit.inserted:
+            lines = _with(lines, edit.inserted)
         lines += edit.added
         self._stamp, stamp = None, None  # unknown until all went well
-        if not edit.lines and sum(map(len, edit.added)) < MOST_APPENDED:
-            stamp = _appended(fd, start + b"".join(edit.added))
+        data = start + b"".join(edit.added)
+        if not edit.lines and not edit.inserted and len(data) < MOST_APPENDED:
+            coming.size, coming.data = os.fstat(fd).st_size, data
+            keep(coming)
+            stamp = _appended(fd, data)
         else:
-            stamp = self._rewrite(fd, b"".join(lines), old, lambda gone: keep(edit.verb, gone))
+            stamp = self._rewrite(fd, b"".join(lines), coming, keep)
         self.lines, self._stamp = lines, stamp
+        self.loads += bool(edit.inserted)
 
-    def _rewrite(self, fd: int, data: bytes, old: bytes, keep: Callable[[bytes], None]) -> _Stamp | None:
+    def _coming(self, fd: int, edit: Edit) -> Coming:
+        slots = sorted(edit.lines)
+        at = [slot - self.lines[:slot].count(b"") for slot in slots]
+        added = [line for slot in sorted(edit.inserted) for line in edit.inserted[slot]]
+        return Coming(self._place, edit.verb, at, [self.lines[slot] for slot in slots],
+                      [edit.lines[slot] for slot in slots], [*added, *edit.added], os.fstat(fd).st_ino)  # fmt: skip
+
+    def _rewrite(self, fd: int, data: bytes, coming: Coming, keep: Keep) -> _Stamp | None:
         """The file's new content; the stamp it then has, None when it is not known."""
         place, temp, status = self._place, self._temp, os.fstat(fd)
         try:
@@ -216,26 +263,44 @@ class Records:
         except OSError as error:
             if error.errno not in _NO_TEMP:
                 raise
-            return self._in_place(fd, data, keep)
+            return self._in_place(fd, data, coming, keep)
         try:
             _give_to(temp, status)
-            if old:
-                keep(old)
             stamp = _stamp_of(os.stat(temp))
+            coming.inode = stamp[1]
+            keep(coming)
             os.rename(temp, place)
         except BaseException as error:
             os.unlink(temp)
             if not isinstance(error, OSError) or error.errno not in _NO_RENAME:
                 raise
-            return self._in_place(fd, data, keep)
-        sync_folder(Path(place).parent)
+            return self._in_place(fd, data, coming, keep)
+        try:
+            sync_folder(Path(place).parent)
+        except OSError as error:
+            self._take_back(fd, status, error)
+            raise
         return stamp
 
-    def _in_place(self, fd: int, data: bytes, keep: Callable[[bytes], None]) -> _Stamp | None:
+    def _take_back(self, fd: int, status: os.stat_result, error: OSError) -> None:
+        """The folder would not sync, so that a power failure may bring either file: show the old one again."""
+        temp = self._temp
+        try:
+            write_file(temp, _all_of(fd), mode=stat.S_IMODE(status.st_mode))
+            try:
+                _give_to(temp, status)
+                os.rename(temp, self._place)
+            except OSError:
+                os.unlink(temp)
+                raise
+        except OSError:
+            raise Unconfirmed(self.name, reason(error)) from None
+
+    def _in_place(self, fd: int, data: bytes, coming: Coming, keep: Keep) -> _Stamp | None:
         """Overwrite the file itself, as nothing can be renamed over it; the whole old content is kept first."""
         old = _all_of(fd)
-        if old:
-            keep(old)
+        coming.whole, coming.data, coming.inode = old, data, os.fstat(fd).st_ino
+        keep(coming)
         _log.warning("%s cannot be replaced by a rename; it was written in place", self.name)
         try:
             _overwrite(fd, data)
@@ -243,6 +308,62 @@ class Records:
             _overwrite(fd, old)
             raise
         return _expected(fd, len(data))
+
+    def complete(self, size: int, data: bytes, inode: int) -> bool:
+        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of file `inode`.
+
+        Whether the file may hold it now: False where nothing of it had come, or the file is another one. What
+        others added behind a part of it stays. Raises OSError.
+        """
+        with self._locked(write=True) as fd:
+            if fd is None or os.fstat(fd).st_ino != inode:
+                return False
+            now = _all_of(fd)
+            tail = now[size:]
+            done = _shared(tail, data)
+            self._stamp = None
+            if done == len(tail) < len(data) and done:
+                _appended(fd, data[done:])
+            elif done < len(data):
+                rest = tail[done:]
+                if rest[:1] == b"\n" != data[done - 1 : done]:  # others closed a torn line before theirs
+                    rest = rest[1:]
+                else:
+                    done = data.rfind(b"\n", 0, done) + 1
+                    rest = tail[done:]
+                if done:
+                    self._rewrite(fd, now[:size] + data + rest, self._coming(fd, Edit()), lambda _: None)
+            return done > 0
+
+    def complete_in_place(self, old: bytes, new: bytes, inode: int) -> bool:
+        """Finish writing `new` over `old` in file `inode`, which ended in its middle; whether it may hold `new` now.
+
+        A file that is neither, nor the one in front and the other behind, is left alone. Raises OSError.
+        """
+        with self._locked(write=True) as fd:
+            if fd is None or os.fstat(fd).st_ino != inode:
+                return False
+            now = _all_of(fd)
+            done = _shared(now, new)
+            if now != new and now[done:] == old[done:]:
+                self._stamp = None
+                _overwrite(fd, new)
+            return True
+
+    @property
+    def inode(self) -> int | None:
+        """What tells the file from another one in its place; None when there is none. Raises OSError."""
+        return self._stamp_at(self.path)[1] or None
+
+    @property
+    def changed(self) -> int:
+        """When the file was last written, in ns since 1970; 0 when that is not known."""
+        return self._stamp[3] if self._stamp else 0
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """The stamp of the file whose lines are held, None when that is not known or there is none."""
+        return Stamp(self._stamp[2], self._stamp[3], self._stamp[1]) if self._stamp and self._stamp != _ABSENT else None
 
     # --- what a dead process left ---------------------------------------------------------------
 
@@ -263,99 +384,13 @@ class Records:
             return
 
 
-def value_of(line: bytes) -> dict[str, Any] | None:
-    """The object in a line, None for a blank one. Raises BadLine."""
-    line = line.removeprefix(_BOM)
-    if not line.strip():
-        return None
-    try:
-        value = json.loads(line.decode(), parse_constant=_no_constant)
-    except UnicodeDecodeError:
-        raise BadLine("not UTF-8") from None
-    except (ValueError, RecursionError):
-        raise BadLine("not JSON") from None
-    if not isinstance(value, dict):
-        raise BadLine("no JSON object")
-    return value
-
-
-def replaced(line: bytes, key: str, value: Any) -> bytes:
-    """`line`, an object, with another value at `key`; all its other bytes stay. A missing key is put last."""
-    bom = _BOM if line.startswith(_BOM) else b""
-    text = line.removeprefix(_BOM).decode()
-    fresh = dumped(value)
-    spans = [(start, end) for name, start, end in _members(text) if name == key]
-    if spans:
-        start, end = spans[-1]
-        text = text[:start] + fresh + text[end:]
-    else:
-        brace = text.rindex("}")
-        comma = "" if text[:brace].rstrip().endswith("{") else ","
-        text = f"{text[:brace].rstrip()}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
-    return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
-
-
-def dumped(value: Any) -> str:
-    """`value` as JSON without blanks, other alphabets raw."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
-    """What the file is when it is not lines of JSON objects; empty when it is."""
-    data = data.removeprefix(_BOM).strip()
-    full = [line.removeprefix(_BOM).strip() for line in lines if line.removeprefix(_BOM).strip()]
-    if not full:
-        return ""
-    first = _quietly(full[0])
-    if isinstance(first, dict) and (len(full) > 1 or "type" in first):
-        return ""
-    whole = _quietly(data)
-    if isinstance(whole, list):
-        return "a JSON array"
-    if whole is not None and len(full) > 1:
-        return "one JSON value over several lines"
-    if isinstance(whole, dict):
-        return "one JSON object without a type"
-    if not any(line.startswith(b"{") for line in full):
-        return "a file of another kind"
-    is_torn = full[0] == b"{" or full[0].startswith(b"[")
-    if is_torn and not any(isinstance(_quietly(line), dict) for line in full):
-        return "one JSON value over several lines, cut off"
-    return ""
-
-
-def _members(text: str) -> Iterator[tuple[str, int, int]]:
-    """(key, start and end of its value) of the object in `text`, which is known to be one."""
-    decoder = json.JSONDecoder()
-    at = text.index("{") + 1
-    while True:
-        at = _past_blanks(text, at)
-        if text[at] == "}":
-            return
-        key, at = decoder.raw_decode(text, at)
-        start = _past_blanks(text, _past_blanks(text, at) + 1)
-        _, end = decoder.raw_decode(text, start)
-        yield key, start, end
-        at = _past_blanks(text, end)
-        at += text[at] == ","
-
-
-def _past_blanks(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
-
-
-def _quietly(data: bytes) -> Any:
-    """The JSON value, None when it is none."""
-    try:
-        return json.loads(data.decode())
-    except (ValueError, RecursionError):
-        return None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
+def _with(lines: list[bytes], inserted: Mapping[int, list[bytes]]) -> list[bytes]:
+    """The lines that are some, and those to be put before them."""
+    found = []
+    for slot in range(len(lines) + 1):
+        found += inserted.get(slot, ())
+        found += [line for line in lines[slot : slot + 1] if line]
+    return found
 
 
 def _stamp_of(status: os.stat_result) -> _Stamp:
@@ -379,6 +414,11 @@ def _appended(fd: int, data: bytes) -> _Stamp | None:
         os.ftruncate(fd, size)
         raise
     return _expected(fd, size + len(data))
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _overwrite(fd: int, data: bytes) -> None:

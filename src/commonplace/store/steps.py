@@ -29,7 +29,7 @@ class Step:
     `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a file or
     folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a symlink).
     `old` is what the caller read: a file that changed since is a Conflict. `kept` False leaves no old
-    text in the history.
+    text in the history. `away`: other processes do not know the project at `root`, so the journal has to say it.
     """
 
     do: str
@@ -43,6 +43,7 @@ class Step:
     scope: str = "global"
     link: str = ""
     kept: bool = True
+    away: bool = False
     temp: str = ""
     temp_folder: str = ""
 
@@ -57,7 +58,9 @@ class Step:
         if self.data is not None:
             new = hashlib.sha256(self.data).hexdigest()
         mode = self.old.mode if self.old else None
-        return Touched(self.do, self.project, self.path, self.to, old, new, mode, self.scope, self.link, self.kept)
+        root = os.path.realpath(self.root) if self.away else ""
+        return Touched(self.do, self.project, self.path, self.to, old, new, mode, self.scope, self.link, self.kept,
+                       root=root)  # fmt: skip
 
 
 class Work:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commonplace.faces.graph.page import Form
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.28")
 
@@ -128,3 +132,12 @@ def test_an_entity_too_large_for_a_page_can_be_read_to_its_end(nodes):
         assert entity["observationCount"] == 500
         read += entity["observations"]
     assert read == texts
+
+
+@given(st.recursive(
+    st.text() | st.integers() | st.none() | st.booleans(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    | st.lists(st.fixed_dictionaries({"from": st.text(), "to": st.text(), "relationType": st.text()})),
+))  # fmt: skip
+def test_an_indented_reply_is_what_json_makes_of_it(value: object) -> None:
+    assert Form(indent=2).text(value) == json.dumps(value, ensure_ascii=False, indent=2)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from commonplace.engine.entities import Graph, Key, Relation
@@ -22,6 +23,7 @@ _AT_ONCE = 200
 _FRAME = 200
 """Characters of a page beside its items and its cursor."""
 Data = dict[str, Any]
+_RELATION = ("from", "to", "relationType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,41 @@ class Form:
         """`value` as JSON, other alphabets raw."""
         if self.indent is None:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return json.dumps(value, ensure_ascii=False, indent=self.indent)
+        return _indented(value, "\n", " " * self.indent)
 
     def size(self, value: Any) -> int:
         """About how many characters `value` takes as an item of a list of the reply, never fewer."""
         text = self.text(value)
         return len(text) + 2 if self.indent is None else len(text) + 2 + 2 * self.indent * (text.count("\n") + 1)
+
+
+def _indented(value: Any, margin: str, blanks: str) -> str:
+    """What json.dumps makes of texts, numbers, lists and objects with `indent`, in a fraction of its time, as that
+    one goes value by value through generators. `margin`: a line break and the blanks before the value."""
+    if isinstance(value, str):
+        return _quoted(value)
+    inner = margin + blanks
+    if isinstance(value, dict) and value:
+        rows = [
+            f"{_quoted(key)}: {_quoted(each) if each.__class__ is str else _indented(each, inner, blanks)}"
+            for key, each in value.items()
+        ]
+        return f"{{{inner}{f',{inner}'.join(rows)}{margin}}}"
+    if isinstance(value, list) and value:
+        if all(each.__class__ is dict and tuple(each) == _RELATION for each in value):
+            return f"[{inner}{_relations(value, inner, inner + blanks)}{margin}]"
+        rows = [_quoted(each) if each.__class__ is str else _indented(each, inner, blanks) for each in value]
+        return f"[{inner}{f',{inner}'.join(rows)}{margin}]"
+    return json.dumps(value)
+
+
+def _relations(rows: list[Data], margin: str, inner: str) -> str:
+    """The items of a list of relations, most of a large reply."""
+    head, middle, last = f'{{{inner}"from": ', f',{inner}"to": ', f',{inner}"relationType": '
+    return f",{margin}".join([
+        f"{head}{_quoted(row['from'])}{middle}{_quoted(row['to'])}{last}{_quoted(row['relationType'])}{margin}}}"
+        for row in rows
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

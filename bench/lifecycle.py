@@ -1,0 +1,101 @@
+"""The lifecycle jobs as whole processes (contract 001, 17.16).
+
+    python bench/lifecycle.py [--memories 10000] [--inbox 2500] [--rounds 3]
+
+A home of organized memories and one with a full inbox are made in a temporary folder. A figure over its budget says
+`over`; nothing fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parent / "src"
+for place in (HERE, SOURCE):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+
+from commonplace.note.compose import compose_memory  # noqa: E402
+from table import Budget, Row, table  # noqa: E402
+
+START = datetime(2026, 5, 1, tzinfo=UTC)
+NOW = "2026-05-02T00:00:00Z"
+MEMORY = [sys.executable, "-m", "commonplace"]
+CATEGORIES = ("people", "project", "knowledge", "preferences", "decisions", "lessons", "habits", "skills")
+OPENINGS = ("We learned that", "The team decided on", "She prefers", "Make sure to check", "The repo needs", "用户偏好",
+            "Usually we look at", "Nobody remembers", "The deadline moved because of", "会议记录")  # fmt: skip
+
+
+def make_home(home: Path, memories: int, *, inbox: bool) -> None:
+    """Files of `memories` memories, about 40 words each, of 4,000 words in all; some share tags."""
+    chance = random.Random(memories)
+    words = [f"{chance.choice('bdfgklmnprst')}{chance.choice('aeiou')}{number:x}or" for number in range(4000)]
+    for number in range(memories):
+        identity = str(UUID(int=chance.getrandbits(128), version=4))
+        category = "inbox" if inbox else chance.choice(CATEGORIES)
+        text = f"{chance.choice(OPENINGS)} {' '.join(chance.choices(words, k=chance.randint(10, 70)))}"
+        created = START + timedelta(seconds=number)
+        folder = home / "categories" / category
+        folder.mkdir(parents=True, exist_ok=True)
+        tags = [f"topic-{chance.randrange(memories)}"]
+        expires = created + timedelta(days=7) if inbox else None
+        file = compose_memory(text, id=identity, category=category, created=created, tags=tags, expires=expires)
+        (folder / f"memory-{identity[:8]}.md").write_text(file, encoding="utf-8")
+
+
+def seconds(home: Path, *argv: str) -> float:
+    """How long one run of the command takes."""
+    environment = os.environ | {"MEMORY_HOME": str(home), "PYTHONPATH": str(SOURCE)}
+    begin = time.perf_counter()
+    subprocess.run([*MEMORY, *argv], env=environment, check=True, capture_output=True)
+    return time.perf_counter() - begin
+
+
+def measured(folder: Path, memories: int, inbox: int, rounds: int) -> list[Row]:
+    """All figures."""
+    full, organized = folder / "inbox", folder / "organized"
+    make_home(full, inbox, inbox=True)
+    make_home(organized, memories, inbox=False)
+    for home in (full, organized):
+        seconds(home, "status")  # the index is made here
+    now = ("--now", NOW)
+    rows = [
+        Row(f"dream 1, {inbox:,} in the inbox", "s", [seconds(full, "dream", *now)], budget=Budget(most=20)),
+        Row(f"dream 1, {inbox:,} memories, nothing to do", "s", [seconds(full, "dream", *now) for _ in range(rounds)]),
+        Row(f"consolidate, {memories:,} memories, nothing to do", "s",
+            [seconds(organized, "consolidate", *now) for _ in range(rounds)], budget=Budget(most=3)),
+        Row(f"decay, {memories:,} memories, nothing to do", "s",
+            [seconds(organized, "decay", *now) for _ in range(rounds)]),
+    ]  # fmt: skip
+    for level in ("2", "3"):
+        for what in ("the first", "the second"):
+            taken = seconds(organized, "dream", "--level", level, *now)
+            rows.append(Row(f"dream {level}, {memories:,} memories, {what}", "s", [taken]))
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--memories", type=int, default=10_000, help="organized memories [10000]")
+    parser.add_argument("--inbox", type=int, default=2_500, help="memories in the inbox [2500]")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of what finds nothing to do [3]")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="commonplace-lifecycle-") as folder:
+        print(table(measured(Path(folder), given.memories, given.inbox, given.rounds)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

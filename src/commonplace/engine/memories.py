@@ -1,0 +1,136 @@
+"""A memory of `categories` as the command and the agent tools show it in JSON (contract 001, 3 and 14)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from commonplace.clock import parse_stamp, stamp
+from commonplace.errors import Ambiguous, NotFound
+from commonplace.note.record import FURTHER
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
+    from commonplace.index.smart import Ranking
+    from commonplace.note.model import Note
+    from commonplace.query import Query
+
+PROJECT = "categories"
+KEYS = (
+    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
+    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
+)  # fmt: skip
+"""The keys of the `memory` object, in order; those of FURTHER that are set follow."""
+
+_BREAKS = re.compile("\r\n|[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LISTS = ("aliases", "merged", "unlinked")
+_TIMES = ("due_at", "fired_at", "acked_at")
+
+
+def content_of(memory: Memory, info: NoteInfo) -> str:
+    """The content of a memory the index knows: its text without frontmatter and final newline."""
+    from commonplace.note.frontmatter import split
+
+    text = memory.text_of(info)
+    body = text[split(text)[1] :]
+    return body[:-1] if body.endswith("\n") else body
+
+
+def on_one_line(text: str) -> str:
+    """The text with a blank for each line break and control character."""
+    return _BREAKS.sub(" ", text)
+
+
+def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
+    created, changed = _time(each.created), _time(each.changed)
+    row = {
+        "id": each.id,
+        "content": content,
+        "content_hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+        "phase": each.phase,
+        "category": each.category,
+        "scope": each.scope,
+        "tags": list(each.tags),
+        "source": each.source,
+        "created_at": created,
+        "updated_at": _time(each.updated) if each.updated else changed,
+        "expires_at": _time(each.expires) if each.expires else None,
+        "access_count": each.access_count,
+        "links": visible_links(memory, each.links),
+        "version": each.version,
+        "path": f"{PROJECT}/{each.path}",
+    }
+    for key in FURTHER:
+        value = _further(key, each.header.get(key))
+        if key == "unlinked" and value:
+            value = visible_links(memory, value)
+        if value not in (None, "", []):
+            row[key] = value
+    return row
+
+
+def records(memory: Memory, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
+    """The objects of several memories."""
+    return [record(memory, info, content_of(memory, info)) for info in infos]
+
+
+def visible_links(memory: Memory, links: Iterable[str]) -> list[str]:
+    """The ids of `links` without those of memories the caller may not see."""
+    if memory.agent is None:
+        return list(links)
+    shown = []
+    for each in links:
+        try:
+            memory.memory_id(each)
+        except NotFound:
+            continue
+        shown.append(each)
+    return shown
+
+
+def holding(memory: Memory, wanted: Query, text: str, limit: int = 0) -> tuple[list[NoteInfo], int]:
+    """The memories `wanted` lets through whose text holds `text` in any case, newest first, and how many there are.
+
+    An empty `text` finds all; `limit` 0 = all of them.
+    """
+    return memory.list(wanted.but(contains=text or None), limit=limit, order="created")
+
+
+def smart_search(memory: Memory, text: str, top: int, wanted: Query) -> Ranking:
+    """The `top` memories that hold most of the words of `text`. Raises InvalidInput when it holds no word."""
+    from commonplace.index import smart
+
+    core = memory._core
+    core.fresh()
+    found = smart.search(core.db, text, memory._query(wanted), viewer=memory.agent, top=top)
+    core.counted(each.note for each in found.best)
+    return found
+
+
+def complaint(error: NotFound | Ambiguous) -> str:
+    """What is said when no memory, or none alone, has the id asked for (contract 001, 1)."""
+    if isinstance(error, Ambiguous):
+        return f'ambiguous id "{error.identifier}": {error.total} memories match'
+    return f"memory not found: {error.identifier}"
+
+
+def _further(key: str, value: Any) -> Any:
+    if value in (None, "", []):
+        return None
+    if key in _LISTS:
+        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+    if key in _TIMES:
+        try:
+            return stamp(parse_stamp(str(value)))
+        except (ValueError, OverflowError):
+            return str(value)
+    return value
+
+
+def _time(value: datetime | str) -> str:
+    return value if isinstance(value, str) else stamp(value)

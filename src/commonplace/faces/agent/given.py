@@ -1,0 +1,69 @@
+"""Arguments of the agent tools: what is missing or wrong is said in the contract's words (contract 001, 14)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from commonplace.errors import InvalidInput
+from commonplace.query import split_list
+
+_MOST = 1_000_000_000
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class Given:
+    """The arguments of one call. null and an empty text are an argument not given; unknown ones are ignored."""
+
+    def __init__(self, arguments: Any):
+        if not isinstance(arguments, dict):
+            raise InvalidInput("arguments must be an object")
+        self._arguments = arguments
+
+    def text(self, name: str) -> str | None:
+        """An optional text. Raises InvalidInput for anything else."""
+        value = self._arguments.get(name)
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a string")
+        return _sound(name, value)
+
+    def required(self, name: str) -> str:
+        """A text that must be there. Raises InvalidInput."""
+        value = self.text(name)
+        if value is None:
+            raise InvalidInput(f"{name} is required")
+        return value
+
+    def names(self, name: str) -> list[str]:
+        """A comma list or an array of texts, trimmed, without empty ones. Raises InvalidInput."""
+        value = self._arguments.get(name)
+        if value is None or isinstance(value, str):
+            return split_list(_sound(name, value or ""))
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise InvalidInput(f"{name} must be a comma list or an array of strings")
+        return [stripped for each in value if (stripped := _sound(name, each).strip())]
+
+    def whole(self, name: str, default: int) -> int:
+        """A whole number from 0 on, also written as text. Raises InvalidInput."""
+        value = self._arguments.get(name)
+        if value is None or value == "":
+            return default
+        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+            value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InvalidInput(f"{name} must be an integer")
+        if value < 0:
+            raise InvalidInput(f"{name} must be at least 0")
+        return min(value, _MOST)
+
+
+def _sound(name: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{name} must be valid Unicode text") from None
+    return text

@@ -1,0 +1,154 @@
+"""A session: a batch of tool calls by one caller, with a context, hooks and events (contract 001, 14)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import InvalidInput
+from commonplace.faces import registry as registry_of
+from commonplace.faces.agent.results import call, is_hard, result
+from commonplace.faces.hooks import Hooks, Subscription
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.faces.reply import Reply
+    from commonplace.faces.tool import Registry
+
+_FIRST = 50
+"""Hits looked at for a context before all of them are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call asked for."""
+
+    name: str
+    params: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a client sent: calls (None = it names none) and the query of the context."""
+
+    calls: list[Call] | None = None
+    prompt: str | None = None
+
+
+class Session:
+    """Runs tool calls for the caller `memory` is bound to.
+
+    `hooks` are objects with some of `before_tool_call`, `after_tool_call` and `on_event`; those of the entry
+    points `commonplace.hooks` come first. `tools` names the toolsets. `registry`, if given, is used with the
+    hooks it has, and both are ignored.
+    """
+
+    def __init__(
+        self, memory: Memory, hooks: Iterable[Any] = (), tools: Sequence[str] = ("agent",),
+        registry: Registry | None = None,
+    ):  # fmt: skip
+        self.memory = memory
+        self.registry = registry or registry_of(tools, memory.settings, Hooks.configured(hooks, memory.clock))
+        self.context = ""
+        """The text of the last `inject_context`."""
+
+    def subscribe(self) -> Subscription:
+        """A queue of the events from now on; 64 wait at most, a full one drops its oldest."""
+        return self.registry.hooks.subscribe()
+
+    def inject_context(self, query: str) -> str:
+        """Set the context: the contents of what smart search finds for `query`, best first, a line break between
+        them, at most `agent.context_chars` characters. Empty when nothing is found. Returns it.
+        """
+        self.context = _context(self.memory, query)
+        return self.context
+
+    def call(self, name: str, params: Any = None) -> Reply:
+        """Run one tool. Errors are replies, also for a tool there is not."""
+        return call(self.registry, self.memory, name, {} if params is None else params)
+
+    def run(self, calls: Iterable[Mapping[str, Any] | Call]) -> list[dict[str, Any]]:
+        """Run calls `{"name", "params"}` in order; each comes back with its `result`.
+
+        A hard error (no such memory or tool, a call a hook blocked, a disk that refuses) ends the batch: its call
+        is the last one, with `error` in place of `result`. Raises InvalidInput, before anything is run, for what
+        is no call.
+        """
+        planned = [each if isinstance(each, Call) else _call(each, number) for number, each in enumerate(calls, 1)]
+        done: list[dict[str, Any]] = []
+        with self.registry.hooks.session():
+            for each in planned:
+                reply = self.call(each.name, each.params)
+                ended = is_hard(reply)
+                outcome = {"error": reply.text} if ended else {"result": result(reply)}
+                done.append({"name": each.name, "params": each.params} | outcome)
+                if ended:
+                    break
+        return done
+
+    def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
+        """As `run_json`, for a batch already read."""
+        if batch.prompt is not None:
+            self.inject_context(batch.prompt)
+        done = self.run(batch.calls or [])
+        if batch.prompt is None:
+            return {"tool_calls": done} if done else []
+        return {"tool_calls": done, "context": self.context}
+
+    def run_json(self, data: bytes | str) -> dict[str, Any] | list[Any]:
+        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also `calls`).
+
+        Returns `{"tool_calls", "context"?}`; an empty list when there is neither a call nor a prompt. Raises
+        InvalidInput, before anything is run, for what cannot be read.
+        """
+        return self.run_batch(read_batch(data))
+
+
+def read_batch(data: bytes | str) -> Batch:
+    """The calls and the prompt in `data`; blank data holds none. Raises InvalidInput: `parse tool calls: …`."""
+    try:
+        if not data.strip():
+            return Batch()
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"parse tool calls: {error}") from None
+    if isinstance(value, list):
+        return Batch([_call(each, number) for number, each in enumerate(value, 1)])
+    if not isinstance(value, dict):
+        raise InvalidInput("parse tool calls: neither an array nor an object")
+    prompt, calls = value.get("prompt"), value.get("tool_calls")
+    calls = value.get("calls") if calls is None else calls
+    if prompt is not None and not isinstance(prompt, str):
+        raise InvalidInput("parse tool calls: prompt must be a string")
+    if calls is not None and not isinstance(calls, list):
+        raise InvalidInput("parse tool calls: tool_calls must be an array")
+    planned = None if calls is None else [_call(each, number) for number, each in enumerate(calls, 1)]
+    return Batch(planned, prompt or None)
+
+
+def _call(each: Any, number: int) -> Call:
+    if isinstance(each, Mapping):
+        name, params = each.get("name", ""), each.get("params")
+        if isinstance(name, str) and (params is None or isinstance(params, dict)):
+            return Call(name, params or {})
+    raise InvalidInput(f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}')
+
+
+def _context(memory: Memory, query: str) -> str:
+    from commonplace.engine.memories import content_of
+
+    room, text = memory.settings.context_chars, ""
+    try:
+        found = memory.smart_search(query, _FIRST)
+        total = sum(each.note.size for each in found.best)
+        if found.total > len(found.best) and total < 4 * room:
+            found = memory.smart_search(query, 0)
+    except InvalidInput:  # nothing to look for
+        return ""
+    for each in found.best:
+        text += ("\n" if text else "") + content_of(memory, each.note)
+        if len(text) >= room:
+            break
+    return text[:room]

@@ -1,0 +1,129 @@
+"""One round of upkeep, as the daemon does it on its interval (contract 001, 13)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from commonplace.engine.entries import NoteEntries
+from commonplace.engine.history import last_change
+from commonplace.engine.overview import Overview
+from commonplace.engine.upkeep import Upkeep
+from commonplace.jobs import consolidate, dream, notify, report
+from commonplace.jobs.job import Job, Round
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.llm import Endpoint
+
+FACE = "daemon"
+"""The face whose changes are no sign of life."""
+IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
+"""Dream level, and for how long nothing but the daemon must have changed anything."""
+_ALL = 1 << 30
+_PURGED_EVERY = timedelta(hours=1)
+_log = logging.getLogger("commonplace.daemon")
+
+Step = tuple[str, Callable[[], int]]
+
+
+class Tick:
+    """The rounds over `memory`, which is the owner's and has face `daemon`.
+
+    `endpoint` may help deep dreams. `stop` is asked between actions: when it says True, a round ends early.
+    """
+
+    def __init__(self, memory: Memory, endpoint: Endpoint | None = None, stop: Callable[[], bool] = lambda: False):
+        self.memory = memory
+        self.endpoint = endpoint
+        self.stop = stop
+        self._edited: datetime | None = None
+        self._idle: tuple[tuple[int, ...], datetime | None] | None = None  # Upkeep.state, and until when nothing is due
+        self._purged: datetime | None = None
+        self._dreamt: tuple[datetime | None, int] | None = None  # the last change before the last dream, its level
+
+    def steps(self) -> list[Step]:
+        """The steps of a round in their order: the name, and what to call for the number of items it processed."""
+        turn, done = Round(self.memory, stop=self.stop), [0]
+        return [
+            ("sync", self._sync),
+            ("fold", Upkeep(self.memory).fold),
+            *((job.name, partial(self._job, turn, job, done)) for job in consolidate.JOBS),
+            ("notify", self._notify),
+            ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
+            ("history", self._purge_history),
+            ("dream", self._dream),
+            ("memory.md", lambda: int(Overview(self.memory).refresh())),
+        ]
+
+    def keep_up(self) -> None:
+        """Between two rounds: `memory.md` shows what this process changed. Raises StorageError."""
+        Overview(self.memory).keep_up()
+
+    def _sync(self) -> int:
+        found = self.memory.sync().total
+        if found:
+            self._edited = self.memory.clock()
+        return found
+
+    def _job(self, turn: Round, job: Job, done: list[int]) -> int:
+        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over."""
+        if self._idle is not None:
+            state, until = self._idle
+            if Upkeep(self.memory).state() == state and (until is None or turn.now < until):
+                return 0
+            self._idle = None
+        outcome = turn.run(job)
+        if outcome.error is not None:
+            done[0] += 1
+            raise outcome.error
+        done[0] += len(outcome.actions) + outcome.skipped
+        if job is consolidate.JOBS[-1] and not done[0] and not self.stop():
+            self._idle = Upkeep(self.memory).state(), consolidate.due(turn.known, self.memory.settings)
+        return len(outcome.actions)
+
+    def _purge_history(self) -> int:
+        """Once an hour: it reads the whole journal."""
+        now = self.memory.clock()
+        if self._purged is not None and now - self._purged < _PURGED_EVERY:
+            return 0
+        self._purged = now
+        return self.memory._core.purge_history()
+
+    def _notify(self) -> int:
+        done = notify.run(self.memory)
+        if done.failure:
+            _log.warning("%s", done.failure)
+        return len(done.notified)
+
+    def _dream(self) -> int:
+        level = self.level()
+        if level == 0:
+            return 0
+        changed = self._last_change()
+        dreamt = dream.run(self.memory, level, endpoint=self.endpoint if level == report.DEEP else None, stop=self.stop)
+        self._dreamt = (changed, level)
+        errors = [each.error for each in dreamt.outcomes if each.error is not None]
+        if errors:
+            raise errors[0]
+        return len(dreamt.actions)
+
+    def level(self) -> int:
+        """The dream that is due now, 0 for none: each level comes once while nothing changes."""
+        if not self.memory.settings.dream:
+            return 0
+        changed = self._last_change()
+        done = self._dreamt[1] if self._dreamt is not None and self._dreamt[0] == changed else 0
+        if changed is None:
+            return 0 if done else 1
+        idle = self.memory.clock() - changed
+        due = next((level for level, least in IDLE if idle >= least), 0)
+        return due if due > done else 0
+
+    def _last_change(self) -> datetime | None:
+        """When anything but the daemon last changed something, by hand included."""
+        moments = [each for each in (last_change(self.memory, FACE), self._edited) if each is not None]
+        return max(moments, default=None)

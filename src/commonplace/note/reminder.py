@@ -1,0 +1,151 @@
+"""What the header of a reminder says: when it is due, whether it fired, whether somebody acknowledged it.
+
+Source: contract 001, 2 and 8. Pure: whoever fires a reminder writes the keys planned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from commonplace.clock import parse_stamp, stamp
+from commonplace.errors import InvalidInput
+from commonplace.note.frontmatter import REMOVE
+
+if TYPE_CHECKING:
+    from commonplace.note.timephrase import Reading
+
+CATEGORY = "reminders"
+FIRED_FOR = "fired_for"
+"""Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_LEFT_OUT = {
+    "DAILY": ("BYHOUR", "BYMINUTE"),
+    "WEEKLY": ("BYDAY", "BYHOUR", "BYMINUTE"),
+    "MONTHLY": ("BYMONTHDAY", "BYHOUR", "BYMINUTE"),
+    "YEARLY": ("BYMONTH", "BYMONTHDAY", "BYHOUR", "BYMINUTE"),
+}
+"""What a rule of each frequency may leave to its first time, as calendars write it."""
+_YEARS = range(2, 9999)
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A reminder's times, aware UTC; None = not set, or no time anybody can read.
+
+    `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says something, readable
+    or not. `repeat` is the rule as written.
+    """
+
+    due: datetime | None = None
+    repeat: str | None = None
+    fired: datetime | None = None
+    fired_for: datetime | None = None
+    has_fired: bool = False
+    is_done: bool = False
+    unreadable: str | None = None
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any]) -> Reminder:
+        """The reminder of a memory's header."""
+        said, due = header.get("due_at"), moment_of(header.get("due_at"))
+        repeat = header.get("repeat")
+        return cls(
+            due=due,
+            repeat=str(repeat) if repeat else None,
+            fired=moment_of(header.get("fired_at")),
+            fired_for=moment_of(header.get(FIRED_FOR)),
+            has_fired=bool(header.get("fired_at")),
+            is_done=bool(header.get("acked_at")),
+            unreadable=str(said) if due is None and said not in (None, "") else None,
+        )
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is still to fire. A repeating one that fired is, if it went on to its next time or can do so."""
+        if self.due is None or self.repeat is None:
+            return self.due is not None and not self.has_fired and not self.is_done
+        return self.fired is None or self.due > self.fired or self._next(self.fired, UTC) is not None
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether it has no time it could fire at, and is not done with."""
+        return self.due is None and not self.is_done
+
+    @property
+    def shown_due(self) -> datetime | None:
+        """The time it fired for."""
+        return self.fired_for if self.repeat and self.fired_for else self.due
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it is to fire at `now`."""
+        return self.is_waiting and self.due is not None and self.due <= now
+
+    def is_pending(self, now: datetime, days: int) -> bool:
+        """Whether it fired in the last `days` days and nobody has acknowledged it."""
+        return self.fired is not None and not self.is_done and now - self.fired <= timedelta(days=days)
+
+    def complaints(self, now: datetime, zone: tzinfo, *, locked: bool = False) -> list[str]:
+        """Why it will not fire as somebody meant it to, in words; `locked`: no program may change its file."""
+        found = []
+        if self.unreadable is not None and not self.is_done:
+            found.append(f'due_at "{self.unreadable}" is no time, so the reminder never fires')
+        if self.repeat is not None and self.due is not None and self._next(max(now, self.due), zone) is None:
+            found.append(f'repeat "{self.repeat}" is no rule or has no time left, so the reminder fires once at most')
+        if locked and self.is_waiting:
+            found.append("the reminder is locked, so it never fires")
+        return found
+
+    def once_fired(self, now: datetime, zone: tzinfo) -> dict[str, Any]:
+        """The header keys once it fired at `now`: a repeating one goes on to its next time, those missed are left
+        out. Its rule is in the local time of `zone`."""
+        keys: dict[str, Any] = {"fired_at": stamp(now)}
+        if self.repeat is None or self.due is None:
+            return keys
+        if self.is_done:
+            keys["acked_at"] = REMOVE
+        return keys | {"due_at": stamp(self._next(now, zone) or self.due), FIRED_FOR: stamp(self.due)}
+
+    def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
+        """The first time of its rule after `now`; None for a rule that cannot be read or has no time left."""
+        from commonplace.note import timephrase
+
+        if self.repeat is None or self.due is None:
+            return None
+        try:
+            rule = _completed(self.repeat, self.due.astimezone(zone))
+            return timephrase.following(rule, now, zone, since=self.due)
+        except InvalidInput:
+            return None
+
+
+def _completed(repeat: str, due: datetime) -> str:
+    """A rule somebody wrote by hand, with what it leaves to the first time filled in from the local time `due`."""
+    given = dict(part.partition("=")[::2] for part in repeat.strip().upper().removeprefix("RRULE:").split(";"))
+    said = {
+        "BYMONTH": due.month, "BYMONTHDAY": due.day, "BYDAY": _DAYS[due.weekday()], "BYHOUR": due.hour,
+        "BYMINUTE": due.minute,
+    }  # fmt: skip
+    wanted = _LEFT_OUT.get(given.get("FREQ", ""), ())
+    return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in wanted if key not in given)])
+
+
+def moment_of(value: object) -> datetime | None:
+    """A time of a header as an aware moment, None for anything else."""
+    try:
+        moment = parse_stamp(value) if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment is not None and moment.year in _YEARS else None
+
+
+def keys_of(reading: Reading) -> dict[str, Any]:
+    """The header keys of a reminder whose time was read so."""
+    keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
+    if reading.all_day:
+        keys["all_day"] = True
+    if reading.repeat:
+        keys["repeat"] = reading.repeat
+    return keys

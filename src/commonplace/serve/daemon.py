@@ -1,0 +1,134 @@
+"""`memory serve`: upkeep on its interval, and the socket (contract 001, 13)."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.errors import CommonplaceError
+from commonplace.serve.rpc import Protocol
+from commonplace.serve.socket import Listener, SocketServer
+from commonplace.serve.turns import KEPT_UP_AFTER
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.faces.tool import Registry
+    from commonplace.jobs.tick import Tick
+
+_log = logging.getLogger("commonplace.daemon")
+
+
+class Running(CommonplaceError):
+    """Another daemon serves this home."""
+
+    code = "running"
+
+    def __init__(self, path: Path, pid: str):
+        super().__init__(f"daemon already running (lock file: {path}, held by process {pid})")
+
+
+class DaemonLock:
+    """The lock of a home's one daemon, released by the system should the process die. Raises Running."""
+
+    def __init__(self, path: Path):
+        self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(self._fd, 20, 0).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            raise Running(path, pid or "unknown") from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let the next daemon start."""
+        os.ftruncate(self._fd, 0)
+        os.close(self._fd)
+
+
+class Daemon:
+    """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket.
+
+    `memory` is the owner's; `served` is what the socket's callers get when they name no agent.
+    """
+
+    def __init__(self, tick: Tick, interval: timedelta, served: Memory | None = None,
+                 registry: Registry | None = None, listener: Listener | None = None):  # fmt: skip
+        self._tick = tick
+        self._interval = interval.total_seconds()
+        self._stopping = threading.Event()
+        tick.stop = self._stopping.is_set
+        self._server = None
+        if listener is not None and served is not None and registry is not None:
+            self._server = SocketServer(listener, Protocol(served, registry).answer, registry.hooks.session)
+
+    def tick(self) -> bool:
+        """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
+        good = True
+        for name, step in self._tick.steps():
+            if self._stopping.is_set():
+                break
+            try:
+                count = step()
+            except Exception as error:  # the outermost loop of the daemon: reported, and the next step runs
+                _log.error("[%s] %s", name, error, exc_info=None if isinstance(error, CommonplaceError) else error)
+                good = False
+                continue
+            if count:
+                _log.info("[%s] processed %d items", name, count)
+        return good
+
+    def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return.
+
+        `ready` is called once the socket listens, `stopping` at the signal.
+        """
+        asyncio.run(self._serve(ready, stopping))
+
+    async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+        def on_signal() -> None:
+            if not stop.is_set():
+                self._stopping.set()
+                stop.set()
+                stopping()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, on_signal)
+        if self._server is not None:
+            await self._server.start()
+        ready()
+        try:
+            while not stop.is_set():
+                await asyncio.to_thread(self.tick)
+                await self._pause(stop)
+        finally:
+            if self._server is not None:
+                await self._server.stop()
+            self._keep_up()
+
+    async def _pause(self, stop: asyncio.Event) -> None:
+        """Wait for the next round; what callers of the socket change shows in `memory.md` before that."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._interval
+        while not stop.is_set() and (left := end - loop.time()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
+            await asyncio.to_thread(self._keep_up)
+
+    def _keep_up(self) -> None:
+        try:
+            self._tick.keep_up()
+        except CommonplaceError as error:
+            _log.warning("[memory.md] %s", error)

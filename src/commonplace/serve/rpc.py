@@ -1,0 +1,121 @@
+"""The daemon's protocol: one JSON object a line each way (contract 001, 13)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from commonplace.faces.agent.results import call, described, is_hard, result
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.faces.tool import Registry
+
+LIMIT = 1 << 20
+"""Bytes a request may have, its line break apart."""
+
+_NOT_JSON, _NO_REQUEST, _NO_TOOL, _BAD_PARAMS, _TOOL_ERROR = -32700, -32600, -32601, -32602, -32000
+_FLAT = ("name", "params", "arguments")
+
+
+class _Refused(Exception):
+    """A request that cannot be carried out: its JSON-RPC `code`, and the text for everybody."""
+
+    def __init__(self, code: int, text: str):
+        super().__init__(text)
+        self.code = code
+
+
+class Protocol:
+    """Answers requests with the tools of `registry`, as the callers they name (None: the owner of `memory`)."""
+
+    def __init__(self, memory: Memory, registry: Registry):
+        self._memory = memory
+        self._registry = registry
+
+    def answer(self, line: bytes) -> bytes:
+        """The reply to one line, with its line break. Never raises for what a client sent."""
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
+        if not isinstance(request, dict):
+            is_batch = isinstance(request, list) and any(isinstance(each, dict) and "jsonrpc" in each for each in request)
+            text = "batches are not supported" if is_batch else "not an object"
+            return _error(_Refused(_NO_REQUEST, f"parse error: {text}"), None, is_batch)
+        is_rpc, identity = request.get("jsonrpc") == "2.0", request.get("id", 0)
+        try:
+            if isinstance(identity, bool) or not isinstance(identity, int | float | str | None):
+                identity = None
+                raise _Refused(_NO_REQUEST, "parse error: id must be a number, a string or null")
+            found = self._found(request)
+        except _Refused as error:
+            return _error(error, identity, is_rpc)
+        return _line({**_head(is_rpc), "id": identity, "result": found})
+
+    def _found(self, request: dict[str, Any]) -> Any:
+        """The result of a request. Raises _Refused."""
+        method, params = request.get("method", ""), request.get("params")
+        if not isinstance(method, str):
+            raise _Refused(_NO_REQUEST, "parse error: method must be a string")
+        if params is not None and not isinstance(params, dict):
+            raise _Refused(_BAD_PARAMS, "params must be an object")
+        memory = self._caller(request.get("agent"))
+        if method == "tools/list":
+            return described(self._registry)
+        name, arguments = method, params or {}
+        if method == "tools/call":
+            name, arguments = _named(arguments)
+        return self._called(memory, name, arguments)
+
+    def _caller(self, agent: Any) -> Memory:
+        if agent is None:
+            return self._memory
+        from commonplace.engine.storing import is_agent
+
+        if self._memory.agent is not None and agent != self._memory.agent:
+            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{self._memory.agent}" alone')
+        if not isinstance(agent, str) or not is_agent(agent):
+            raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
+        return self._memory.as_caller(agent)
+
+    def _called(self, memory: Memory, name: str, arguments: Any) -> Any:
+        reply = call(self._registry, memory, name, arguments)
+        if not is_hard(reply):
+            return result(reply)
+        raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
+
+
+def too_large() -> bytes:
+    """The reply to a line beyond LIMIT."""
+    return _error(_Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)"), None, False)
+
+
+def _named(params: dict[str, Any]) -> tuple[str, Any]:
+    """The tool `tools/call` names and its arguments: in `params`, in `arguments`, or flat beside `name`."""
+    name = params.get("name", "")
+    if not isinstance(name, str):
+        raise _Refused(_BAD_PARAMS, "name must be a string")
+    for key in ("params", "arguments"):
+        if key in params:
+            arguments = {} if params[key] is None else params[key]
+            if not isinstance(arguments, dict):
+                raise _Refused(_BAD_PARAMS, f"{key} must be an object")
+            return name, arguments
+    return name, {key: value for key, value in params.items() if key not in _FLAT}
+
+
+def _head(is_rpc: bool) -> dict[str, str]:
+    return {"jsonrpc": "2.0"} if is_rpc else {}
+
+
+def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
+    """Plain requests that cannot be told apart get id 0, JSON-RPC ones null."""
+    if is_rpc:
+        return _line({**_head(True), "id": identity, "error": {"code": error.code, "message": str(error)}})
+    return _line({"id": 0 if identity is None and error.code in (_NOT_JSON, _NO_REQUEST) else identity, "error": str(error)})
+
+
+def _line(reply: dict[str, Any]) -> bytes:
+    text = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace") + b"\n"

@@ -1,0 +1,148 @@
+"""The daemon's Unix socket: connections, lines, and a stop that answers what is in progress (contract 001, 13)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+from commonplace.errors import StorageError
+from commonplace.serve.rpc import LIMIT, too_large
+
+_CALLS_AT_ONCE = 4
+_LAST_WORDS = 5.0  # seconds for a client to take its answers once the server stops
+
+
+class Listener:
+    """A listening socket at `path`, mode 0600. A stale one is replaced, never one somebody listens on.
+
+    A path too long for the system is bound by its name alone, from its folder; call this before other threads
+    run. Raises StorageError.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        with suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                raise StorageError(path.name, "something else than a socket is there")
+            self._refuse_live()
+            os.unlink(path)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        mask = os.umask(0o177)
+        try:
+            _from_folder(path, self.socket.bind)
+            self.socket.listen(128)
+            self._inode = os.lstat(path).st_ino
+        except OSError as error:
+            self.socket.close()
+            size = len(os.fsencode(path))
+            raise StorageError(path.name, f"it cannot be bound, its path has {size} bytes: {error}") from None
+        finally:
+            os.umask(mask)
+
+    def _refuse_live(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                _from_folder(self.path, probe.connect)
+            except OSError:
+                return
+        raise StorageError(self.path.name, "another program listens on it")
+
+    def close(self) -> None:
+        """Stop listening, and remove the socket if it is still this one."""
+        self.socket.close()
+        with suppress(FileNotFoundError):
+            if os.lstat(self.path).st_ino == self._inode:
+                os.unlink(self.path)
+
+
+def _from_folder(path: Path, use: Callable[[str], None]) -> None:
+    """`use` with the path; if that is too long for the system, with its name, from its folder."""
+    try:
+        use(str(path))
+        return
+    except OSError as error:
+        if "too long" not in str(error):
+            raise
+    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.chdir(path.parent)
+        use(path.name)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+class SocketServer:
+    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on a thread;
+    `session` is entered for the time of each connection."""
+
+    def __init__(
+        self, listener: Listener, answer: Callable[[bytes], bytes], session: Callable[[], AbstractContextManager[object]]
+    ):
+        self._listener = listener
+        self._answer = answer
+        self._session = session
+        self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="socket")
+        self._connections: dict[asyncio.Task[None], bool] = {}  # whether each has a request in progress
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Begin to accept connections."""
+        self._server = await asyncio.start_unix_server(self._connected, sock=self._listener.socket, limit=LIMIT)
+
+    async def stop(self) -> None:
+        """Accept no more, answer the requests in progress, close all connections and remove the socket."""
+        if self._server is not None:
+            self._server.close()
+        for task, is_busy in self._connections.items():
+            if not is_busy:
+                task.cancel()
+        self._stopping = True
+        if self._connections:
+            _, late = await asyncio.wait(self._connections, timeout=_LAST_WORDS)
+            for task in late:
+                task.cancel()
+        await asyncio.to_thread(self._threads.shutdown)
+        self._listener.close()
+
+    _stopping = False
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[task] = False
+        try:
+            with self._session():
+                await self._converse(task, reader, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # a client that went away harms nobody
+        finally:
+            del self._connections[task]
+            writer.close()
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _converse(self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while not self._stopping:
+            try:
+                line = await reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError as ended:
+                line = ended.partial  # the last line need not end in a line break
+                if not line.strip():
+                    return
+            except asyncio.LimitOverrunError:
+                writer.write(too_large())
+                await writer.drain()
+                return
+            if not line.strip():
+                continue
+            self._connections[task] = True
+            writer.write(await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, line))
+            await writer.drain()
+            self._connections[task] = False

@@ -1,0 +1,296 @@
+"""`export` and `import` at the command line (contract 001, 12)."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ONE = "550e8400-e29b-41d4-a716-446655440000"
+
+
+def files(home):
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and ".commonplace" not in path.parts and path.name != "memory.md"
+    }
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# --- export ------------------------------------------------------------------------------------
+
+
+def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
+    terminal.write("one", "--category", "soul")
+    terminal.write("中\u2028文")
+    plain = terminal.ok("export")
+    assert [each["content"] for each in map(json.loads, plain.split("\n")[:-1])] == ["one", "中\u2028文"]
+    assert terminal.ok("export", "--json") == plain == terminal.ok("export", "--output", "-")
+
+
+def test_export_to_a_file_is_private_and_says_how_many(terminal):
+    terminal.write("one")
+    place = terminal.folder / "e.jsonl"
+    assert terminal.ok("export", "--output", str(place)) == f"Exported 1 memories to {place}\n"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert place.read_text() == terminal.ok("export")
+    ran = terminal("export", "--output", str(place), "--json")
+    assert ran.json == {"schema": "export/1", "exported": 1, "file": str(place)}
+
+
+def test_export_keeps_mode_and_link_of_the_file_it_replaces(terminal):
+    terminal.write("one")
+    place, link = terminal.folder / "e.jsonl", terminal.folder / "link"
+    place.write_text("older")
+    place.chmod(0o640)
+    link.symlink_to(place)
+    terminal.ok("export", "--output", str(link))
+    assert link.is_symlink()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o640
+    assert len(records(place.read_text())) == 1
+
+
+def test_export_into_no_folder_fails_and_leaves_nothing(terminal):
+    terminal.write("one")
+    place = terminal.folder / "none" / "e.jsonl"
+    ran = terminal("export", "--output", str(place))
+    assert (ran.status, ran.error) == (1, f"cannot write {place}: no such file or directory")
+    ran = terminal("export", "--output", str(terminal.folder))
+    assert ran.status == 1
+    assert [each.name for each in terminal.folder.iterdir()] == ["user"]
+
+
+def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
+    place = terminal.folder / "e.jsonl"
+    place.write_text("a backup")
+    ran = terminal("export", "--output", str(place))
+    assert (ran.status, ran.out, ran.err) == (0, "", "No memories to export.\n")
+    ran = terminal("export", "--output", str(place), "--json")
+    assert ran.json == {"schema": "export/1", "exported": 0, "file": None}
+    assert place.read_text() == "a backup"
+
+
+def test_export_takes_one_category_or_scope(terminal):
+    terminal.write("one", "--category", "soul")
+    terminal.write("two", "--scope", "agent:claude")
+    assert [each["content"] for each in records(terminal.ok("export", "--category", "soul"))] == ["one"]
+    assert [each["content"] for each in records(terminal.ok("export", "--scope", "agent:claude"))] == ["two"]
+    assert terminal("export", "--category", "nope").error == 'invalid category "nope"'
+    assert terminal("export", "--scope", "nope").error == 'invalid scope "nope"'
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_exports_what_it_sees(terminal):
+    terminal.write("open")
+    terminal.write("foreign", "--scope", "agent:codex")
+    assert [each["content"] for each in records(terminal.ok("export", "--agent", "claude"))] == ["open"]
+
+
+def test_a_file_that_cannot_be_read_is_mentioned(terminal):
+    terminal.write("one")
+    broken = terminal.home / "categories" / "soul" / "x.md"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("---\na: [\n---\n")
+    ran = terminal("export")
+    assert len(records(ran.out)) == 1
+    assert ran.err == "warning: 1 unreadable file, run memory doctor\n"
+
+
+# --- import ------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("001-17.15")
+def test_a_home_is_carried_over_by_a_file_and_by_a_pipe(terminal):
+    terminal.write("remember", "--category", "soul", "--tags", "a,b")
+    terminal.write("and this", "--scope", "agent:claude")
+    text = terminal.ok("export")
+    place = terminal.folder / "e.jsonl"
+    place.write_text(text)
+    for number, argv in enumerate((["--input", str(place)], [], ["--input", "-"])):
+        home = ["--home", str(terminal.folder / f"home{number}")]
+        assert terminal.ok(*home, "import", *argv, stdin=text) == "Imported 2 memories\n"
+        assert terminal.ok(*home, "export") == text
+        ran = terminal(*home, "import", *argv, "--json", stdin=text)
+        assert ran.json == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 2, "skipped": 0}
+
+
+def test_an_input_that_can_be_read_but_once_is_imported(terminal):
+    pipe = terminal.folder / "pipe"
+    os.mkfifo(pipe)
+    writing = threading.Thread(target=pipe.write_bytes, args=[b'{"content":"through a pipe"}\n'], daemon=True)
+    writing.start()
+    assert terminal.ok("import", "--input", str(pipe)) == "Imported 1 memories\n"
+    writing.join(10)
+    assert list((terminal.home / ".commonplace").glob("tmp*")) == []
+
+
+@pytest.mark.promise("001-17.15")
+def test_a_bad_record_imports_nothing_unless_it_is_left_out(terminal):
+    text = '{"content":"ok"}\n{"content":5}\n{"content":"too"}\n'
+    ran = terminal("import", stdin=text)
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err == "Error: malformed JSON at record 2: content must be a text\n"
+    assert files(terminal.home) == {}
+    ran = terminal("import", "--skip-bad", stdin=text)
+    assert (ran.status, ran.out) == (0, "Imported 2 memories\n")
+    assert ran.err == "warning: malformed JSON at record 2: content must be a text\n"
+
+
+def test_a_dry_run_prints_the_plan_and_changes_nothing(terminal):
+    text = json.dumps({"id": ONE, "content": "# Title\nmore"}) + '\n{"content":"no id"}\n'
+    said = terminal.ok("import", "--dry-run", stdin=text)
+    assert said == "would import 550e8400 # Title\nwould import new no id\nWould import 2 memories\n"
+    assert terminal("import", "--dry-run", "--json", stdin=text).json["imported"] == 2
+    assert files(terminal.home) == {}
+
+
+def test_an_import_can_be_taken_back(terminal):
+    terminal.ok("import", stdin='{"content":"a"}\n{"content":"b"}\n')
+    assert " import " in terminal.ok("log")
+    terminal.ok("undo")
+    assert files(terminal.home) == {}
+
+
+def test_imported_inbox_memories_expire_from_now_on(terminal):
+    terminal.ok("import", stdin=json.dumps({"id": ONE, "content": "a"}))
+    row = terminal("read", ONE, "--json").json["memory"]
+    assert (row["category"], row["phase"], row["source"]) == ("inbox", "inbox", "manual")
+    assert row["expires_at"] > row["created_at"]
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_cannot_import_another_ones_memories(terminal):
+    ran = terminal("import", "--agent", "claude", stdin='{"content":"a","scope":"agent:codex"}\n')
+    assert (ran.status, ran.error) == (1, 'malformed JSON at record 1: invalid scope "agent:codex"')
+
+
+@pytest.mark.promise("001-17.8")
+@pytest.mark.parametrize("name", ["../../x", "a/../../b", "/abs", "..", "x\\y", "a\x00b", "~/.."])
+def test_traversal_strings_in_a_record_are_refused(terminal, name):
+    for key in ("id", "category", "scope"):
+        ran = terminal("import", stdin=json.dumps({"content": "a", key: name}))
+        assert ran.status == 1, (key, name)
+        assert "malformed JSON at record 1: invalid" in ran.err
+    assert files(terminal.folder) == {}
+
+
+def test_what_is_said_about_an_input_that_cannot_be_opened(terminal):
+    assert terminal("import", "--input", "nofile").error == "open input file: nofile: no such file"
+    folder = str(terminal.folder)
+    assert terminal("import", "--input", folder).error == f"open input file: {folder}: it is a folder"
+
+
+# --- import --from -----------------------------------------------------------------------------
+
+
+def lay(root, texts):
+    for path, text in texts.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.fixture
+def stores(terminal):
+    """One store of each kind: what is said of it, and what a note of it is found by afterwards."""
+    root = terminal.folder / "stores"
+    graph = '{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"]}\nx\n'
+    lay(root, {
+        "memory.jsonl": graph,
+        "am/default.json": '[{"key": "user", "value": "Alice likes tea", "created_at": "2026-05-07T10:00:00Z"}]',
+        "repo/.git/HEAD": "ref: refs/heads/main\n",
+        "repo/memory-bank/activeContext.md": "# Context\nabout tea\n",
+        "vault/sub/note.md": "# Note\ntea\n",
+    })  # fmt: skip
+    return {
+        ("graph-jsonl", str(root / "memory.jsonl")): ("1 entities, 0 relations (1 lines skipped)", "graph/Ada.md"),
+        ("agent-memory", str(root / "am")): ("1 entries (0 were there, 0 skipped)", "kv/default/user.md"),
+        ("memory-bank", str(root / "repo" / "memory-bank")): (
+            "1 files (0 were there, 0 skipped)", "banks/code/repo/activeContext.md",
+        ),
+        ("basic-memory", str(root / "vault")): ("1 files (0 were there, 0 skipped)", "notes/sub/note.md"),
+    }  # fmt: skip
+
+
+def test_each_kind_of_store_is_moved_in_and_moving_it_in_twice_changes_nothing(terminal, stores):
+    for argv, (said, path) in stores.items():
+        planned = terminal("import", "--from", *argv, "--dry-run")
+        assert planned.out.splitlines()[-1] == f"Would import {said}"
+        assert planned.out.startswith("would import ")
+        assert not (terminal.home / path).exists()
+        ran = terminal("import", "--from", *argv)
+        assert (ran.status, ran.out) == (0, f"Imported {said}\n")
+        assert (terminal.home / path).exists()
+        before = files(terminal.home)
+        again = terminal("import", "--from", *argv, "--json").json
+        skipped = int(argv[0] == "graph-jsonl")
+        assert again == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 1, "skipped": skipped}
+        assert files(terminal.home) == before
+        terminal.ok("undo")
+        assert not (terminal.home / path).exists()
+        terminal("import", "--from", *argv)
+    for name, query in (("search_notes", "tea"), ("memory_open_nodes", "Ada")):
+        arguments = {"query": query} if name == "search_notes" else {"names": [query]}
+        assert "likes tea" in terminal.ok("call", name, json.dumps(arguments))
+
+
+@pytest.mark.promise("002-14.30")
+def test_a_graph_is_the_same_by_either_command_and_from_stdin(terminal, stores):
+    (kind, place), (said, _) = next(iter(stores.items()))
+    other = ["--home", str(terminal.folder / "other")]
+    ran = terminal("graph", "import", place)
+    assert ran.out == f"Imported {said}\n"
+    by_stdin = terminal(*other, "import", "--from", kind, "-", stdin=Path(place).read_bytes())
+    assert (by_stdin.out, by_stdin.err) == (ran.out, ran.err)
+    assert terminal.ok("graph", "export") == terminal.ok(*other, "graph", "export")
+
+
+def test_a_vault_goes_into_the_project_that_is_named(terminal, stores):
+    terminal.ok("project", "add", "work", str(terminal.folder / "work"))
+    vault = next(argv for argv in stores if argv[0] == "basic-memory")
+    terminal.ok("import", "--from", *vault, "--project", "work")
+    assert (terminal.folder / "work" / "sub" / "note.md").read_text() == "# Note\ntea\n"
+    assert terminal("import", "--from", *vault, "--project", "none").error == "no such project: none"
+
+
+def test_what_stays_behind_is_said_on_stderr(terminal, stores):
+    vault = next(argv for argv in stores if argv[0] == "basic-memory")
+    lay(terminal.home / "notes", {"sub/note.md": "mine"})
+    ran = terminal("import", "--from", *vault)
+    assert (ran.status, ran.out) == (0, "Imported 0 files (0 were there, 1 skipped)\n")
+    assert ran.err == "skipped notes/sub/note.md: another text is there\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--from", "mem0", "x"], 'invalid value "mem0" for --from: must be one of graph-jsonl, agent-memory, '
+                                  "memory-bank, basic-memory"),
+        (["--from", "graph-jsonl"], "flag needs an argument: --from"),
+        (["--from", "graph-jsonl", "x", "--input", "y"], "--from names its own PATH: leave out --input"),
+        (["--from", "memory-bank", "x", "--project", "y"], "--project needs --from basic-memory"),
+        (["file.jsonl"], "accepts 0 arg(s), received 1"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_said(terminal, argv, message):
+    ran = terminal("import", *argv)
+    assert (ran.status, ran.error) == (2, message)
+
+
+def test_a_path_of_another_kind_is_named(terminal):
+    file = terminal.folder / "file.json"
+    file.write_text("{}")
+    for kind, what in (("agent-memory", "a folder of agent-memory"), ("memory-bank", "a folder of memory banks"),
+                       ("basic-memory", "a folder of notes")):  # fmt: skip
+        assert terminal("import", "--from", kind, str(file)).error == f"{file} is a file, not {what}"
+        assert terminal("import", "--from", kind, "nowhere").error == "no such folder: nowhere"
+    assert terminal("import", "--from", "graph-jsonl", "nowhere").error.startswith("cannot read nowhere: ")

@@ -1,0 +1,233 @@
+"""`memory ingest` (contract 001, 3 and 11)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.ingest import SOURCES
+
+DATA = Path(__file__).parents[1] / "data" / "ingest"
+MEMORY = "projects/-srv-heron/memory"
+NUMBERS = {"claude": 6, "car-agent": 5, "fingersaver": 1, "logseq": 8, "obsidian": 8}
+
+
+def take(terminal: Any, source: str, path: Path | None = None, *more: str) -> dict[str, Any]:
+    """The result for one source."""
+    ran = terminal("ingest", "--source", source, "--path", str(path or DATA / source), *more, "--json")
+    assert ran.status == 0, ran
+    assert ran.json["total"] == ran.json["sources"][source]["ingested"]
+    return ran.json["sources"][source]
+
+
+def memories(terminal: Any) -> dict[str, dict[str, Any]]:
+    """All memories by the file they were made from."""
+    rows = terminal("search", "", "--json").json["memories"]
+    return {row["source_ref"].partition(":")[2]: row for row in rows if "source_ref" in row}
+
+
+def files(terminal: Any) -> dict[Path, tuple[bytes, int]]:
+    found = (each for each in terminal.home.rglob("*.md"))
+    return {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in found}
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DATA / "obsidian", tmp_path / "vault"))
+
+
+@pytest.mark.promise("001-17.14")
+@pytest.mark.parametrize("source", list(NUMBERS))
+def test_each_source_is_taken_in_once(terminal: Any, source: str) -> None:
+    first = take(terminal, source)
+    assert first["ingested"] == NUMBERS[source]
+    assert first["updated"] == 0
+    assert {row["source"] for row in memories(terminal).values()} == {source}
+    before = files(terminal)
+    second = take(terminal, source)
+    assert (second["ingested"], second["updated"]) == (0, 0)
+    assert second["skipped"] == first["ingested"] + first["skipped"]
+    assert files(terminal) == before
+
+
+@pytest.mark.promise("001-17.14")
+@pytest.mark.parametrize(
+    ("source", "target", "linking"),
+    [
+        ("claude", f"{MEMORY}/house-rules.md", ["CLAUDE.md", f"{MEMORY}/counting.md"]),
+        ("car-agent", "garage/charging-cards.md", ["trips/2026-04-18 coast.md"]),
+        ("logseq", "pages/Garden.md", ["journals/2026_05_07.md", "pages/Projects%2FGreenhouse.md", "pages/读书.md"]),
+        ("logseq", "pages/archive/Ann Becker.md", ["journals/2026_05_07.md", "pages/Garden.md"]),
+        ("logseq", "pages/读书.md", ["journals/2026_05_07.md"]),
+        ("logseq", "pages/Projects___Rainwater.md", ["journals/2026/2026_05_08.md"]),
+        ("logseq", "journals/2026_05_07.md", ["journals/2026/2026_05_08.md"]),
+        ("obsidian", "Projects/Heron.md", ["Home.md", "People/Lina.md"]),
+        ("obsidian", "Nature/Heron.md", ["Home.md", "Nature/2026/四月观察.md", "Projects/Heron.md"]),
+        ("obsidian", "People/Lina.md", ["Home.md", "People/小王.md", "Projects/Heron.md"]),
+        ("obsidian", "People/小王.md", ["Home.md", "Nature/2026/四月观察.md"]),
+        ("obsidian", "Reading/Deep Work.md", ["Home.md"]),
+    ],
+)
+def test_wikilinks_between_files_taken_in_resolve(terminal: Any, source: str, target: str, linking: list[str]) -> None:
+    take(terminal, source)
+    found = terminal("backlinks", memories(terminal)[target]["id"], "--json").json["memories"]
+    assert sorted(row["source_ref"].partition(":")[2] for row in found) == linking
+
+
+@pytest.mark.promise("001-17.14")
+def test_changed_files_are_followed_and_deleted_ones_leave_their_memory(terminal: Any, vault: Path) -> None:
+    take(terminal, "obsidian", vault)
+    before = memories(terminal)
+    (vault / "People" / "Lina.md").write_text("Left for the [[Nature/Heron]] station. #moved\n", "utf-8")
+    (vault / "Home.md").unlink()
+    (vault / "New.md").write_text("A new page about [[Lina Park]].\n", "utf-8")
+    done = take(terminal, "obsidian", vault)
+    assert (done["ingested"], done["updated"]) == (1, 1)
+    after = memories(terminal)
+    assert set(after) == set(before) | {"New.md"}
+    old, new = before["People/Lina.md"], after["People/Lina.md"]
+    assert (new["id"], new["created_at"], new["version"]) == (old["id"], old["created_at"], 2)
+    assert new["content"] == "Left for the [[Nature/Heron]] station. #moved"
+    assert new["tags"] == [*old["tags"], "moved"]
+    linking = terminal("backlinks", new["id"], "--json").json["memories"]
+    assert "New" in [row.get("title") for row in linking]
+    assert after["Home.md"] == before["Home.md"]
+
+
+@pytest.mark.promise("001-17.14")
+def test_a_deleted_memory_stays_deleted_until_it_is_wanted_again(terminal: Any, vault: Path) -> None:
+    take(terminal, "obsidian", vault)
+    gone = memories(terminal)["Home.md"]["id"]
+    terminal.ok("delete", gone)
+    assert take(terminal, "obsidian", vault)["ingested"] == 0
+    (vault / "Home.md").write_text("Home, written anew.\n", "utf-8")
+    assert take(terminal, "obsidian", vault)["ingested"] == 0
+    done = take(terminal, "obsidian", vault, "--again")
+    assert (done["ingested"], done["updated"]) == (1, 0)
+    assert memories(terminal)["Home.md"]["id"] != gone
+
+
+def test_undo_takes_a_run_back(terminal: Any, vault: Path) -> None:
+    kept = terminal.write("kept")
+    take(terminal, "obsidian", vault)
+    assert terminal.ok("undo").startswith("Undid #2: ingest categories/inbox/")
+    assert [row["id"] for row in terminal("list", "--json").json["memories"]] == [kept]
+
+
+def test_the_text_of_the_answer(terminal: Any) -> None:
+    argv = ["ingest", "--source", "logseq, fingersaver,logseq", "--path", str(DATA / "logseq")]
+    assert terminal.ok(*argv, "--dry-run").startswith("would ingest logseq:journals/2026/2026_05_08.md\n")
+    assert not files(terminal)
+    assert terminal.ok(*argv) == (
+        "Ingested 8 memories from logseq\nIngested 0 memories from fingersaver\n\nTotal: 8 new memories ingested\n"
+    )
+    assert terminal.ok(*argv, "--dry-run") == "Nothing to ingest.\n"
+
+
+def test_a_dry_run_names_what_a_run_does_and_changes_nothing(terminal: Any, vault: Path) -> None:
+    dry = take(terminal, "obsidian", vault, "--dry-run")
+    assert not files(terminal)
+    assert take(terminal, "obsidian", vault) == dry
+    (vault / "Home.md").write_text("Home, written anew.\n", "utf-8")
+    before, home = files(terminal), memories(terminal)["Home.md"]["id"]
+    ran = terminal("ingest", "--source", "obsidian", "--path", str(vault), "--dry-run")
+    assert ran.out == f"would update {home[:8]} obsidian:Home.md\n"
+    assert files(terminal) == before
+
+
+def test_an_unknown_source_is_refused_before_anything_is_read(terminal: Any) -> None:
+    for names in ("obsidian,x", "all,x", "x"):
+        ran = terminal("ingest", "--source", names, "--path", str(DATA / "obsidian"), "--json")
+        assert (ran.status, ran.error) == (1, "Unknown source: x")
+        assert ran.json["error"]["message"] == "Unknown source: x"
+    assert terminal("ingest", "--source", "").error == "Unknown source: "
+    assert not terminal.home.exists()
+
+
+def test_a_missing_root_holds_nothing(terminal: Any, tmp_path: Path) -> None:
+    for argv in (["--path", str(tmp_path / "none")], []):
+        for source in SOURCES:
+            said = terminal.ok("ingest", "--source", source, *argv)
+            assert said == f"Ingested 0 memories from {source}\n\nTotal: 0 new memories ingested\n"
+    assert terminal.ok("ingest") == "Total: 0 new memories ingested\n"
+
+
+def test_a_path_that_is_no_folder_is_refused(terminal: Any) -> None:
+    place = str(DATA / "obsidian" / "Home.md")
+    assert terminal("ingest", "--path", place).error == f"not a folder: {place}"
+    assert terminal("ingest", "--path", "").error == "not a folder: "
+
+
+def test_all_are_the_sources_that_are_there_and_not_switched_off(terminal: Any, vault: Path) -> None:
+    user = terminal.home.parent
+    for source, folder in (("claude", ".claude"), ("car-agent", ".car-agent"), ("logseq", "logseq")):
+        shutil.copytree(DATA / source, user / folder)
+    config = user / "config.yaml"
+    config.write_text(
+        f"ingestion:\n  obsidian:\n    path: {json.dumps(str(vault))}\n  car-agent:\n    enabled: false\n"
+        "  claude:\n    enabled: true\n",
+        "utf-8",
+    )
+    found = terminal("--config", str(config), "ingest", "--json").json
+    assert {name: each["ingested"] for name, each in found["sources"].items()} == {
+        "claude": 6, "logseq": 8, "obsidian": 8,
+    }  # fmt: skip
+    assert found["total"] == 22
+    named = terminal("--config", str(config), "ingest", "--source", "car-agent", "--json").json
+    assert named["total"] == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("ingestion: no", "ingestion must hold keys and values"),
+        ("ingestion:\n  logseq: here", "ingestion.logseq must hold keys and values"),
+        ("ingestion:\n  logseq:\n    path: 3", 'ingestion.logseq.path must be a text, got "3"'),
+        ("ingestion:\n  logseq:\n    enabled: 3", 'ingestion.logseq.enabled must be true or false, got "3"'),
+    ],
+)
+def test_a_bad_configuration_is_named(terminal: Any, text: str, complaint: str) -> None:
+    config = terminal.home.parent / "config.yaml"
+    config.write_text(text, "utf-8")
+    assert terminal("--config", str(config), "ingest").error == f"load config: {config}: {complaint}"
+
+
+def test_doctor_names_a_source_there_is_not(terminal: Any) -> None:
+    terminal.home.mkdir()
+    (terminal.home / "config.yaml").write_text("ingestion:\n  obsidan:\n    path: x\n  logseq:\n    pth: x\n", "utf-8")
+    texts = [each["text"] for each in terminal("doctor", "--json").json["findings"] if each["code"] == "bad_config"]
+    assert texts == ["unknown key ingestion.obsidan", "unknown key ingestion.logseq.pth"]
+
+
+def test_what_could_not_be_read_is_said(terminal: Any, vault: Path) -> None:
+    (vault / "Latin.md").write_bytes(b"caf\xe9")
+    (vault / "Big.md").write_bytes(b"x" * (1 << 21))
+    (vault / "out.md").symlink_to(DATA / "logseq" / "pages" / "Garden.md")
+    ran = terminal("ingest", "--source", "obsidian", "--path", str(vault))
+    assert ran.out.startswith("Ingested 8 memories")
+    assert sorted(ran.err.splitlines()) == [
+        "warning: obsidian: Big.md: larger than 1 MB",
+        "warning: obsidian: Latin.md: not UTF-8 text",
+        "warning: obsidian: Reading/Broken header.md: its frontmatter is not valid YAML and stays in the text",
+        "warning: obsidian: out.md: a link out of the folder is not followed",
+    ]
+    ran = terminal("ingest", "--source", "obsidian", "--path", str(vault), "--json")
+    assert ran.err == ""
+    assert len(ran.json["sources"]["obsidian"]["warnings"]) == 4
+
+
+def test_the_files_of_the_source_are_not_touched(terminal: Any, vault: Path) -> None:
+    before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in vault.rglob("*") if each.is_file()}
+    take(terminal, "obsidian", vault)
+    assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in vault.rglob("*") if each.is_file()} == before
+
+
+def test_the_home_inside_the_folder_is_not_taken_in(terminal: Any) -> None:
+    terminal.write("already a memory")
+    (terminal.home.parent / "CLAUDE.md").write_text("# Of the user\n", "utf-8")
+    (terminal.home / "categories" / "CLAUDE.md").write_text("# Of the home\n", "utf-8")
+    assert take(terminal, "claude", terminal.home.parent)["ingested"] == 1

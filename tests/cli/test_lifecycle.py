@@ -1,0 +1,228 @@
+"""`upgrade`, `decay`, `consolidate`, `dream` on the command line (contract 001, 3, 5, 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from commonplace.jobs import similar
+
+LATER = "2027-01-01T00:00:00Z"
+
+
+def tree(terminal: Any) -> dict[str, bytes]:
+    categories = terminal.home / "categories"
+    return {str(each): each.read_bytes() for each in sorted(categories.rglob("*")) if each.is_file()}
+
+
+# --- upgrade ------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("001-17.6")
+def test_a_memory_is_upgraded_and_can_then_be_deleted(terminal: Any) -> None:
+    one = terminal.write("deploy the repo on branch main")
+    assert terminal.ok("upgrade", one[:8]) == f"Upgraded memory {one} to long-term\n"
+    ran = terminal("upgrade", one, "--json")
+    assert (ran.json["memory"]["category"], ran.json["memory"]["expires_at"], ran.json["changed"]) == (
+        "project", None, False,
+    )  # fmt: skip
+    assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
+    assert terminal.ok("list") == "No memories found.\n"
+
+
+@pytest.mark.promise("001-17.6")
+def test_a_memory_written_into_the_inbox_can_be_deleted(terminal: Any) -> None:
+    one = terminal.write("x y z", "--category", "inbox")
+    assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
+
+
+def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(terminal: Any) -> None:
+    one = terminal.write("deploy the repo on branch main")
+    row = terminal("upgrade", one, "--category", "skills", "--json", "--now", LATER).json
+    assert list(row) == ["schema", "memory", "changed"]
+    assert (row["memory"]["category"], row["memory"]["phase"], row["changed"]) == ("skills", "organized", True)
+    assert row["memory"]["updated_at"] == LATER
+    assert row["memory"]["path"].startswith("categories/skills/")
+    assert terminal("upgrade", one, "--category", "skills", "--json").json["changed"] is False
+    assert terminal("upgrade", one, "--category", "people", "--json").json["memory"]["category"] == "people"
+    terminal.ok("undo")
+    assert terminal("read", one, "--json").json["memory"]["category"] == "skills"
+
+
+def test_upgrade_refuses_what_is_no_category_and_what_is_no_memory(terminal: Any) -> None:
+    one = terminal.write("x")
+    for name in ("nope", "inbox", "../x"):
+        ran = terminal("upgrade", one, "--category", name)
+        assert (ran.status, ran.out, ran.error) == (1, "", f'invalid category "{name}"')
+    ran = terminal("upgrade", "deadbeef")
+    assert (ran.status, ran.out, ran.err) == (1, "", "Error: memory not found: deadbeef\n")
+    assert terminal("upgrade").status == 2
+
+
+def test_upgrade_dry_run_only_says_what_it_would_do(terminal: Any) -> None:
+    one = terminal.write("deploy the repo on branch main")
+    before = tree(terminal)
+    assert terminal.ok("upgrade", one, "--dry-run") == (
+        f"would upgrade {one[:8]} asked for: project (deploy, repo, branch)\n"
+    )
+    assert tree(terminal) == before
+    terminal.ok("upgrade", one)
+    assert terminal.ok("upgrade", one, "--dry-run") == "Nothing to do.\n"
+
+
+# --- decay and consolidate ----------------------------------------------------------------------
+
+
+def test_decay_says_how_many_or_which(terminal: Any) -> None:
+    one = terminal.write("old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z")
+    now = ("--now", "2026-06-10T00:00:00Z")
+    assert terminal.ok("decay", "--dry-run", *now) == (
+        f"would decay {one[:8]} never read since 2026-05-01T00:00:00Z\n"
+    )
+    row = terminal("decay", "--dry-run", "--json", *now).json
+    assert list(row) == ["schema", "actions", "decayed"]
+    assert list(row["actions"][0]) == ["job", "verb", "id", "reason", "path"]
+    assert row["decayed"] == 1
+    assert terminal.ok("decay", *now) == "Decayed 1 unused memories\n"
+    assert terminal.ok("decay", *now) == "Decayed 0 unused memories\n"
+    assert terminal.ok("decay", "--dry-run", *now) == "Nothing to do.\n"
+
+
+def test_consolidate_prints_its_four_jobs_in_order(terminal: Any) -> None:
+    assert terminal.ok("consolidate") == (
+        "expire          0 items processed\ndecay           0 items processed\n"
+        "upgrade         0 items processed\nconsolidate     0 items processed\n"
+    )
+    row = terminal("consolidate", "--json").json
+    assert list(row["jobs"]) == ["expire", "decay", "upgrade", "consolidate"]
+    assert row["jobs"]["expire"] == {"processed": 0, "actions": []}
+    assert terminal.ok("consolidate", "--dry-run") == "Nothing to do.\n"
+
+
+@pytest.mark.promise("001-17.4")
+def test_a_dry_run_of_consolidate_names_what_the_run_then_does(terminal: Any) -> None:
+    for text in ("same text", "same  text", "other"):
+        terminal.write(text, "--now", "2026-05-01T00:00:00Z")
+    now = ("--now", "2026-05-02T00:00:00Z", "--json")
+    before = tree(terminal)
+    planned = terminal("consolidate", "--dry-run", *now).json
+    assert tree(terminal) == before
+    assert terminal("consolidate", *now).json == planned
+    assert planned["jobs"]["consolidate"]["processed"] == 1
+    after = tree(terminal)
+    assert terminal("consolidate", *now).json["jobs"]["consolidate"]["actions"] == []
+    assert tree(terminal) == after
+
+
+def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from commonplace.jobs import consolidate
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(consolidate, "plan_duplicates", fails)
+    terminal.write("soon gone", "--now", "2026-05-01T00:00:00Z")
+    ran = terminal("consolidate", "--json", "--now", LATER)
+    assert ran.status == 1
+    assert list(ran.json) == ["schema", "error", "jobs"]
+    assert ran.json["error"]["code"] == "internal"
+    assert ran.json["jobs"]["expire"]["processed"] == 1
+    ran = terminal("consolidate", "--now", LATER)
+    assert ran.status == 1
+    assert ran.out.endswith("upgrade         0 items processed\nconsolidate     error\n")
+    assert ran.err.startswith("Error: consolidate: something went wrong inside commonplace (RuntimeError: out of order")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_bad_threshold_is_said_once(terminal: Any) -> None:
+    terminal.home.mkdir()
+    (terminal.home / "config.yaml").write_text("daemon:\n  decay_exempt: [souls]\n")
+    ran = terminal("decay")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.error.endswith('daemon.decay_exempt: invalid category "souls"')
+
+
+# --- dream --------------------------------------------------------------------------------------
+
+
+def test_a_light_dream_prints_one_line(terminal: Any) -> None:
+    one = terminal.write("lesson: never force push")
+    assert terminal.ok("dream", "--dry-run") == f"would classify {one[:8]} lessons (lesson)\n"
+    assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
+    assert terminal.ok("dream", "--level", "2") == "Dream (level 2) processed 0 items\n"
+    assert terminal.ok("dream", "--dry-run") == "Nothing to do.\n"
+
+
+def test_a_level_there_is_not_is_refused(terminal: Any) -> None:
+    for level in ("0", "4", "-1"):
+        ran = terminal("dream", f"--level={level}")
+        assert (ran.status, ran.out, ran.err) == (1, "", f"Error: invalid dream level {level} (must be 1-3)\n")
+    ran = terminal("dream", "--level", "x", "--json")
+    assert (ran.status, ran.json["error"]["code"], ran.error) == (
+        2, "usage", 'invalid value "x" for --level: not a number',
+    )  # fmt: skip
+
+
+def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) -> None:
+    one = terminal.write("Kestrel 4.2.7 is our billing service", "--category", "project", "--tags", "billing")
+    two = terminal.write("Kestrel 4.2.7 cost us a night", "--category", "lessons", "--tags", "billing")
+    terminal.write("我喜欢简洁的回答")
+    printed = terminal.ok("dream", "--level", "3")
+    a, b = sorted((one, two))
+    kinds = {one: "project", two: "lessons"}
+    head, *rest = printed.splitlines()
+    assert head == "Dream (level 3) processed 2 items"
+    assert rest[:4] == [
+        "Classified: preferences 1", "Merged: 0", "Similar: 0", "Links added: 1",
+    ]  # fmt: skip
+    assert rest[4].startswith(f'  {a[:8]} ({kinds[a]}) <-> {b[:8]} ({kinds[b]}): tag "billing", term ')
+    assert rest[-1].startswith("Categories without a memory: soul, character, people, date, knowledge, ")
+    assert terminal.ok("dream", "--report") == printed
+    document = terminal("dream", "--report", "--json").json
+    assert list(document) == ["schema", "level", "processed", "actions", "report"]
+    assert (document["level"], document["processed"], len(document["actions"])) == (3, 2, 2)
+    assert terminal.ok("status").count("last dream: never") == 0
+
+
+def test_before_the_first_dream_there_is_no_report(terminal: Any) -> None:
+    assert terminal.ok("dream", "--report") == "No dream yet.\n"
+    assert terminal("dream", "--report", "--json").json == {
+        "schema": "dream/1", "level": None, "processed": 0, "actions": [], "report": None,
+    }  # fmt: skip
+    assert "last dream: never" in terminal.ok("status")
+    terminal.ok("dream", "--dry-run")
+    assert terminal.ok("dream", "--report") == "No dream yet.\n"
+
+
+def test_a_step_that_fails_is_an_error_and_the_others_are_done(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from commonplace.jobs import dream
+
+    def fails(*_: object) -> similar.Similar:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(dream, "plan_similar", fails)
+    terminal.write("lesson learned")
+    ran = terminal("dream", "--level", "2")
+    assert ran.status == 1
+    assert ran.out == "Dream (level 2) processed 1 items\n"
+    assert ran.err.startswith("Error: similar: something went wrong inside commonplace (RuntimeError: out of order")
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.promise("001-17.13")
+def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any) -> None:
+    foreign = terminal.write("for claude only", "--scope", "agent:claude")
+    own = terminal.write("for all")
+    before = tree(terminal)
+    for argv in (["dream", "--level", "3"], ["consolidate", "--now", LATER], ["decay", "--now", LATER]):
+        out = terminal.ok(*argv, "--agent", "copilot", "--json", "--dry-run")
+        assert foreign not in out
+        assert own in out or argv[0] == "decay"
+    assert tree(terminal) == before
+    terminal.ok("dream")
+    assert foreign not in terminal.ok("dream", "--report", "--json", "--agent", "copilot")
+    ran = terminal("upgrade", foreign, "--agent", "copilot")
+    assert (ran.status, ran.error) == (1, f"memory not found: {foreign}")

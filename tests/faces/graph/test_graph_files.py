@@ -1,0 +1,88 @@
+"""The graph tools over a file that is a project beside others (contract 002, 8 and 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.engine.graph_projects import opener
+from commonplace.engine.graph_store import GraphStore
+from contract.graph_tools import Nodes
+
+pytestmark = pytest.mark.promise("002-14.11", "002-14.15")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Nodes]:
+    """The tools as a server with `--graph-file` has them, over a home that has notes of its own."""
+    file = tmp_path / "place" / "people.jsonl"
+    projects = {"people": GraphStore("people", file)}
+    with open_memory(tmp_path / "home", watch=False, projects=projects) as memory:
+        Nodes(memory).entity("old", "a note of the graph")
+        yield Nodes(memory, open_graph=opener(file))
+
+
+def test_the_file_is_the_graph_and_a_project_by_its_name(kept: Nodes) -> None:
+    kept.entity("Ada", "likes tea")
+    assert kept.names("read_graph") == ["Ada"]
+    assert kept.names("read_graph", project="people") == ["Ada"]
+    assert kept.names("read_graph", project="GRAPH") == ["Ada"]
+    kept("add_observations", project="people", observations=[{"entityName": "Ada", "contents": ["x"]}])
+    assert kept("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["likes tea", "x"]
+    kept("delete_entities", project="people", entityNames=["Ada"])
+    assert kept.names("read_graph") == []
+
+
+def test_all_projects_show_the_file_once_and_not_the_notes_it_stands_for(kept: Nodes) -> None:
+    kept.entity("Ada")
+    kept.relate("Ada knows Bob")
+    (kept.memory.home / "notes").mkdir()
+    (kept.memory.home / "notes" / "One.md").write_text("- knows [[Two]]\n")
+    found = kept("read_graph", project="*")
+    assert {(each["name"], each["project"]) for each in found["entities"]} == {("Ada", "people"), ("One", "notes")}
+    assert {(each["from"], each["to"]) for each in found["relations"]} == {("Ada", "Bob"), ("One", "Two")}
+    assert kept.error("create_entities", entities=[], project="*") == "Name one project to write to"
+
+
+def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -> None:
+    kept("create_entities", entities=[
+        {"name": f"filler {at}", "entityType": "thing", "observations": ["green tea and much else " * 5]}
+        for at in range(30)
+    ])  # fmt: skip
+    kept.entity("kettle", "for green tea")
+    kept.entity("green tea", "a drink")
+    kept.entity("chair", kind="furniture")
+    kept.entity("unrelated", "agreeable", "coffee")
+    assert kept.names("search_nodes", query="green TEA", ranked=True, limit=1) == ["green tea"]
+    assert kept("search_nodes", query="tea green", ranked=True)["totalEntities"] == 32
+    assert kept.names("search_nodes", query="furniture", ranked=True) == ["chair"]
+    assert "unrelated" in kept.names("search_nodes", query="greeable", ranked=True)  # inside a word
+    assert kept.names("search_nodes", query="tea nothing", ranked=True) == []
+
+
+def test_ranked_pages_hold_every_entity_once(kept: Nodes) -> None:
+    kept("create_entities", entities=[
+        {"name": f"n{at}", "entityType": "t", "observations": [f"tea number {at}"]} for at in range(25)
+    ])  # fmt: skip
+    names: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = kept("search_nodes", query="tea", ranked=True, limit=10, **cursor)
+        names += [each["name"] for each in page["entities"]]
+        if "nextCursor" not in page:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+    assert sorted(names) == sorted(f"n{at}" for at in range(25))
+
+
+def test_a_cursor_of_the_file_goes_on_in_another_process(kept: Nodes, tmp_path: Path) -> None:
+    kept("create_entities", entities=[{"name": f"n{at}", "entityType": "t", "observations": []} for at in range(9)])
+    page = kept("read_graph", limit=4)
+    kept.memory.close()
+    file = tmp_path / "place" / "people.jsonl"
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        later = Nodes(memory, open_graph=opener(file))
+        assert later.names("read_graph", limit=9, cursor=page["nextCursor"]) == [f"n{at}" for at in range(4, 9)]

@@ -1,0 +1,290 @@
+"""Planning and applying: what is new, what changed, what stays gone (contract 001, 11)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from commonplace.engine import open_memory
+from commonplace.engine.ingested import Ingested
+from commonplace.engine.upkeep import Upkeep
+from commonplace.ingest import SOURCES, taking
+from commonplace.ingest.tree import Tree
+from commonplace.note import edit
+from commonplace.note.model import Draft
+
+MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+
+
+class Ground:
+    """A memory, and a vault to take in."""
+
+    def __init__(self, memory, vault):
+        self.memory, self.vault = memory, vault
+        self.upkeep = Upkeep(memory)
+
+    def put(self, **files):
+        for name, text in files.items():
+            (self.vault / f"{name}.md").write_text(text, "utf-8")
+
+    def plan(self, **more):
+        known = Ingested(self.memory).known()
+        return taking.plan([(SOURCES["obsidian"], Tree(self.vault))], known, **more), known
+
+    def take(self, **more):
+        """(new, updated, skipped) of one run."""
+        plans, known = self.plan(**more)
+        (done,) = taking.apply(self.memory, plans, known)
+        assert not done.warnings
+        return done.ingested, done.updated, done.skipped
+
+    def texts(self):
+        return sorted(self.upkeep.content(info) for info in self.upkeep.every())
+
+    def one(self, name):
+        return next(info for info in self.upkeep.every() if info.header.get("source_ref") == f"obsidian:{name}.md")
+
+    def files(self):
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.memory.home.rglob("*.md")}
+
+
+@pytest.fixture
+def ground(tmp_path):
+    (tmp_path / "vault").mkdir()
+    with open_memory(tmp_path / "home", clock=lambda: MOMENT) as memory:
+        yield Ground(memory, tmp_path / "vault")
+
+
+def test_a_file_becomes_an_inbox_memory_that_expires(ground):
+    ground.put(a="text #tag")
+    assert ground.take() == (1, 0, 0)
+    record = ground.upkeep.record(ground.one("a"))
+    assert (record.phase, record.category, record.scope, record.source) == ("inbox", "inbox", "global", "obsidian")
+    assert (record.created, record.updated, record.version) == (MOMENT, MOMENT, 1)
+    assert record.expires == MOMENT + timedelta(hours=168)
+    assert record.tags == ("obsidian", "tag")
+
+
+def test_a_second_run_takes_nothing_and_changes_no_byte(ground):
+    ground.put(a="one", b="two", c="one")
+    assert ground.take() == (2, 0, 1)
+    before = ground.files()
+    assert ground.take() == (0, 0, 3)
+    assert ground.files() == before
+
+
+def test_a_text_any_memory_has_is_skipped(ground):
+    ground.memory.write(Draft("written by hand", project="categories", category="people"))
+    ground.put(a="written by hand\n")
+    assert ground.take() == (0, 0, 1)
+
+
+def test_new_text_of_a_known_file_updates_its_memory_wherever_it_is(ground):
+    ground.put(a="first #old")
+    ground.take()
+    info = ground.upkeep.change(ground.one("a"), {"phase": "organized", "expires_at": None}, "dream", category="skills")
+    ground.memory.tag(info.id, add=["mine"])
+    ground.put(a="---\naliases: [Other]\n---\nsecond #new")
+    assert ground.take() == (0, 1, 0)
+    record = ground.upkeep.record(ground.memory.memory_id(info.id))
+    assert (record.content, record.version, record.category, record.phase) == ("second #new", 2, "skills", "organized")
+    assert record.tags == ("obsidian", "old", "mine", "other", "new")
+    assert record.further["aliases"] == ["Other"]
+    assert record.created == MOMENT
+    assert ground.take() == (0, 0, 1)
+
+
+def test_a_memory_changed_here_is_not_set_back_by_its_unchanged_file(ground):
+    ground.put(a="as in the file")
+    ground.take()
+    info = ground.one("a")
+    ground.memory.edit(info.id, edit.Append("and a word from an agent"))
+    edited = ground.texts()
+    assert ground.take() == (0, 0, 1)
+    assert ground.texts() == edited
+    (ground.vault / "a.md").rename(ground.vault / "renamed.md")
+    assert ground.take() == (0, 0, 1)
+    (ground.vault / "renamed.md").unlink()
+    ground.put(a="new in the file")
+    assert ground.take() == (0, 1, 0)
+
+
+def test_a_file_that_went_away_leaves_its_memory(ground):
+    ground.put(a="one", b="two")
+    ground.take()
+    (ground.vault / "a.md").unlink()
+    assert ground.take() == (0, 0, 1)
+    assert ground.texts() == ["one", "two"]
+
+
+@pytest.mark.parametrize("verb", ["delete", "expire", "decay"])
+def test_what_was_removed_is_brought_back_only_on_demand(ground, verb):
+    ground.put(a="one", b="two")
+    ground.take()
+    ground.upkeep.remove(ground.one("a"), verb)
+    assert ground.take() == (0, 0, 2)
+    ground.put(a="one, rewritten")  # the file is known
+    assert ground.take() == (0, 0, 2)
+    (ground.vault / "a.md").unlink()
+    ground.put(other="one")  # the text is known
+    assert ground.take() == (0, 0, 2)
+    assert ground.take(again=True) == (1, 0, 1)
+    assert ground.texts() == ["one", "two"]
+    assert ground.take() == (0, 0, 2)
+
+
+def test_what_was_deleted_and_brought_back_follows_its_file_again(ground):
+    ground.put(a="one")
+    ground.take()
+    ground.memory.delete(ground.one("a").id)
+    ground.memory.undo()
+    ground.put(a="two")
+    assert ground.take() == (0, 1, 0)
+
+
+def test_once_the_history_holds_it_no_more_a_removed_text_is_new(ground):
+    ground.put(a="one", b="two")
+    ground.take()
+    ground.memory.delete(ground.one("a").id)
+    ground.memory.delete(ground.one("b").id)
+    ground.memory._core.home.purge(MOMENT + timedelta(days=1))
+    assert ground.take() == (1, 0, 1)  # the latest change always stays
+
+
+def test_a_moved_memory_counts_as_no_removed_one(ground):
+    ground.put(a="one")
+    ground.take()
+    info = ground.upkeep.change(ground.one("a"), {"phase": "organized"}, "dream", category="people")
+    ground.upkeep.rewrite(info, "two", {"source_ref": "elsewhere", "source_hash": "0"}, "test")
+    assert ground.take() == (1, 0, 0)
+
+
+def test_a_memory_merged_away_is_not_brought_back_but_its_files_new_text_is_taken(ground):
+    ground.put(a="the same and more\nlines", b="the same and more")
+    ground.take()
+    ground.upkeep.merge(ground.one("a"), ground.one("b"))
+    assert ground.take() == (0, 0, 2)
+    ground.put(b="something else")
+    assert ground.take() == (1, 0, 1)
+    assert ground.texts() == ["something else", "the same and more\nlines"]
+
+
+def test_files_that_pass_their_texts_on_are_settled_in_one_run(ground):
+    ground.put(a="1", b="2", c="3")
+    ground.take()
+    ground.put(a="2", b="3", c="4", d="1", e="4")
+    assert ground.take() == (1, 3, 1)
+    before = ground.files()
+    assert ground.take() == (0, 0, 5)
+    assert ground.files() == before
+    ground.put(a="3", b="2")  # each has what the other had: both texts are held
+    assert ground.take() == (0, 0, 5)
+
+
+def test_a_batch_is_one_change_and_undo_takes_it_back(ground, monkeypatch):
+    monkeypatch.setattr(taking, "BATCH", 3)
+    ground.put(**{f"n{number}": f"text {number}" for number in range(7)})
+    plans, known = ground.plan()
+    shown = []
+    taking.apply(ground.memory, plans, known, lambda done, total: shown.append((done, total)))
+    assert shown == [(3, 7), (6, 7), (7, 7)]
+    assert [(change.verb, len(list(change.texts()))) for change in ground.memory.log()] == [
+        ("ingest", 1), ("ingest", 3), ("ingest", 3),
+    ]  # fmt: skip
+    ground.memory.undo(2)
+    assert len(ground.texts()) == 4
+    assert ground.take() == (0, 0, 7)
+    assert ground.take(again=True) == (3, 0, 4)
+
+
+def test_much_text_makes_smaller_batches(ground, monkeypatch):
+    monkeypatch.setattr(taking, "BATCH_CHARACTERS", 10)
+    ground.put(a="a" * 20, b="bb", c="c" * 8, d="d")
+    ground.take()
+    assert [len(list(change.texts())) for change in ground.memory.log()] == [1, 2, 1]
+
+
+def test_two_runs_at_once_store_each_file_once(ground):
+    ground.put(a="one", b="two")
+    first, second = ground.plan(), ground.plan()
+    assert taking.apply(ground.memory, *first)[0].ingested == 2
+    late = taking.apply(ground.memory, *second)[0]
+    assert (late.ingested, late.skipped) == (0, 2)
+    assert ground.texts() == ["one", "two"]
+
+
+def test_other_writers_do_not_hinder_a_run(ground):
+    ground.put(a="one")
+    plans, known = ground.plan()
+    ground.memory.write(Draft("meanwhile", project="categories"))
+    assert taking.apply(ground.memory, plans, known)[0].ingested == 1
+
+
+def test_a_memory_that_changed_since_the_plan_is_left_with_a_warning(ground):
+    ground.put(a="one", b="two")
+    ground.take()
+    ground.put(a="1", b="2")
+    plans, known = ground.plan()
+    ground.memory.tag(ground.one("a").id, add=["later"])
+    ground.memory.delete(ground.one("b").id)
+    (done,) = taking.apply(ground.memory, plans, known)
+    assert (done.updated, done.skipped) == (0, 2)
+    assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md"]
+    assert ground.texts() == ["one"]
+
+
+def test_a_locked_memory_is_left_with_a_warning(ground):
+    ground.put(a="one")
+    ground.take()
+    ground.upkeep.change(ground.one("a"), {"locked": True}, "test")
+    ground.put(a="two")
+    plans, known = ground.plan()
+    (done,) = taking.apply(ground.memory, plans, known)
+    assert (done.updated, len(done.warnings)) == (0, 1)
+    assert ground.texts() == ["one"]
+
+
+def test_planning_writes_nothing(ground):
+    ground.put(a="one")
+    before = sorted(ground.memory.home.rglob("*.md"))
+    plans, _ = ground.plan()
+    assert taking.outcome(plans[0]) == taking.Outcome(1, 0, 0)
+    assert sorted(ground.memory.home.rglob("*.md")) == before
+
+
+def test_a_damaged_text_of_the_history_is_passed_over(ground):
+    ground.put(a="one", b="two")
+    ground.take()
+    ground.memory.delete(ground.one("a").id)
+    kept = [path for path in (ground.memory.home / ".commonplace" / "history" / "objects").rglob("*") if path.is_file()]
+    assert len(kept) == 1
+    kept[0].write_text("damaged", "utf-8")
+    assert ground.take() == (1, 0, 1)
+
+
+def test_as_an_agent_only_what_it_sees_counts(ground):
+    ground.put(a="secret of y")
+    ground.memory.write(Draft("secret of y", project="categories", scope="agent:y"))
+    of_y = Draft("gone with y", project="categories", scope="agent:y", metadata={"source_ref": "x"})
+    gone = ground.memory.write(of_y)
+    ground.memory.delete(gone.id)
+    known = Ingested(ground.memory.as_caller("x")).known()
+    assert (known.hashes, known.gone_hashes, known.gone_refs) == ({}, set(), set())
+    assert Ingested(ground.memory).known().gone_refs == {"x"}
+
+
+def test_the_history_is_read_once_however_many_files_there_are(ground):
+    calls = []
+    history = ground.memory._core.home.history
+    plain = history.changes
+    history.changes = lambda: calls.append(1) or plain()
+    ground.put(first="text")
+    ground.take()
+    counts = []
+    for number in (1, 30):
+        calls.clear()
+        ground.put(**{f"n{number}-{each}": f"text {number} {each}" for each in range(number)})
+        assert ground.take()[0] == number
+        counts.append(len(calls))
+    assert counts[0] == counts[1]

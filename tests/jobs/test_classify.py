@@ -1,0 +1,163 @@
+"""Which category a text belongs to (contract 001, 7)."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import commonplace
+from commonplace.jobs.classify import classify
+
+ROWS = json.loads((Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8"))["rows"]
+TABLE = tomllib.loads((Path(commonplace.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8"))
+WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+ENTRIES = [
+    (word, category, kind) for category, kinds in TABLE.items() for kind, words in kinds.items() for word in words
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"])
+def test_a_sentence_gets_its_category(row):
+    assert classify(row["text"]).category == row["category"]
+
+
+@pytest.mark.parametrize(("word", "category", "kind"), ENTRIES)
+def test_each_entry_of_the_table_counts_alone(word, category, kind):
+    found = classify(f"...{word}...")
+    assert (found.category, found.words, found.scores) == (category, (word,), {category: WEIGHTS[kind]})
+
+
+def test_without_any_word_the_text_is_knowledge_and_no_word_decided():
+    found = classify("random thought")
+    assert (found.category, found.words, found.scores) == ("knowledge", (), {})
+
+
+def test_no_text_is_knowledge():
+    assert classify("").category == classify(" \n ").category == "knowledge"
+
+
+@pytest.mark.parametrize("text", ["shoulder", "reshould", "should2", "should_", "éshould", "shouldé", "Яshould"])
+def test_an_english_word_inside_another_does_not_count(text):
+    assert classify(text).words == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["应该用should吗", "(should)", "should-do", "should's", "아should는", "SHOULD", "Ｓｈｏｕｌｄ"]
+)
+def test_an_english_word_ends_at_signs_and_at_chinese_or_korean_letters(text):
+    assert "should" in classify(text).words
+
+
+@pytest.mark.parametrize("text", ["lesson \n\t learned", "LESSON\u3000Learned", "lesson\u00a0learned"])
+def test_any_blank_run_stands_for_a_blank(text):
+    assert classify(text).words == ("lesson learned",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("PR", ("PR",)), ("pr", ()), ("API", ("API",)), ("Api", ()), ("ci", ("CI",))]
+)
+def test_only_exact_entries_ask_for_their_case(text, words):
+    assert classify(text).words == words
+
+
+def test_a_curly_apostrophe_is_one():
+    assert classify("we’ll use it").words == ("we'll use",)
+
+
+def test_each_entry_counts_once():
+    assert classify("tomorrow tomorrow tomorrow, colleague").scores == {"people": 3, "date": 2}
+
+
+def test_a_match_inside_a_longer_one_of_any_entry_does_not_count():
+    assert classify("他习惯说再见").scores == {"people": 4}
+    assert classify("I do not like it").words == ("do not like",)
+
+
+def test_a_word_hidden_in_one_place_counts_for_another():
+    assert classify("我习惯说，习惯").scores == {"habits": 3, "people": 3}
+
+
+def test_a_longer_entry_that_is_no_match_hides_nothing():
+    assert classify("relike to like").words == ("like",)
+    assert classify("don't likes, like").words == ("likes", "like")
+
+
+def test_of_equal_scores_the_first_category_of_the_table_wins():
+    assert classify("colleague, prefers").category == "preferences"
+    assert list(classify("colleague, prefers").scores) == ["preferences", "people"]
+
+
+def test_words_come_in_the_order_of_the_text():
+    assert classify("a pitfall, a lesson and a gotcha").words == ("pitfall", "lesson", "gotcha")
+
+
+def test_a_letter_that_grows_in_lower_case_moves_nothing():
+    assert classify("İİİ PR İ decided").scores == {"decisions": 3, "project": 2}
+
+
+def by_the_rules(text: str) -> dict[str, int]:
+    """The scores by a slow reading of the contract: all matches, those inside longer ones dropped."""
+    text = unicodedata.normalize("NFKC", text.replace("’", "'"))
+    spans = []
+    for word, category, kind in ENTRIES:
+        sought = re.escape(word).replace(r"\ ", r"\s+")
+        if word.isascii():
+            sought = rf"(?<![A-Za-z0-9_]){sought}(?![A-Za-z0-9_])"
+        flags = 0 if kind == "exact" else re.IGNORECASE
+        for found in re.finditer(f"(?=({sought}))", text, flags):
+            spans.append((*found.span(1), word, category, kind))
+    counted = {
+        (word, category, kind)
+        for start, end, word, category, kind in spans
+        if not any(s <= start and end <= e and e - s > end - start for s, e, *_ in spans)
+    }
+    scores: dict[str, int] = {}
+    for _, category, kind in counted:
+        scores[category] = scores.get(category, 0) + WEIGHTS[kind]
+    return scores
+
+
+PIECES = st.one_of(
+    st.sampled_from([word for word, _, _ in ENTRIES]),
+    st.sampled_from([word.upper() for word, _, _ in ENTRIES]),
+    st.sampled_from(
+        [
+            " ",
+            " ",
+            "  ",
+            "\n",
+            "，",
+            "'",
+            "-",
+            "_",
+            "s",
+            "x",
+            "9",
+            "说",
+            "截",
+            "do",
+            "not",
+            "don’t",
+            "i",
+            "ed",
+        ]
+    ),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(PIECES, max_size=14))
+def test_any_text_scores_by_the_rules(pieces):
+    found = classify("".join(pieces))
+    expected = by_the_rules("".join(pieces))
+    assert found.scores == expected
+    order = list(TABLE)
+    best = min(expected, key=lambda category: (-expected[category], order.index(category)), default="knowledge")
+    assert found.category == best

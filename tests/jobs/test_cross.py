@@ -1,0 +1,301 @@
+"""Cross-category analysis: evidence, score, caps, and a second run (contract 001, 6)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.jobs import cross
+from commonplace.jobs.cross import plan_links
+from commonplace.jobs.digest import Digest, Link, after_links
+from commonplace.jobs.terms import plain, telling_pairs, telling_words
+
+NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+CATEGORIES = ("people", "project", "lessons", "skills")
+
+
+def memory(id: str, content: str = "", category: str = "project", **more) -> Digest:
+    return Digest(**({"id": id, "scope": "global", "content": content, "category": category, "created": NOW} | more))
+
+
+def two(own: dict, other: dict | None = None) -> list[Digest]:
+    """Two memories of different categories."""
+    return [memory("a", **own), memory("b", **({"category": "people"} | (own if other is None else other)))]
+
+
+def reasons(known: list[Digest]) -> list[str]:
+    return [link.reason for link in plan_links(known)]
+
+
+# Terms
+
+
+@pytest.mark.parametrize(
+    "word", ["kubernetes", "qx7z", "v2", "kube-proxy", "max_retries", "config.yaml", "3.11.2", "2026-05-07"]
+)
+def test_long_words_and_marked_ones_are_terms(word):
+    assert telling_words(f"({word})") == {word}
+
+
+@pytest.mark.parametrize(
+    "word", ["because", "don't", "cat", "15", "3.5", "e.g", "[[kubernetes]]", "![[v2|kubernetes]]"]
+)
+def test_stop_words_short_words_numbers_and_wikilinks_are_none(word):
+    assert telling_words(f"({word})") == frozenset()
+
+
+def test_a_curly_apostrophe_and_a_possessive_make_no_other_term():
+    assert telling_words(plain("Kubernetes’s Don’t")) == {"kubernetes"}
+
+
+def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
+    assert telling_pairs(["我们的数据"]) == {"们的", "的数", "数据"}
+
+
+# Evidence
+
+
+def test_two_shared_terms_make_a_link_of_which_the_reason_tells_them():
+    assert plan_links(
+        two({"content": "the grafana dashboard of qx7z"}, {"content": "qx7z: Grafana!", "category": "people"})
+    ) == (Link("a", "b", 2.0, 'term "grafana", term "qx7z"'),)
+
+
+@pytest.mark.parametrize(
+    ("own", "reason"),
+    [
+        ({"content": "grafana", "tags": ("Ops",)}, 'tag "Ops", term "grafana"'),
+        (
+            {"content": "see [[Home Lab]], grafana", "targets": ("Home Lab",)},
+            'link "Home Lab", term "grafana"',
+        ),
+        ({"tags": ("ops", "infra")}, 'tag "infra", tag "ops"'),
+        ({"tags": ("ops",), "targets": ("Lab",)}, 'tag "ops", link "Lab"'),
+        ({"targets": ("Lab", "Box")}, 'link "Box", link "Lab"'),
+    ],
+)
+def test_evidence_of_two_points_makes_a_link(own, reason):
+    assert reasons(two(own)) == [reason]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"content": "grafana"},
+        {"tags": ("ops",)},
+        {"content": "[[Grafana Board]]", "targets": ("Grafana Board",)},
+    ],
+)
+def test_one_piece_of_evidence_makes_none(own):
+    assert reasons(two(own)) == []
+
+
+def test_tags_and_targets_are_one_in_whatever_case_and_shown_as_the_first_has_them():
+    own, other = (
+        {"tags": ("Ops",), "targets": ("Home Lab",)},
+        {"tags": ("ops",), "targets": ("home lab ",), "category": "people"},
+    )
+    assert reasons(two(own, other)) == ['tag "Ops", link "Home Lab"']
+
+
+def test_of_many_shared_terms_three_count_the_rarest():
+    known = two({"content": "grafana prometheus loki-stack tempo2"})
+    known.append(memory("c", "grafana", "lessons"))
+    assert [(link.score, link.reason) for link in plan_links(known)] == [
+        (3.0, 'term "loki-stack", term "prometheus", term "tempo2"')
+    ]
+
+
+def test_neighbouring_shared_pairs_of_han_characters_count_once():
+    assert reasons(two({"content": "数据库迁移"})) == []
+    assert reasons(two({"content": "数据库迁移，回滚方案"})) == ['term "回滚方案", term "数据库迁移"']
+    apart = {"content": "方案回滚：迁移数据库", "category": "people"}
+    assert reasons(two({"content": "数据库迁移，回滚方案"}, apart)) == ['term "回滚", term "数据库", term "方案"']
+
+
+def test_a_tag_of_more_than_ten_memories_is_no_evidence():
+    for n, expected in ((10, 45), (11, 0)):
+        known = [memory(f"{n:02}", "", f"category{n}", tags=("ops", "infra")) for n in range(n)]
+        ground = cross._Ground(known)
+        assert sum(1 for _ in ground._best_first(cross._Floor(10**6))) == expected
+
+
+def test_a_term_of_more_than_five_memories_is_rare_only_among_many():
+    six = [memory(f"{n:02}", "grafana prometheus", f"category{n}") for n in range(6)]
+    assert reasons(six) == []
+    assert reasons([*six, *(memory(f"x{n}") for n in range(593))]) == []
+    assert len(reasons([*six, *(memory(f"x{n}") for n in range(594))])) == 7
+
+
+def test_reminders_are_neither_linked_nor_counted():
+    text = "grafana prometheus"
+    reminders = [memory(f"r{n}", text, "reminders", tags=("ops",)) for n in range(12)]
+    assert reasons([memory("a", text), *reminders]) == []
+    assert reasons([*two({"content": text}), *reminders]) == ['term "grafana", term "prometheus"']
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"category": "project"},
+        {"scope": "agent:x"},
+        {"phase": "inbox"},
+        {"links": ("a",)},
+        {"unlinked": ("a",)},
+    ],
+    ids=str,
+)
+def test_one_category_other_scopes_the_inbox_and_known_pairs_are_left_alone(more):
+    text = "grafana prometheus"
+    assert reasons([memory("a", text), memory("b", **({"content": text, "category": "people"} | more))]) == []
+
+
+def test_a_pair_unlinked_before_a_merge_stays_unlinked():
+    known = two({"content": "grafana prometheus"})
+    assert plan_links([replace(known[0], merged=("old",)), replace(known[1], unlinked=("old",))]) == ()
+
+
+# Order and caps
+
+
+def test_the_best_score_comes_first_then_the_smaller_ids():
+    known = [
+        memory("d", "alpha1 alpha2", "project"), memory("c", "alpha1 alpha2", "people"),
+        memory("b", "beta1 beta2", "project"), memory("a", "beta1 beta2", "people"),
+        memory("f", "gamma1 gamma2 gamma3", "project"), memory("e", "gamma1 gamma2 gamma3", "people"),
+    ]  # fmt: skip
+    assert [(link.a, link.b) for link in plan_links(known)] == [("e", "f"), ("a", "b"), ("c", "d")]
+
+
+def test_a_memory_gets_three_links_and_no_more_ever():
+    known = [memory(f"{n}", "", f"category{n}", tags=("ops", "infra")) for n in range(9)]
+    links = plan_links(known, NOW)
+    assert max(Counter(end for link in links for end in (link.a, link.b)).values()) == 3
+    assert plan_links(after_links(known, links, NOW), LATER) == ()
+
+
+def many_pairs() -> list[Digest]:
+    return [
+        each
+        for n in range(60)
+        for each in (
+            memory(f"{n:02}a", f"term{n}x term{n}y"),
+            memory(f"{n:02}b", f"term{n}x term{n}y", "people"),
+        )
+    ]
+
+
+def test_a_run_makes_fifty_links_a_second_with_the_same_clock_none_a_later_one_the_rest():
+    known = many_pairs()
+    first = plan_links(known, NOW)
+    assert len(first) == 50
+    known = after_links(known, first, NOW)
+    assert plan_links(known, NOW) == ()
+    rest = plan_links(known, LATER)
+    assert len(rest) == 10
+    assert plan_links(after_links(known, rest, LATER), LATER) == ()
+
+
+# Whatever the memories are
+
+PIECES = ["grafana", "prometheus", "tempo2", "loki-stack", "cat", "because", "数据库迁移", "回滚方案", "迁移", "，"]
+MEMORIES = st.builds(
+    memory,
+    id=st.just(""),
+    content=st.lists(st.sampled_from(PIECES), max_size=5).map(" ".join),
+    category=st.sampled_from([*CATEGORIES, "reminders"]),
+    scope=st.sampled_from(["global", "global", "agent:x"]),
+    tags=st.lists(st.sampled_from(["ops", "infra", "Ops"]), max_size=2).map(tuple),
+    targets=st.lists(st.sampled_from(["Lab", "Box"]), max_size=2).map(tuple),
+    updated=st.sampled_from([None, NOW]),
+)
+
+
+@st.composite
+def collections(draw):
+    found = [replace(each, id=f"{n:02}") for n, each in enumerate(draw(st.lists(MEMORIES, max_size=14)))]
+    some = st.lists(st.sampled_from([each.id for each in found]), max_size=2).map(tuple) if found else st.just(())
+    return [replace(each, links=draw(some), unlinked=draw(some)) for each in found]
+
+
+def by_the_rules(known: list[Digest], now: datetime) -> list[tuple[str, str, float]]:
+    """All pairs compared, best first under the caps."""
+    known = sorted((each for each in known if each.category != "reminders"), key=lambda each: each.id)
+    words = [telling_words(plain(each.content)) for each in known]
+    pairs = [telling_pairs(cross.han_runs(plain(each.content))) for each in known]
+    tags = [{tag.lower() for tag in each.tags} for each in known]
+    counts = Counter(term for n in range(len(known)) for term in words[n] | pairs[n])
+    with_tag = Counter(tag for each in tags for tag in each)
+
+    def score(a: int, b: int) -> float:
+        rare = {t for t in (words[a] & words[b]) | (pairs[a] & pairs[b]) if counts[t] <= max(5, len(known) / 100)}
+        groups = len(rare & words[a]) + len(cross._Places(known[a].content).phrases(rare & pairs[a]))
+        shared_tags = sum(with_tag[tag] <= 10 for tag in tags[a] & tags[b])
+        return min(3, groups) + shared_tags + 1.5 * len(set(known[a].targets) & set(known[b].targets))
+
+    akin = {
+        (a, b): score(a, b)
+        for a, b in combinations(range(len(known)), 2)
+        if known[a].scope == known[b].scope and known[a].category != known[b].category and score(a, b) >= 2
+    }
+    has = Counter[int]()
+    left = cross.MOST_LINKS_PER_RUN
+    for a, b in akin:
+        if known[b].id in known[a].links or known[a].id in known[b].links:
+            has.update((a, b))
+            left -= known[a].updated == now == known[b].updated
+    found = []
+    for (a, b), points in sorted(akin.items(), key=lambda item: (-item[1], item[0])):
+        own, other = known[a], known[b]
+        if other.id in (*own.links, *own.unlinked) or own.id in (*other.links, *other.unlinked):
+            continue
+        if has[a] < 3 and has[b] < 3 and len(found) < left:
+            has.update((a, b))
+            found.append((known[a].id, known[b].id, points))
+    return found
+
+
+@settings(max_examples=250)
+@given(collections(), st.randoms(use_true_random=False))
+def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(known, chance):
+    links = plan_links(known, NOW)
+    assert [(link.a, link.b, link.score) for link in links] == by_the_rules(known, NOW)
+    assert plan_links(chance.sample(known, len(known)), NOW) == links
+    after = after_links(known, links, NOW)
+    assert plan_links(after, NOW) == ()
+    assert plan_links(after, LATER) == tuple(Link(*pair, "") for pair in by_the_rules(after, LATER)) == ()
+
+
+@pytest.mark.parametrize(("size", "cap"), [(40, 1), (40, 4), (120, 9), (160, 50)])
+def test_many_memories_under_every_cap_are_planned_by_the_rules_and_settle(monkeypatch, cap, size):
+    monkeypatch.setattr(cross, "MOST_LINKS_PER_RUN", cap)
+    chance = random.Random(size)
+    words = [f"term{n}x" for n in range(2 * size)]
+    known = [
+        memory(
+            f"{n:03}",
+            " ".join(chance.sample(words, 6)),
+            chance.choice(CATEGORIES),
+            tags=(f"t{chance.randrange(size)}",),
+            targets=tuple({f"Page {int(chance.paretovariate(1))}" for _ in range(2)}),
+        )
+        for n in range(size)
+    ]
+    for turn in range(1000):
+        now = NOW + timedelta(hours=turn)
+        links = plan_links(known, now)
+        assert [(link.a, link.b, link.score) for link in links] == by_the_rules(known, now)
+        known = after_links(known, links, now)
+        assert plan_links(known, now) == ()
+        if not links:
+            break
+    assert links == ()
+    assert turn > 0

@@ -1,0 +1,370 @@
+"""Dreams (contract 001, 6; acceptance tests 4, 5 and 13)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.engine.history import last_change
+from commonplace.errors import InvalidInput
+from commonplace.jobs import asking, consolidate, dream, report
+from contract.language_model import LanguageModel, language_model
+from jobs.homes import MOMENT, Home
+
+ONE = "11111111-1111-4111-8111-111111111111"
+TWO = "22222222-2222-4222-8222-222222222222"
+THREE = "33333333-3333-4333-8333-333333333333"
+FOUR = "44444444-4444-4444-8444-444444444444"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "home")
+    with home.memory:
+        yield home
+
+
+def done(dreamt: dream.Dream) -> list[tuple[str, str, str | None]]:
+    """(verb, id, category or target) of a dream's actions; no step may have failed."""
+    assert [each.failure for each in dreamt.outcomes if each.failure] == []
+    return [(each.verb, each.id, each.category or each.target) for each in dreamt.actions]
+
+
+def fill(home: Home) -> None:
+    """Something for every step of a deep dream, also of what one step leaves to the next."""
+    home.put(ONE, "Kestrel is our billing service, version 4.2.7 runs on hawk-prod", "project", tags=("billing",))
+    home.put(TWO, "We learned that hawk-prod with Kestrel needs 4.2.7 or newer", "lessons", tags=("billing",))
+    home.write("the red fox jumps over the lazy dog every single morning")
+    home.write("the red fox jumps over the lazy dog every single morning\nand sleeps")
+    home.write("the red fox jumps over the lazy cat every single morning", "habits")
+    home.write(f"read [[{ONE}]] and [[the red fox jumps over the lazy dog every single morning]]")
+    home.write("偏好简洁的回答", scope="agent:x")
+
+
+# --- level 1 ------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("001-17.5")
+def test_a_light_dream_empties_the_inbox_and_says_which_words_decided(home: Home) -> None:
+    texts = ("lesson: never force push", "偏好简洁的回答", "xyz")
+    a, b, c = (home.write(text) for text in texts if home.later(seconds=1) is None)
+    created = home.info(a).created
+    home.later(hours=1)
+    dreamt = dream.run(home.memory, 1)
+    assert done(dreamt) == [("classify", a, "lessons"), ("classify", b, "preferences"), ("classify", c, "knowledge")]
+    assert [each.words for each in dreamt.actions] == [("lesson",), ("偏好",), ()]
+    info = home.info(a)
+    assert (info.phase, info.category, info.expires, info.created) == ("organized", "lessons", None, created)
+    assert home.file(a).parent.name == "lessons"
+
+
+def test_a_light_dream_merges_and_links_nothing(home: Home) -> None:
+    fill(home)
+    assert {verb for verb, *_ in done(dream.run(home.memory, 1))} == {"classify"}
+
+
+# --- level 2 ------------------------------------------------------------------------------------
+
+
+def test_a_medium_dream_merges_what_is_the_same_and_links_what_is_similar(home: Home) -> None:
+    text = "the quick red fox of our neighbours jumps over that lazy old dog every single"
+    home.put(ONE, f"{text} morning")
+    home.put(TWO, f"Intro\n{text} morning", "habits")
+    home.put(THREE, f"{text} evening", "people")
+    assert done(dream.run(home.memory, 2)) == [("merge", ONE, TWO), ("link", TWO, THREE)]
+    assert home.info(ONE).id == TWO
+    assert home.info(THREE).links == (TWO,)
+
+
+def test_a_wikilink_becomes_a_link_both_ways(home: Home) -> None:
+    bob, note = home.write("Bob", "people"), home.write("ask [[bob]] and [[nobody]]", "project")
+    assert done(dream.run(home.memory, 2)) == [("link", note, bob)]
+    assert (home.info(note).links, home.info(bob).links) == ((bob,), (note,))
+
+
+def test_a_wikilink_of_a_note_just_merged_leads_from_the_survivor(home: Home) -> None:
+    bob = home.write("Bob", "people")
+    text = "ask [[Bob]] about the very long list of open questions"
+    home.put(ONE, text)
+    home.put(TWO, f"{text}\nat once")
+    assert done(dream.run(home.memory, 2)) == [("merge", ONE, TWO), ("link", TWO, bob)]
+
+
+def test_what_was_unlinked_is_not_linked_as_similar_again(home: Home) -> None:
+    home.put(ONE, "the red fox jumps over the lazy dog every single morning")
+    home.put(TWO, "the red fox jumps over the lazy dog every single evening")
+    assert done(dream.run(home.memory, 2)) == [("link", ONE, TWO)]
+    home.memory.unlink(ONE, TWO)
+    assert done(dream.run(home.memory, 2)) == []
+
+
+# --- level 3 ------------------------------------------------------------------------------------
+
+
+def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
+    fill(home)
+    dreamt = dream.run(home.memory, 3)
+    assert ("link", ONE, TWO) in done(dreamt)
+    (row,) = [each for each in dreamt.report["report"]["links"] if each["b"] == TWO]
+    assert (row["a"], row["a_category"], row["b_category"]) == (ONE, "project", "lessons")
+    assert 'tag "billing"' in row["reason"]
+    assert 'term "kestrel"' in row["reason"]
+    shown = f'  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row["reason"]}'
+    assert shown in report.lines(dreamt.report["report"], None)
+
+
+def test_a_level_there_is_not_is_refused(home: Home) -> None:
+    for level in (0, 4, -1):
+        with pytest.raises(InvalidInput, match=rf"invalid dream level {level} \(must be 1-3\)"):
+            dream.run(home.memory, level)
+
+
+# --- every level --------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("001-17.4")
+@pytest.mark.parametrize("level", dream.LEVELS)
+def test_a_dry_run_changes_nothing_and_names_the_same_actions(home: Home, level: int) -> None:
+    fill(home)
+    home.later(hours=1)
+    before = home.everything()
+    planned = dream.run(home.memory, level, dry_run=True)
+    assert home.everything() == before
+    dreamt = dream.run(home.memory, level)
+    assert [each.document() for each in planned.actions] == [each.document() for each in dreamt.actions]
+    assert planned.report == dreamt.report
+
+
+@pytest.mark.promise("001-17.4")
+@pytest.mark.parametrize("level", dream.LEVELS)
+def test_a_second_dream_with_the_same_clock_does_nothing_and_changes_no_byte(home: Home, level: int) -> None:
+    fill(home)
+    assert done(dream.run(home.memory, level))
+    before = home.tree()
+    assert done(dream.run(home.memory, level)) == []
+    assert home.tree() == before
+
+
+@pytest.mark.promise("001-17.4")
+def test_after_a_deep_dream_no_other_job_finds_anything_to_do(home: Home) -> None:
+    fill(home)
+    dream.run(home.memory, 3)
+    before = home.tree()
+    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert done(dream.run(home.memory, 2)) == []
+    assert home.tree() == before
+    home.memory.resolve_links()
+    assert done(dream.run(home.memory, 3)) == []
+
+
+@pytest.mark.promise("001-17.5")
+def test_ids_and_times_of_creation_survive_a_deep_dream(home: Home) -> None:
+    fill(home)
+    before = {each.id: (each.created, each.source) for each in home.upkeep.every()}
+    home.later(days=1)
+    merged = {each.id for each in dream.run(home.memory, 3).actions if each.verb == "merge"}
+    after = {each.id: (each.created, each.source) for each in home.upkeep.every()}
+    assert {key: value for key, value in before.items() if key not in merged} == {
+        key: value for key, value in after.items() if key in before
+    }
+    assert len(merged) == 1
+    assert all(home.memory.read(each) for each in before)
+
+
+def test_every_action_of_a_dream_can_be_taken_back(home: Home) -> None:
+    fill(home)
+    before = home.tree()
+    for _ in dream.run(home.memory, 3).actions:
+        home.memory.undo()
+    assert home.tree() == before
+
+
+def test_a_step_that_fails_stops_no_other(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(dream, "plan_similar", fails)
+    fill(home)
+    dreamt = dream.run(home.memory, 3)
+    assert [each.job for each in dreamt.outcomes if each.error] == ["similar"]
+    assert {each.verb for each in dreamt.actions} >= {"classify", "link"}
+
+
+# --- the report ---------------------------------------------------------------------------------
+
+
+def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home) -> None:
+    fill(home)
+    dreamt = dream.run(home.memory, 3)
+    assert report.load(home.memory.home) == dreamt.report
+    assert report.last_dream(home.memory.home) == MOMENT
+    home.later(hours=3)
+    dream.run(home.memory, 1)
+    kept = report.load(home.memory.home)
+    assert kept == dreamt.report | {"last_dream": "2026-05-06T13:00:00Z"}
+    assert report.last_dream(home.memory.home) == home.now
+
+
+def test_a_report_nobody_can_read_is_as_good_as_none(home: Home) -> None:
+    assert report.last_dream(home.memory.home) is None
+    for text in ("", "[]", '{"last_dream": "x"}', "\xff"):
+        (home.memory.home / ".commonplace" / "dream-report.json").write_text(text, encoding="latin-1")
+        assert report.load(home.memory.home) is None
+        assert report.last_dream(home.memory.home) is None
+    dream.run(home.memory, 1)
+    assert report.last_dream(home.memory.home) == MOMENT
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_sees_of_a_report_only_what_is_about_memories_it_sees(home: Home) -> None:
+    fill(home)
+    dreamt = dream.run(home.memory, 3)
+    assert dreamt.report["report"]["classified"]["preferences"] == 1
+    shown = report.seen_by(home.memory.as_caller("y"), dreamt.report)
+    assert "preferences" not in shown["report"]["classified"]
+    assert "preferences" in shown["report"]["empty_categories"]
+    (foreign,) = [each.id for each in home.upkeep.every() if each.scope == "agent:x"]
+    assert foreign not in json.dumps(shown)
+    assert foreign in json.dumps(report.seen_by(home.memory.as_caller("x"), dreamt.report))
+    assert shown["processed"] == len(shown["actions"]) == dreamt.report["processed"] - 1
+
+
+def test_idle_time_is_counted_from_the_last_change_that_upkeep_did_not_make(home: Home) -> None:
+    assert last_change(home.memory, "daemon") is None
+    one = home.write("lesson learned")
+    home.later(hours=1)
+    dream.run(home.memory.as_caller(None, "daemon"), 1)
+    home.memory.read(one)
+    home.upkeep.fold()
+    assert last_change(home.memory, "daemon") == MOMENT
+    dream.run(home.memory, 1)
+    assert last_change(home.memory, "daemon") == MOMENT
+    home.memory.tag(one, add=["x"])
+    assert last_change(home.memory, "daemon") == home.now
+
+
+# --- a language model ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model() -> Iterator[LanguageModel]:
+    with language_model() as model:
+        yield model
+
+
+@pytest.fixture
+def helped(tmp_path: Path, model: LanguageModel) -> Iterator[Home]:
+    home = Home(tmp_path / "home", f'llm:\n  base_url: "{model.url}"\n  model: small\n')
+    with home.memory:
+        yield home
+
+
+def deep(home: Home, level: int = 3) -> dream.Dream:
+    return dream.run(home.memory, level, endpoint=asking.endpoint(home.memory.settings))
+
+
+def answers(model: LanguageModel, *given: Any) -> None:
+    """Let the model give these answers, one after the other."""
+    rest = [each if isinstance(each, str) else json.dumps(each) for each in given]
+
+    def content(self: Any = None) -> bytes:
+        text = rest.pop(0) if rest else "{}"
+        return json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
+
+    model.answer = content  # type: ignore[method-assign]
+
+
+def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(helped: Home, model: LanguageModel) -> None:
+    sure = helped.write("lesson learned")
+    helped.later(seconds=1)
+    unsure = helped.write("the moon is made of cheese")
+    answers(model, {"categories": {unsure: "soul"}}, {"links": []})
+    dreamt = deep(helped)
+    assert done(dreamt) == [("classify", sure, "lessons"), ("classify", unsure, "soul")]
+    assert dreamt.actions[1].reason == "soul (the language model's choice)"
+    asked = json.loads(model.asked[0][2]["messages"][1]["content"])
+    assert [each["id"] for each in asked] == [unsure]
+    assert model.asked[0][2]["temperature"] == 0
+
+
+def test_below_level_three_and_without_configuration_nobody_is_asked(helped: Home, model: LanguageModel) -> None:
+    helped.write("the moon is made of cheese")
+    deep(helped, 2)
+    assert model.asked == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["no JSON", [], {}, {"categories": []}, {"categories": {"ID": "nonsense"}}, {"categories": {"ID": "inbox"}},
+     {"categories": {"ID": ["soul"]}}, {"categories": {"ID": "soul", ONE: "soul"}}],
+)  # fmt: skip
+def test_an_answer_that_breaks_a_rule_is_not_followed(helped: Home, model: LanguageModel, answer: Any) -> None:
+    unsure = helped.write("the moon is made of cheese")
+    answers(model, json.dumps(answer).replace("ID", unsure) if answer != "no JSON" else answer)
+    assert done(deep(helped)) == [("classify", unsure, "knowledge")]
+
+
+def test_the_model_may_link_what_this_dream_organized(helped: Home, model: LanguageModel) -> None:
+    helped.put(ONE, "the telescope stands in the garden shed")
+    fresh = helped.write("my favorite: the garden at night")
+    a, b = sorted((ONE, fresh))
+    answers(model, {"links": [{"a": b, "b": a, "reason": "both are about the garden"}]})
+    dreamt = deep(helped)
+    assert done(dreamt) == [("classify", fresh, "preferences"), ("link", a, b)]
+    assert dreamt.actions[1].reason == "both are about the garden (the language model's)"
+    count = len(model.asked)
+    assert done(deep(helped)) == []
+    assert len(model.asked) == count
+
+
+@pytest.mark.parametrize(
+    "row",
+    [{"a": "FRESH", "b": "FRESH", "reason": "x"}, {"a": "FRESH", "b": THREE, "reason": "x"}, "x", {"a": "FRESH"},
+     {"a": "FRESH", "b": TWO, "reason": "another scope"}, {"a": "FRESH", "b": ONE, "reason": " "},
+     {"a": ONE, "b": FOUR, "reason": "neither is new"}, {"a": "FRESH", "b": ["x"], "reason": "x"}],
+)  # fmt: skip
+def test_a_link_that_breaks_a_rule_is_not_made(helped: Home, model: LanguageModel, row: Any) -> None:
+    helped.put(ONE, "the telescope stands in the garden shed")
+    helped.put(FOUR, "a garden has beds")
+    helped.put(TWO, "the garden of somebody else", scope="agent:x")
+    fresh = helped.write("my favorite: the garden at night")
+    answers(model, json.dumps({"links": [row]}).replace("FRESH", fresh))
+    assert done(deep(helped)) == [("classify", fresh, "preferences")]
+
+
+def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
+    helped: Home, model: LanguageModel
+) -> None:
+    others = [helped.put(f"{n}0000000-1111-4111-8111-111111111111", f"garden number {n}") for n in range(5)]
+    helped.put(TWO, "the garden of somebody else", scope="agent:x")
+    fresh = helped.write("my favorite: the garden at night")
+    answers(model, {"links": [{"a": fresh, "b": each, "reason": "garden"} for each in others]})
+    linked = [verb for verb, *_ in done(deep(helped)) if verb == "link"]
+    assert len(linked) == asking.MOST_LINKS_PER_MEMORY
+    assert "somebody else" not in model.asked[0][2]["messages"][1]["content"]
+
+
+def test_without_an_answer_the_rules_decide(helped: Home, model: LanguageModel) -> None:
+    unsure = helped.write("the moon is made of cheese")
+    model.status = 500
+    assert done(deep(helped)) == [("classify", unsure, "knowledge")]
+
+
+@pytest.mark.promise("001-17.4")
+def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Home) -> None:
+    bob, note = home.write("Bob", "people"), home.write("ask [[bob]] and [[nobody]]", "project")
+    home.write("ask [[bob]] too", "people", metadata={"locked": True})
+    before = home.tree()
+    planned = home.memory.resolve_links(dry_run=True)
+    assert home.tree() == before
+    found = home.memory.resolve_links()
+    assert (found.resolved, found.added, found.unresolved) == (1, 2, [(note, "nobody")])
+    assert found.actions == planned.actions
+    assert home.info(bob).links == (note,)
+    before = home.tree()
+    assert home.memory.resolve_links().resolved == 0
+    assert home.tree() == before

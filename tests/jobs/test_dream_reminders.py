@@ -1,0 +1,180 @@
+"""Reminders a deep dream makes of texts (contract 001, 6; acceptance tests 4 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+
+from commonplace.engine import open_memory
+from commonplace.index.rows import NoteInfo
+from commonplace.jobs import consolidate, dream
+from jobs.homes import MOMENT, Home
+
+ONE = "11111111-1111-4111-8111-111111111111"
+TWO = "22222222-2222-4222-8222-222222222222"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "home", "timezone: UTC\n")
+    with home.memory:
+        yield home
+
+
+def reminders(home: Home) -> list[NoteInfo]:
+    return [each for each in home.upkeep.every() if each.category == "reminders"]
+
+
+def deep(home: Home) -> dict[str, Any]:
+    """The report of a deep dream in which nothing failed."""
+    dreamt = dream.run(home.memory, 3)
+    assert [each.failure for each in dreamt.outcomes if each.failure] == []
+    return dreamt.report["report"]
+
+
+def test_a_time_in_a_text_becomes_a_reminder_linked_with_it(home: Home) -> None:
+    source = home.write("Pay the tax tomorrow at 3pm", "project", tags=["money"], scope="agent:x")
+    home.later(hours=1)
+    (row,) = deep(home)["reminders"]
+    (made,) = reminders(home)
+    record = home.upkeep.record(made)
+    assert record.id == row["id"] == str(uuid5(UUID(source), "tomorrow at 3pm"))
+    assert (record.content, record.category, record.phase) == ("Pay the tax tomorrow at 3pm", "reminders", "organized")
+    assert (record.tags, record.source, record.scope) == (("money", "auto-reminder"), "dream-engine", "agent:x")
+    assert (record.created, record.expires) == (home.now, None)
+    assert record.further == {
+        "due_at": "2026-05-07T15:00:00Z", "due_text": "tomorrow at 3pm", "reminder_of": source
+    }  # fmt: skip
+    assert (record.links, home.info(source).links) == ((source,), (record.id,))
+    assert row == {
+        "id": record.id, "source": source, "due_at": "2026-05-07T15:00:00Z", "phrase": "tomorrow at 3pm"
+    }  # fmt: skip
+
+
+def test_a_text_is_read_with_its_own_time_of_writing_as_the_clock(home: Home) -> None:
+    home.write("call Bob in 3 days at 9:00", "people")
+    home.later(days=2)
+    deep(home)
+    assert [each.header["due_at"] for each in reminders(home)] == ["2026-05-09T09:00:00Z"]
+
+
+def test_memories_of_the_inbox_are_read_too_and_so_is_chinese(home: Home) -> None:
+    source = home.write("明天下午3点交报告")
+    deep(home)
+    assert [(each.header["due_at"], each.header["reminder_of"]) for each in reminders(home)] == [
+        ("2026-05-07T15:00:00Z", source)
+    ]
+
+
+def test_a_reminder_holds_the_paragraph_that_names_the_time(home: Home) -> None:
+    text = "# Plans\n\nFirst things first.\n\nCall Bob\ntomorrow at 3pm\n \nAnd on 2026-06-01 at 9:00 the tax."
+    home.write(text, "people")
+    deep(home)
+    assert sorted(home.upkeep.content(each) for each in reminders(home)) == [
+        "And on 2026-06-01 at 9:00 the tax.", "Call Bob\ntomorrow at 3pm",
+    ]  # fmt: skip
+
+
+def test_one_time_said_twice_in_a_paragraph_is_one_reminder(home: Home) -> None:
+    home.write("tomorrow at 3pm, I mean 2026-05-07 15:00", "people")
+    home.write("review tomorrow at 4pm and again tomorrow at 4pm", "skills")
+    assert len(deep(home)["reminders"]) == 2
+    assert deep(home)["reminders"] == []
+    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+
+
+def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_first_two(home: Home) -> None:
+    a = home.write("meet at 3 tomorrow", "people")
+    b = home.write("it rained yesterday", "knowledge")
+    home.write("call soon", "lessons")
+    home.write("the morning sun", "habits")
+    c = home.write("call in one hour", "skills")
+    home.later(hours=2)
+    found = deep(home)
+    assert reminders(home) == []
+    assert sorted((each["id"], each["code"]) for each in found["skipped"]) == sorted(
+        [(a, "ambiguous_time"), (b, "past_time"), (c, "past_time")]
+    )
+
+
+def test_a_rule_whose_first_time_is_over_goes_on_with_the_next(home: Home) -> None:
+    home.write("water the plants every Monday at 10:00", "habits")
+    home.later(days=20)
+    deep(home)
+    (made,) = reminders(home)
+    assert made.header["due_at"] == "2026-06-01T10:00:00Z"
+    assert made.header["repeat"] == "FREQ=WEEKLY;BYDAY=MO;BYHOUR=10;BYMINUTE=0"
+
+
+def test_reminders_make_no_reminders(home: Home) -> None:
+    home.write("call Bob tomorrow at 3pm", "reminders")
+    deep(home)
+    assert len(reminders(home)) == 1
+
+
+@pytest.mark.promise("001-17.4")
+def test_no_reminder_is_made_twice_also_when_it_was_deleted(home: Home) -> None:
+    source = home.write("Pay the tax tomorrow at 3pm", "project")
+    (row,) = deep(home)["reminders"]
+    assert deep(home)["reminders"] == []
+    home.memory.delete(row["id"])
+    assert home.info(source).links == ()
+    before = home.tree()
+    found = deep(home)
+    assert (found["reminders"], found["skipped"], home.tree()) == ([], [], before)
+
+
+def test_that_a_reminder_was_made_is_known_from_the_files_alone(home: Home, tmp_path: Path) -> None:
+    home.write("Pay the tax tomorrow at 3pm", "project")
+    (row,) = deep(home)["reminders"]
+    home.memory.delete(row["id"])
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    (home.memory.home / "categories").rename(fresh / "categories")
+    with open_memory(fresh, clock=lambda: MOMENT, watch=False) as memory:
+        assert dream.run(memory, 3).report["report"]["reminders"] == []
+
+
+def test_other_words_in_the_text_are_another_reminder(home: Home) -> None:
+    source = home.put(ONE, "Pay the tax tomorrow at 3pm")
+    deep(home)
+    home.upkeep.rewrite(home.info(source), "Pay the tax tomorrow at 4pm", {}, "ingest")
+    assert [each["due_at"] for each in deep(home)["reminders"]] == ["2026-05-07T16:00:00Z"]
+
+
+def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Home) -> None:
+    home.put(TWO, "Pay the tax tomorrow at 3pm")
+    (row,) = deep(home)["reminders"]
+    home.memory.delete(row["id"])
+    home.put(ONE, "Pay the tax tomorrow at 3pm\nto the new account")
+    home.upkeep.merge(home.info(ONE), home.info(TWO))
+    assert deep(home)["reminders"] == []
+
+
+def test_undo_takes_the_reminder_and_its_trace_back(home: Home) -> None:
+    home.write("Pay the tax tomorrow at 3pm", "project")
+    before = home.tree()
+    deep(home)
+    home.memory.undo()
+    assert home.tree() == before
+
+
+def test_a_memory_whose_id_is_no_uuid_has_its_reminders_too(home: Home) -> None:
+    path = home.memory.home / "categories" / "people" / "bob.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nid: bob\ncreated_at: 2026-05-06T10:00:00Z\n---\ncall Bob tomorrow at 3pm\n")
+    assert [each["source"] for each in deep(home)["reminders"]] == ["bob"]
+    assert deep(home)["reminders"] == []
+
+
+def test_the_configuration_says_when_a_day_begins_and_where(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", "timezone: Asia/Shanghai\nnotification:\n  day_hour: 8\n")
+    with home.memory:
+        home.write("send the report on 2026-05-20", "project")
+        deep(home)
+        (made,) = reminders(home)
+        assert (made.header["due_at"], made.header["all_day"]) == ("2026-05-20T00:00:00Z", True)

@@ -1,0 +1,145 @@
+"""The runner: plan first, apply one by one, each as long as its memories are as planned (contract 001, 3 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from commonplace.jobs import consolidate, decay, expire, job, upgrade
+from commonplace.jobs.job import Action, Job, Round
+from jobs.homes import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "home")
+    with home.memory:
+        yield home
+
+
+def meddling(base: Job, meddle) -> Job:
+    """A job between whose plan and whose actions something happens."""
+
+    def plan(*given):
+        actions = base.plan(*given)
+        meddle()
+        return actions
+
+    return Job(base.name, plan)
+
+
+def test_an_action_on_a_memory_that_changed_meanwhile_is_skipped_and_the_others_are_applied(home: Home) -> None:
+    one, two = home.write("one"), home.write("two")
+    home.later(days=8)
+    outcome = job.run(home.memory, meddling(expire.JOB, lambda: home.memory.tag(one, add=["keep"])))
+    assert [each.id for each in outcome.actions] == [two]
+    assert (outcome.skipped, outcome.error) == (1, None)
+    assert home.ids() == {one}
+
+
+def test_a_memory_that_went_away_meanwhile_is_skipped(home: Home) -> None:
+    one = home.write("one")
+    home.later(days=8)
+    outcome = job.run(home.memory, meddling(expire.JOB, lambda: home.memory.delete(one)))
+    assert (outcome.actions, outcome.skipped, outcome.error) == ((), 1, None)
+
+
+def test_a_memory_locked_meanwhile_is_skipped(home: Home) -> None:
+    one = home.write("one", "people")
+    home.later(days=31)
+    path = home.file(one)
+    lock = partial(path.write_text, path.read_text().replace("version: 1", "version: 1\nlocked: true"))
+    assert job.run(home.memory, meddling(decay.JOB, lock)).skipped == 1
+    assert home.ids() == {one}
+
+
+def test_a_memory_read_meanwhile_does_not_decay(home: Home) -> None:
+    one = home.write("one", "people")
+    home.later(days=31)
+    outcome = job.run(home.memory, meddling(decay.JOB, lambda: home.memory.read(one)))
+    assert (outcome.actions, outcome.skipped) == ((), 1)
+    assert home.info(one).access_count == 1
+
+
+def test_locked_memories_and_files_that_share_an_id_are_left_alone(home: Home) -> None:
+    locked = home.write("same text", metadata={"locked": True})
+    twice = home.write("same text")
+    copy = home.file(twice).with_name("copy.md")
+    copy.write_bytes(home.file(twice).read_bytes())
+    before = home.tree()
+    home.later(days=8)
+    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert home.tree() == before
+    copy.unlink()
+    assert [each.id for each in consolidate.run(home.memory)[0].actions] == [twice]
+    assert home.ids() == {locked}
+
+
+def test_a_job_that_fails_is_reported_and_the_next_one_runs(home: Home) -> None:
+    home.write("one")
+    home.later(days=8)
+
+    def fails(*_: object) -> list[Action]:
+        raise RuntimeError("out of order")
+
+    turn = Round(home.memory)
+    first, second = turn.run(Job("first", fails)), turn.run(expire.JOB)
+    assert first.failure is not None
+    assert "RuntimeError: out of order" in first.failure
+    assert len(second.actions) == 1
+
+
+def test_what_was_applied_before_a_failure_counts(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = home.write("one")
+    home.later(seconds=1)
+    two = home.write("two")
+    home.later(days=8)
+    apply = job.apply
+
+    def fails_on_the_second(upkeep, action, info, other):
+        if action.id == two:
+            raise OSError(5, "out of order")
+        return apply(upkeep, action, info, other)
+
+    monkeypatch.setattr(job, "apply", fails_on_the_second)
+    outcome = job.run(home.memory, expire.JOB)
+    assert [each.id for each in outcome.actions] == [one]
+    assert isinstance(outcome.error, OSError)
+
+
+def test_a_round_that_is_to_stop_ends_between_two_actions(home: Home) -> None:
+    for text in ("one", "two", "three"):
+        home.write(text)
+    home.later(days=8)
+    asked = iter([False, True])
+    outcome = Round(home.memory, stop=lambda: next(asked)).run(expire.JOB)
+    assert len(outcome.actions) == 1
+    assert len(home.ids()) == 2
+
+
+def test_as_an_agent_a_job_touches_only_what_that_agent_sees(home: Home) -> None:
+    foreign = home.write("of y", scope="agent:y")
+    home.write("of x", scope="agent:x")
+    home.write("of all")
+    home.later(days=8)
+    outcome = job.run(home.memory.as_caller("x"), expire.JOB)
+    assert len(outcome.actions) == 2
+    assert home.ids() == {foreign}
+
+
+def test_an_action_says_in_json_what_its_verb_needs(home: Home) -> None:
+    one = home.write("lesson learned: never again")
+    for _ in range(3):
+        home.memory.read(one)
+    (action,) = job.run(home.memory, upgrade.JOB, dry_run=True).actions
+    assert list(action.document()) == ["job", "verb", "id", "reason", "path", "category", "words"]
+    assert action.document() == {
+        "job": "upgrade", "verb": "upgrade", "id": one,
+        "reason": "read 3 times: lessons (lesson learned, never again)",
+        "path": f"categories/inbox/lesson-learned-never-again-{one[:8]}.md",
+        "category": "lessons", "words": ["lesson learned", "never again"],
+    }  # fmt: skip
+    assert action.line() == f"would upgrade {one[:8]} read 3 times: lessons (lesson learned, never again)"

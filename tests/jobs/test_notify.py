@@ -1,0 +1,341 @@
+"""Firing reminders: once each, in an order no crash can hurt, and the pending lists (contract 001, 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.clock import stamp
+from commonplace.engine.overview import Overview
+from commonplace.engine.pending import Pending
+from commonplace.engine.upkeep import Upkeep
+from commonplace.errors import StorageError
+from commonplace.jobs import desktop, notify, reminding
+from commonplace.jobs.tick import Tick
+from jobs.homes import MOMENT, Home
+
+pytestmark = pytest.mark.promise("001-17.9")
+
+ONE = "11111111-1111-4111-8111-111111111111"
+TWO = "22222222-2222-4222-8222-222222222222"
+DAILY = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
+HEAD = "# Pending Reminders\n\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    home = Home(tmp_path / "home", "timezone: UTC\n")
+    monkeypatch.setattr(desktop, "push", lambda settings, texts: pushed.append(list(texts)))
+    pushed: list[list[str]] = []
+    home.pushed = pushed  # type: ignore[attr-defined]
+    with home.memory:
+        yield home
+
+
+def remind(home: Home, identity: str, text: str, due: datetime = MOMENT, **more: Any) -> str:
+    further = {"due_at": stamp(due), **more.pop("further", {})}
+    return home.put(identity, text, "reminders", further=further, **more)
+
+
+def fire(home: Home) -> list[str]:
+    return [info.id for info in notify.run(home.memory).notified]
+
+
+def pending(home: Home, name: str = "pending.md") -> str:
+    return (home.memory.home / name).read_text(encoding="utf-8")
+
+
+def header(home: Home, identity: str) -> dict[str, Any]:
+    return home.info(identity).header
+
+
+def fired(home: Home) -> list[str]:
+    return [change.path for change in home.memory.log(limit=0) if change.verb == notify.FIRE]
+
+
+# --- when it fires ------------------------------------------------------------------------------
+
+
+def test_a_reminder_fires_at_its_time_once_and_not_a_moment_before(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    home.later(microseconds=-1)
+    assert fire(home) == []
+    home.later(microseconds=1)
+    assert fire(home) == [ONE]
+    assert header(home, ONE)["fired_at"] == "2026-05-06T10:00:00Z"
+    before = home.everything()
+    assert fire(home) == []
+    assert home.everything() == before
+    home.later(days=400)
+    assert fire(home) == []
+    assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
+
+
+def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_content(home: Home) -> None:
+    remind(home, ONE, "call\r\nBob", further={"colour": "red"})
+    before = home.file(ONE).read_bytes()
+    home.later(hours=1)
+    fire(home)
+    text = home.file(ONE).read_bytes()
+    assert text.replace(b"fired_at: 2026-05-06T11:00:00Z\n", b"") == before
+
+
+def test_a_repeating_reminder_goes_on_to_its_next_time_and_what_was_missed_is_not_made_up(home: Home) -> None:
+    remind(home, ONE, "water the plants", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
+    assert fire(home) == [ONE]
+    assert header(home, ONE)["due_at"] == "2026-05-07T09:00:00Z"
+    assert fire(home) == []
+    home.later(days=5)
+    assert fire(home) == [ONE]
+    assert header(home, ONE)["due_at"] == "2026-05-12T09:00:00Z"
+    assert fire(home) == []
+    assert pending(home) == f"{HEAD}1. water the plants\n   due 2026-05-07 09:00, id 11111111\n\n"
+
+
+def test_every_other_week_stays_every_other_week_though_one_was_missed(home: Home) -> None:
+    rule = "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0"
+    remind(home, ONE, "bins", datetime(2026, 5, 4, 9, tzinfo=UTC), further={"repeat": rule})
+    home.now = datetime(2026, 5, 26, 12, tzinfo=UTC)
+    assert fire(home) == [ONE]
+    assert header(home, ONE)["due_at"] == "2026-06-01T09:00:00Z"
+
+
+def test_the_rule_is_in_local_time_also_over_the_change_of_clocks(tmp_path: Path) -> None:
+    home = Home(tmp_path, "timezone: Europe/Berlin\nnotification:\n  enabled: false\n")
+    with home.memory:
+        home.now = datetime(2026, 3, 28, 8, 0, tzinfo=UTC)
+        remind(home, ONE, "coffee", home.now, further={"repeat": DAILY})
+        assert fire(home) == [ONE]
+        assert header(home, ONE)["due_at"] == "2026-03-29T07:00:00Z"
+        assert "due 2026-03-28 09:00" in pending(home)
+
+
+def test_a_rule_nobody_can_read_lets_the_reminder_fire_once(home: Home) -> None:
+    remind(home, ONE, "x", further={"repeat": "every full moon"})
+    assert fire(home) == [ONE]
+    home.later(days=1)
+    assert fire(home) == []
+
+
+def test_undated_unreadable_locked_and_other_memories_never_fire(home: Home) -> None:
+    home.put(ONE, "buy milk", "reminders")
+    remind(home, TWO, "locked", further={"locked": True})
+    third = home.put("33333333-3333-4333-8333-333333333333", "no reminder", further={"due_at": stamp(MOMENT)})
+    fourth = home.put("44444444-4444-4444-8444-444444444444", "odd", "reminders", further={"due_at": "whenever"})
+    home.later(days=1)
+    before = {each: home.file(each).read_bytes() for each in (ONE, TWO, third, fourth)}
+    assert fire(home) == []
+    assert {each: home.file(each).read_bytes() for each in before} == before
+    assert pending(home) == f"{HEAD}None.\n"
+
+
+def test_a_time_written_by_hand_counts_in_any_form_and_without_any_other_key(home: Home) -> None:
+    place = home.memory.home / "categories" / "reminders" / "tea.md"
+    place.parent.mkdir(parents=True)
+    place.write_text("---\ndue_at: 2026-05-06T11:30:00+02:00\n---\nput the kettle on\n", encoding="utf-8")
+    (ref,) = fire(home)
+    assert header(home, ref)["fired_at"] == stamp(MOMENT)
+    assert place.read_text(encoding="utf-8").endswith("---\nput the kettle on\n")
+    assert pending(home) == f"{HEAD}1. put the kettle on\n   due 2026-05-06 09:30, id {ref[:8]}\n\n"
+
+
+def test_several_go_in_the_order_of_their_times_and_are_one_notification(home: Home) -> None:
+    remind(home, ONE, "second")
+    remind(home, TWO, "first", datetime(2026, 5, 6, 9, tzinfo=UTC))
+    assert fire(home) == [TWO, ONE]
+    assert home.pushed == [["first", "second"]]  # type: ignore[attr-defined]
+    assert pending(home) == (
+        f"{HEAD}1. first\n   due 2026-05-06 09:00, id 22222222\n\n2. second\n   due 2026-05-06 10:00, id 11111111\n\n"
+    )
+
+
+def test_a_dry_run_names_what_would_fire_and_changes_nothing(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    before = home.everything()
+    planned = notify.run(home.memory, dry_run=True)
+    assert [info.id for info in planned.notified] == [ONE]
+    assert [each.line() for each in planned.actions] == ["would fire 11111111 due 2026-05-06 10:00"]
+    assert home.everything() == before
+    done = notify.run(home.memory)
+    assert (done.actions, done.pending) == (planned.actions, planned.pending)
+    assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
+
+
+def test_undo_takes_a_firing_back_and_it_fires_again(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    fire(home)
+    home.memory.undo()
+    assert fire(home) == [ONE]
+
+
+def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(desktop, "push", lambda settings, texts: "notify: notify-send failed: no bus")
+    remind(home, ONE, "call Bob")
+    assert dict(Tick(home.memory).steps())["notify"]() == 1
+    assert caplog.messages == ["notify: notify-send failed: no bus"]
+    assert dict(Tick(home.memory).steps())["notify"]() == 0
+
+
+# --- what an interruption leaves ----------------------------------------------------------------
+
+
+class Died(BaseException):
+    """The process is gone: nothing it had in mind happens any more."""
+
+
+@pytest.mark.parametrize("seam", ["pending.md", "after pending.md", "second change", "push"])
+def test_a_death_between_any_two_steps_loses_none_and_repeats_none(
+    home: Home, monkeypatch: pytest.MonkeyPatch, seam: str
+) -> None:
+    remind(home, ONE, "call Bob")
+    remind(home, TWO, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
+    changes = iter([seam == "after pending.md", seam == "second change"])
+    refresh, change = Pending.refresh, Upkeep.change
+
+    def dies(*_: Any, **__: Any) -> Any:
+        raise Died
+
+    def next_change(*args: Any, **more: Any) -> Any:
+        return dies() if next(changes) else change(*args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pending, "refresh", dies if seam == "pending.md" else refresh)
+        patch.setattr(Upkeep, "change", next_change)
+        patch.setattr(desktop, "push", dies if seam == "push" else desktop.push)
+        with pytest.raises(Died):
+            notify.run(home.memory)
+    home.later(seconds=30)
+    notify.run(home.memory)
+    assert len(fired(home)) == len(set(fired(home))) == 2
+    assert header(home, ONE)["fired_at"]
+    assert header(home, TWO)["due_at"] == "2026-05-07T09:00:00Z"
+    assert pending(home) == (
+        f"{HEAD}1. water\n   due 2026-05-06 09:00, id 22222222\n\n2. call Bob\n   due 2026-05-06 10:00, id 11111111\n\n"
+    )
+    before = home.everything()
+    assert fire(home) == []
+    assert home.everything() == before
+
+
+def test_what_could_not_be_listed_does_not_fire_but_the_next_time(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remind(home, ONE, "call Bob")
+
+    def full(*_: Any) -> bool:
+        raise StorageError("pending.md", "the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("commonplace.engine.pending.put_derived", full)
+        with pytest.raises(StorageError):
+            notify.run(home.memory)
+    assert "fired_at" not in header(home, ONE)
+    assert fire(home) == [ONE]
+
+
+def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remind(home, ONE, "call Bob")
+    refresh = Pending.refresh
+
+    def edits_meanwhile(self: Pending, *args: Any, **more: Any) -> bool:
+        monkeypatch.setattr(Pending, "refresh", refresh)
+        written = refresh(self, *args, **more)
+        home.file(ONE).write_text(home.file(ONE).read_text().replace("Bob", "Alice"))
+        return written
+
+    monkeypatch.setattr(Pending, "refresh", edits_meanwhile)
+    done = notify.run(home.memory)
+    assert (done.notified, done.pending, home.pushed) == ((), 0, [])  # type: ignore[attr-defined]
+    assert pending(home) == f"{HEAD}None.\n"
+    assert fire(home) == [ONE]
+    assert "1. call Alice\n" in pending(home)
+
+
+# --- the pending lists --------------------------------------------------------------------------
+
+
+def test_a_reminder_stays_listed_for_the_days_configured_after_it_fired(home: Home) -> None:
+    remind(home, ONE, "call Bob", datetime(2026, 4, 1, tzinfo=UTC))
+    fire(home)
+    home.later(days=7)
+    notify.run(home.memory)
+    assert "1. call Bob\n   due 2026-04-01 00:00" in pending(home)
+    home.later(seconds=1)
+    notify.run(home.memory)
+    assert pending(home) == f"{HEAD}None.\n"
+
+
+def test_an_acknowledged_reminder_leaves_the_list_and_a_repeating_one_comes_back(home: Home) -> None:
+    remind(home, ONE, "water", further={"repeat": DAILY})
+    fire(home)
+    reminding.done(home.memory, ONE)
+    assert Overview(home.memory).keep_up()
+    assert pending(home) == f"{HEAD}None.\n"
+    home.later(days=1)
+    assert fire(home) == [ONE]
+    assert "1. water\n" in pending(home)
+    assert "acked_at" not in header(home, ONE)
+
+
+@pytest.mark.parametrize("change", ["delete", "edit", "by hand"])
+def test_the_list_follows_whatever_happens_to_the_memory(home: Home, change: str) -> None:
+    remind(home, ONE, "call Bob")
+    fire(home)
+    place = home.file(ONE)
+    if change == "delete":
+        home.memory.delete(ONE)
+    elif change == "edit":
+        home.upkeep.rewrite(home.info(ONE), "call\nAlice", {}, "edit")
+    else:
+        place.write_text(place.read_text().replace("fired_at:", "was:"))
+    Overview(home.memory).refresh()
+    left = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n" if change == "edit" else "None.\n"
+    assert pending(home) == HEAD + left
+
+
+def test_keeping_up_makes_no_list_where_there_is_none(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    Overview(home.memory).refresh()
+    assert not (home.memory.home / "pending.md").exists()
+
+
+@pytest.mark.promise("001-17.13")
+def test_each_agent_has_a_list_of_its_own_and_fires_only_what_it_sees(home: Home) -> None:
+    remind(home, ONE, "for claude", scope="agent:claude")
+    remind(home, TWO, "for all")
+    other = home.memory.as_caller("other")
+    done = notify.run(other)
+    assert ([info.id for info in done.notified], done.pending) == ([TWO], 1)
+    assert not (home.memory.home / "pending.claude.md").exists()
+    assert fire(home) == [ONE]
+    assert pending(home, "pending.claude.md") == f"{HEAD}1. for claude\n   due 2026-05-06 10:00, id 11111111\n\n"
+    assert "claude" not in pending(home)
+    assert notify.run(other).pending == 1
+    reminding.done(home.memory, ONE)
+    notify.run(home.memory)
+    assert pending(home, "pending.claude.md") == f"{HEAD}None.\n"
+
+
+@pytest.mark.promise("001-17.8")
+def test_a_scope_written_by_hand_leads_to_no_file_outside(home: Home) -> None:
+    remind(home, ONE, "x", scope="agent:claude")
+    place = home.file(ONE)
+    place.write_text(place.read_text().replace("agent:claude", "agent:../../x"))
+    before = set(home.memory.home.parent.rglob("*.md"))
+    fire(home)
+    assert {path.name for path in set(home.memory.home.parent.rglob("*.md")) - before} <= {"pending.md"}
+
+
+def test_a_file_of_the_user_that_has_such_a_name_stays(home: Home) -> None:
+    mine = home.memory.home / "pending.things.md"
+    mine.write_text("my list\n")
+    notify.run(home.memory)
+    assert mine.read_text() == "my list\n"

@@ -1,0 +1,156 @@
+"""The daemon's round: its order, a step that fails, and dreams when nothing happens (contract 001, 13)."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from commonplace.engine import open_memory
+from commonplace.jobs import consolidate
+from commonplace.jobs.job import Outcome, Round
+from commonplace.jobs.tick import FACE, Tick
+from commonplace.note.model import Draft
+from commonplace.serve.daemon import Daemon
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self):
+        self.now = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+    def move(self, **span):
+        self.now += timedelta(**span)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path, clock):
+    with open_memory(tmp_path / "home", face=FACE, clock=clock) as opened:
+        yield opened
+
+
+def somebody_writes(memory, text="a text"):
+    memory.as_caller("claude", "mcp").write(Draft(text, project="categories"))
+
+
+@pytest.mark.promise("001-17.10")
+def test_the_steps_come_in_the_order_of_the_contract(memory):
+    assert [name for name, _ in Tick(memory).steps()] == [
+        "sync", "fold", "expire", "decay", "upgrade", "consolidate", "notify", "purge", "history", "dream", "memory.md",
+    ]  # fmt: skip
+
+
+@pytest.mark.promise("001-17.10")
+def test_a_dream_of_each_level_comes_once_in_an_idle_period(memory, clock):
+    somebody_writes(memory)
+    tick = Tick(memory)
+    daemon = Daemon(tick, timedelta(minutes=1))
+    levels = []
+    for minutes in (0, 4, 2, 10, 20, 30, 60, 60, 500):
+        clock.move(minutes=minutes)
+        levels.append(tick.level())
+        assert daemon.tick()
+    assert levels == [0, 0, 1, 0, 2, 0, 3, 0, 0]
+    somebody_writes(memory, "another")
+    assert tick.level() == 0
+    clock.move(minutes=5)
+    assert tick.level() == 1
+
+
+def test_after_a_long_absence_the_deepest_due_dream_comes_alone(memory, clock):
+    somebody_writes(memory)
+    clock.move(hours=3)
+    tick = Tick(memory)
+    assert tick.level() == 3
+    assert Daemon(tick, timedelta(minutes=1)).tick()
+    assert tick.level() == 0
+
+
+def test_where_nothing_ever_changed_one_light_dream_comes(memory, clock):
+    tick = Tick(memory)
+    assert tick.level() == 1
+    assert Daemon(tick, timedelta(minutes=1)).tick()
+    clock.move(hours=5)
+    assert tick.level() == 0
+
+
+def test_a_change_by_hand_starts_a_new_idle_period(memory, clock):
+    somebody_writes(memory)
+    tick = Tick(memory)
+    daemon = Daemon(tick, timedelta(minutes=1))
+    clock.move(hours=3)
+    daemon.tick()
+    (memory.home / "categories" / "people").mkdir(parents=True)
+    (memory.home / "categories" / "people" / "by-hand.md").write_text("Bob likes tea\n")
+    daemon.tick()
+    clock.move(minutes=6)
+    assert tick.level() == 1
+
+
+@pytest.fixture
+def dreamless(tmp_path, clock):
+    home = tmp_path / "quiet"
+    home.mkdir()
+    (home / "config.yaml").write_text("daemon:\n  dream: false\n")
+    with open_memory(home, face=FACE, clock=clock) as opened:
+        yield opened
+
+
+def test_dreams_can_be_switched_off(dreamless):
+    assert Tick(dreamless).level() == 0
+
+
+def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("the disk is on fire")
+
+    monkeypatch.setattr("commonplace.jobs.expire.plan", fail)
+    monkeypatch.setattr("commonplace.jobs.tick.Tick._sync", fail)
+    with caplog.at_level(logging.INFO):
+        assert not Daemon(Tick(memory), timedelta(minutes=1)).tick()
+    assert "[sync] the disk is on fire" in caplog.text
+    assert (memory.home / "memory.md").exists()
+
+
+def test_a_round_ends_between_two_steps_when_it_is_told_to(memory):
+    daemon = Daemon(Tick(memory), timedelta(minutes=1))
+    daemon._stopping.set()
+    assert daemon.tick()
+    assert not (memory.home / "memory.md").exists()
+
+
+def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memory, clock, monkeypatch):
+    somebody_writes(memory)
+    daemon = Daemon(Tick(memory), timedelta(minutes=1))
+    daemon.tick()
+    looked = []
+    plan = consolidate.JOB.plan
+    monkeypatch.setattr(Round, "run", lambda turn, job: looked.append(job.name) or Outcome(job.name, tuple(plan((), None, None))))
+    clock.move(minutes=1)
+    daemon.tick()
+    assert looked == []
+    memory.read(memory.log()[0].path.rpartition("-")[2].removesuffix(".md"))
+    clock.move(minutes=1)
+    daemon.tick()
+    assert looked == ["expire", "decay", "upgrade", "consolidate"]
+
+
+def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless, clock):
+    somebody_writes(dreamless)
+    daemon = Daemon(Tick(dreamless), timedelta(minutes=1))
+    daemon.tick()
+    clock.move(days=7)
+    daemon.tick()
+    clock.move(seconds=1)
+    daemon.tick()
+    assert dreamless.log()[0].verb == "expire"

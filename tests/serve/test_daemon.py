@@ -1,0 +1,169 @@
+"""`memory serve` as a process: its lock, its signals, its rounds, its socket (contract 001, 13)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from commonplace.engine import open_memory
+from commonplace.engine.upkeep import Upkeep
+from commonplace.note.record import Record
+from serve.daemon_process import Client, DaemonProcess
+
+MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+def a_record(number, content, category="people", created=MOMENT, **more):
+    return Record(f"{number:08}-e29b-41d4-a716-446655440000", content, category, created, created, **more)
+
+
+@pytest.mark.promise("001-17.10")
+def test_it_says_where_it_listens_and_sigterm_ends_it_with_status_0_and_no_socket(home):
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        assert daemon.ready() == f"Memory daemon running (socket: {home}/memory.sock, interval: 1h0m0s)"
+        assert (home / ".daemon.lock").read_text() == f"{daemon.process.pid}\n"
+        assert (home / "memory.sock").exists()
+        assert daemon.stop()[:2] == (0, "\nShutting down...\n")
+    assert not (home / "memory.sock").exists()
+
+
+def test_sigint_ends_it_as_well(home):
+    with DaemonProcess(home, "--no-socket") as daemon:
+        assert daemon.ready() == "Memory daemon running (no socket, interval: 1m0s)"
+        assert daemon.stop(signal.SIGINT)[0] == 0
+
+
+@pytest.mark.promise("001-17.10")
+def test_a_second_one_says_who_holds_the_lock_and_after_kill_9_the_next_starts_at_once(home):
+    with DaemonProcess(home) as first:
+        first.ready()
+        with DaemonProcess(home) as second:
+            status, _, err = second.ended()
+            assert status == 1
+            assert err == (
+                f"Error: daemon already running (lock file: {home}/.daemon.lock, held by process {first.process.pid})\n"
+            )
+        first.process.kill()
+        first.process.wait()
+        assert (home / "memory.sock").exists()
+        with DaemonProcess(home) as third:
+            assert third.ready().startswith("Memory daemon running")
+            with Client(home) as client:
+                assert client.call("memory_list") == []
+
+
+def test_one_round_does_the_jobs_in_order_and_exits(home):
+    old = datetime(2020, 1, 1, tzinfo=UTC)
+    with open_memory(home, face="cli") as memory:
+        Upkeep(memory).put(
+            [
+                a_record(1, "over", "inbox", expires=old),
+                a_record(2, "nobody reads this", created=old),
+                a_record(3, "I prefer tea", "inbox", access_count=5, created=datetime.now(UTC),
+                         expires=datetime.now(UTC) + timedelta(days=1)),
+            ],
+            "import",
+        )  # fmt: skip
+    with DaemonProcess(home, "--once") as daemon:
+        status, out, err = daemon.ended()
+    assert (status, out) == (0, "")
+    assert err.splitlines() == [
+        "[sync] processed 3 items", "[expire] processed 1 items", "[decay] processed 1 items",
+        "[upgrade] processed 1 items", "[memory.md] processed 1 items",
+    ][-4:]  # fmt: skip
+    assert "## preferences (1)" in (home / "memory.md").read_text()
+    assert not (home / "memory.sock").exists()
+
+
+def test_the_log_goes_to_a_file_when_one_is_named(home, tmp_path):
+    with DaemonProcess(home, "--once", "--log", str(tmp_path / "log")) as daemon:
+        assert daemon.ended() == (0, "", "")
+    assert (tmp_path / "log").read_text() == "[memory.md] processed 1 items\n"
+
+
+@pytest.mark.parametrize("interval", ["0s", "500ms", "soon", "-1s", ""])
+def test_an_interval_it_cannot_keep_is_refused(home, interval):
+    with DaemonProcess(home, f"--interval={interval}") as daemon:
+        assert daemon.ended() == (1, "", f"Error: invalid interval: {interval}\n")
+
+
+@pytest.mark.promise("001-17.11")
+def test_clients_of_the_socket_share_one_memory_with_everybody(home):
+    with DaemonProcess(home) as daemon:
+        daemon.ready()
+        with Client(home) as one, Client(home) as other:
+            written = one.call("memory_write", content="tea is in the kitchen", category="knowledge")
+            assert other.call("memory_read", id=written["id"])["content"] == "tea is in the kitchen"
+            assert other.ask("memory_read", params={"id": "nope"})["error"] == "memory not found: nope"
+            one.send(b"x" * (1 << 20) + b"xx\n")
+            assert one.reply() == {"id": 0, "error": "request too large (limit 1048576 bytes)"}
+            assert len(other.ask("tools/list")["result"]) == 7
+        with open_memory(home, watch=False) as memory:
+            assert memory.memory_id(written["id"]).category == "knowledge"
+        assert daemon.stop()[0] == 0
+    assert "tea is in the kitchen" in (home / "memory.md").read_text()
+
+
+@pytest.mark.promise("001-17.11")
+def test_twenty_clients_write_and_read_under_the_jobs_and_nothing_is_lost(home):
+    failures: list[str] = []
+
+    def work(number):
+        try:
+            with Client(home) as client:
+                for turn in range(10):
+                    found = client.call("memory_write", content=f"note {number} {turn}", category="knowledge")
+                    assert client.call("memory_read", id=found["id"])["content"] == f"note {number} {turn}"
+                    client.call("memory_search", query=f"note {number}")
+        except Exception as error:
+            failures.append(repr(error))
+
+    with DaemonProcess(home, "--interval", "1s") as daemon:
+        daemon.ready()
+        clients = [threading.Thread(target=work, args=(number,)) for number in range(20)]
+        for each in clients:
+            each.start()
+        for each in clients:
+            each.join()
+        assert failures == []
+        status, _, err = daemon.stop()
+        assert status == 0
+        assert "Error" not in err
+        assert "Traceback" not in err
+    with open_memory(home, watch=False) as memory:
+        assert memory.stats().projects["categories"] == 200
+
+
+def test_a_request_in_progress_is_answered_before_it_ends(home):
+    with DaemonProcess(home) as daemon:
+        daemon.ready()
+        with Client(home) as client:
+            client.send(b"".join(
+                json.dumps({"id": n, "method": "memory_write", "params": {"content": f"n {n}"}}).encode() + b"\n"
+                for n in range(50)
+            ))  # fmt: skip
+            first = client.reply()
+            assert daemon.stop()[0] == 0
+            answered = [first]
+            while line := client._file.readline():
+                answered.append(json.loads(line))
+    assert [each["id"] for each in answered] == list(range(len(answered)))
+    with open_memory(home, watch=False) as memory:
+        assert memory.stats().projects["categories"] == len(answered)
+
+
+def test_unit_files_start_this_command_on_this_home(home, terminal):
+    systemd = terminal("--home", str(home), "serve", "--print-unit", "systemd").out
+    assert f"--home {home} serve\n" in systemd
+    launchd = terminal("--home", str(home), "serve", "--print-unit", "launchd").out
+    assert f"<string>{home}</string>\n    <string>serve</string>" in launchd
+    assert terminal("serve", "--print-unit", "cron").status == 2

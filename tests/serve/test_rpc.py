@@ -1,0 +1,150 @@
+"""The daemon's protocol, line by line (contract 001, 13)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.engine import open_memory
+from commonplace.faces import registry
+from commonplace.note.model import Draft
+from commonplace.serve.rpc import Protocol
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    with open_memory(tmp_path_factory.mktemp("home"), face="socket") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def protocol(memory):
+    return Protocol(memory, registry(("agent",), memory.settings))
+
+
+@pytest.fixture
+def ask(protocol):
+    def send(request):
+        data = request if isinstance(request, bytes) else json.dumps(request).encode()
+        reply = protocol.answer(data + b"\n")
+        assert reply.endswith(b"\n")
+        assert reply.count(b"\n") == 1
+        return json.loads(reply)
+
+    return send
+
+
+def test_tools_list_names_the_seven_tools_with_their_schemas(ask):
+    reply = ask({"id": 1, "method": "tools/list"})
+    assert reply["id"] == 1
+    assert [each["name"] for each in reply["result"]] == [
+        "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag",
+        "memory_smart_search",
+    ]  # fmt: skip
+    assert all(set(each) == {"name", "description", "schema"} for each in reply["result"])
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"method": "tools/call", "params": {"name": "memory_list", "params": {"limit": 1}}},
+        {"method": "tools/call", "params": {"name": "memory_list", "arguments": {"limit": 1}}},
+        {"method": "tools/call", "params": {"name": "memory_list", "limit": 1}},
+        {"method": "memory_list", "params": {"limit": 1}},
+    ],
+)
+def test_a_tool_can_be_called_in_each_documented_form(ask, memory, request_):
+    memory.write(Draft("one", project="categories"))
+    memory.write(Draft("two", project="categories"))
+    reply = ask({"id": "x", **request_})
+    assert reply["id"] == "x"
+    assert reply["result"]["is_error"] is False
+    assert len(json.loads(reply["result"]["content"])) == 1
+
+
+@pytest.mark.parametrize("identity", [7, 1.5, "seven", "", None, 0])
+def test_the_id_comes_back_as_sent(ask, identity):
+    assert ask({"id": identity, "method": "memory_list"})["id"] == identity
+
+
+def test_an_absent_id_is_0(ask):
+    assert ask({"method": "memory_list"})["id"] == 0
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ({"id": 1, "method": "nope"}, "tool not found: nope"),
+        ({"id": 1}, "tool not found: "),
+        ({"id": 1, "method": "tools/call", "params": {}}, "tool not found: "),
+        ({"id": 1, "method": "memory_read", "params": {"id": "x"}}, "memory not found: x"),
+        ({"id": 1, "method": "memory_read", "params": []}, "params must be an object"),
+        ({"id": 1, "method": "memory_list", "agent": "A B"}, 'invalid agent "A B"'),
+    ],
+)
+def test_a_refused_request_answers_with_a_text(ask, request_, error):
+    assert ask(request_) == {"id": 1, "error": error}
+
+
+def test_a_soft_error_is_a_result(ask):
+    assert ask({"id": 1, "method": "memory_read"})["result"] == {"content": "id is required", "is_error": True}
+
+
+@pytest.mark.parametrize("line", [b"nope", b"[1]", b'"text"', b"\xff", b"{", b"[" * 100_000])
+def test_what_is_no_request_answers_with_id_0_and_a_parse_error(ask, line):
+    reply = ask(line)
+    assert reply["id"] == 0
+    assert reply["error"].startswith("parse error: ")
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 1, ', -32700),
+        ([{"jsonrpc": "2.0", "id": 1, "method": "memory_list"}], -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": 5}, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "nope"}, -32601),
+        ({"jsonrpc": "2.0", "id": 1, "method": "memory_read", "params": [1]}, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "memory_read", "params": {"id": "gone"}}, -32000),
+    ],
+)
+def test_json_rpc_gets_error_objects(ask, request_, code):
+    reply = ask(request_)
+    assert reply["jsonrpc"] == "2.0"
+    assert reply["error"]["code"] == code
+    assert reply["id"] == (1 if isinstance(request_, dict) else None)
+
+
+def test_json_rpc_results_carry_the_version(ask):
+    assert ask({"jsonrpc": "2.0", "id": 3, "method": "memory_list"})["jsonrpc"] == "2.0"
+
+
+def test_agent_binds_a_request_to_an_identity(ask, memory):
+    note = memory.as_caller("y").write(Draft("secret of y", project="categories", scope="agent:y"))
+    read = {"id": 1, "method": "memory_read", "params": {"id": note.id}}
+    assert ask({**read, "agent": "x"})["error"] == f"memory not found: {note.id}"
+    assert "secret" in ask({**read, "agent": "y"})["result"]["content"]
+    assert "secret" in ask(read)["result"]["content"]
+
+
+def test_a_daemon_of_one_agent_serves_no_other(memory):
+    bound = Protocol(memory.as_caller("x"), registry(("agent",), memory.settings))
+    reply = json.loads(bound.answer(b'{"id": 1, "method": "memory_list", "agent": "y"}\n'))
+    assert reply == {"id": 1, "error": 'this daemon serves agent "x" alone'}
+
+
+values = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+                      lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+                      max_leaves=6)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from(["id", "method", "params", "agent", "jsonrpc", "x"]),
+                       values | st.sampled_from(["memory_list", "tools/call", "2.0", "tools/list"])))  # fmt: skip
+def test_every_object_gets_one_line_of_json(protocol, request_):
+    reply = protocol.answer(json.dumps(request_).encode() + b"\n")
+    assert reply.count(b"\n") == 1
+    assert ("result" in json.loads(reply)) != ("error" in json.loads(reply))

@@ -1,0 +1,90 @@
+"""The redo record: what counts in a file that keeps the bytes of older records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace.store.redo import Redo, lines_of
+
+LONG = [{"mark": "x" * 300}, {"steps": ["y" * 5000]}]
+SHORT = [{"mark": "a"}, {"steps": []}]
+
+
+@pytest.fixture
+def redo(tmp_path: Path) -> Iterator[Redo]:
+    made = Redo(tmp_path / "redo")
+    yield made
+    made.close()
+
+
+def write(redo: Redo, rows: list[dict[str, object]]) -> None:
+    redo.begin(rows[0])
+    for row in rows[1:]:
+        redo.add(row)
+
+
+def test_an_older_longer_record_does_not_show_through(redo: Redo) -> None:
+    write(redo, LONG)
+    assert lines_of(redo.read()) == LONG
+    redo.drop()
+    assert not redo.waits()
+    assert lines_of(redo.read()) == []
+    redo.begin(SHORT[0])
+    assert redo.waits()
+    assert lines_of(redo.read()) == SHORT[:1]
+    redo.add(SHORT[1])
+    assert lines_of(redo.read()) == SHORT
+
+
+def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(redo: Redo, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Died(BaseException):
+        pass
+
+    write(redo, LONG)
+    for at, seen in enumerate([[], [], SHORT[:1], SHORT[:1], SHORT]):
+        redo.drop()
+        left = [None] * at
+        put = Redo._put
+
+        def mortal(self: Redo, data: bytes, place: int, left: list[None] = left, put=put) -> None:
+            if not left:
+                raise Died
+            left.pop()
+            put(self, data, place)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Redo, "_put", mortal)
+            try:
+                write(redo, SHORT)
+            except Died:
+                assert at < 4
+        assert lines_of(redo.read()) == seen
+
+
+def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: Redo) -> None:
+    write(redo, [{"mark": "a"}, {"steps": ["one", "two"]}])
+    older = redo.read()
+    redo.drop()
+    write(redo, [{"mark": "b"}, {"steps": ["six", "ten"]}])
+    newer = redo.read()
+    assert len(older) == len(newer)
+    for at in range(1, len(older)):
+        mixed = newer[:at] + older[at:]
+        if mixed not in (older, newer):
+            with pytest.raises(ValueError, match="checksum"):
+                lines_of(mixed)
+
+
+def test_a_very_long_record_gives_its_room_back(redo: Redo, tmp_path: Path) -> None:
+    write(redo, [{"mark": "a"}, {"steps": ["y" * 100_000]}])
+    redo.drop()
+    assert (tmp_path / "redo").stat().st_size == 0
+
+
+def test_a_record_from_before_there_were_checksums_is_read() -> None:
+    assert lines_of(b"".join(json.dumps(row).encode() + b"\n" for row in SHORT)) == SHORT
+    assert lines_of(b'{"mark":"a"}\n{"steps":') == SHORT[:1]

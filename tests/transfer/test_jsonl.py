@@ -1,0 +1,516 @@
+"""Memories as JSON Lines, out and in (contract 001, 12; 17.3 and 17.15)."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tempfile
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.engine import open_memory
+from commonplace.engine.upkeep import Upkeep
+from commonplace.errors import NotFound
+from commonplace.note.model import CATEGORIES, Draft
+from commonplace.note.record import FURTHER, Record
+from commonplace.transfer.jsonl import Import, Tally, exported
+from commonplace.transfer.lines import BadRecord
+
+MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+ONE = "550e8400-e29b-41d4-a716-446655440000"
+TWO = "7f8d9e00-1111-4222-8333-444455556666"
+
+
+def opened(home, **more):
+    return open_memory(home, clock=lambda: MOMENT, **more)
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with opened(tmp_path / "home") as one:
+        yield one
+
+
+def lines(memory, **which):
+    return [*exported(memory, **which)]
+
+
+def take(memory, text, *, skip_bad=False, said=None, warned=None):
+    """Import `text`, JSON Lines or a list of records."""
+    if not isinstance(text, str):
+        text = "".join(json.dumps(each) + "\n" for each in text)
+    importing = Import(memory, io.BytesIO(text.encode("utf-8", "surrogateescape")), skip_bad=skip_bad)
+    if not skip_bad:
+        importing.check()
+    tally = Tally()
+    importing.run(tally, (warned if warned is not None else []).append)
+    return tally
+
+
+def plan(memory, text):
+    said = []
+    importing = Import(memory, io.BytesIO(text.encode()))
+    return importing.plan(said.append, said.append), said
+
+
+def remember(memory, text, category="people", **more):
+    return memory.memory_id(memory.write(Draft(text, project="categories", category=category, **more)).id)
+
+
+def files(home):
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and ".commonplace" not in path.parts
+    }
+
+
+def hand_made(home, path, text):
+    place = home / "categories" / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(text.encode())
+
+
+# --- export ------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("001-17.15")
+def test_a_line_has_all_keys_in_order_without_blanks_and_utf_8_as_is(memory):
+    Upkeep(memory).put(
+        [
+            Record(
+                ONE, "use “déjà vu” 中\u2028文", "reminders", MOMENT, MOMENT + timedelta(hours=1),
+                tags=("a", "ü"), source="claude", access_count=3, links=(TWO,), version=2,
+                further={"mine": {"deep": ["1", True]}, "due_at": "2026-05-08T15:00:00+08:00", "title": "A call"},
+            )
+        ],
+        "import",
+    )  # fmt: skip
+    (line,) = lines(memory)
+    assert list(json.loads(line)) == [
+        "id", "content", "content_hash", "phase", "category", "scope", "tags", "source", "created_at",
+        "updated_at", "expires_at", "access_count", "links", "version", "title", "due_at", "extra",
+    ]  # fmt: skip
+    assert '"content":"use “déjà vu” 中\u2028文","content_hash":"' in line
+    assert line.endswith(
+        '"created_at":"2026-05-07T10:00:00Z","updated_at":"2026-05-07T11:00:00Z","expires_at":null,'
+        f'"access_count":3,"links":["{TWO}"],"version":2,"title":"A call","due_at":"2026-05-08T07:00:00Z",'
+        '"extra":{"mine":{"deep":["1",true]}}}'
+    )
+
+
+def test_export_is_oldest_first_then_by_id(memory):
+    ids = [str(uuid.UUID(int=number)) for number in (9, 1, 5, 3)]
+    hours = (2, 2, 1, 3)
+    Upkeep(memory).put(
+        [Record(each, f"n{each}", "people", MOMENT + timedelta(hours=hour), MOMENT)
+         for each, hour in zip(ids, hours, strict=True)], "import",
+    )  # fmt: skip
+    assert [json.loads(each)["id"] for each in lines(memory)] == [ids[2], ids[1], ids[0], ids[3]]
+
+
+def test_more_memories_than_a_page_are_all_exported_in_order(memory):
+    Upkeep(memory).put(
+        [Record(str(uuid.UUID(int=n)), f"n {n}", "people", MOMENT + timedelta(seconds=n), MOMENT)
+         for n in range(450)], "import",
+    )  # fmt: skip
+    assert [json.loads(each)["content"] for each in lines(memory)] == [f"n {n}" for n in range(450)]
+
+
+def test_export_can_be_of_one_category_or_scope(memory):
+    remember(memory, "one", "soul")
+    remember(memory, "two", "people", scope="agent:claude")
+    assert [json.loads(each)["content"] for each in lines(memory, category="soul")] == ["one"]
+    assert [json.loads(each)["content"] for each in lines(memory, scope="agent:claude")] == ["two"]
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_exports_what_it_sees_and_no_id_of_what_it_does_not(memory):
+    open_one = remember(memory, "open")
+    own = remember(memory, "own", scope="agent:claude")
+    foreign = remember(memory, "foreign", scope="agent:codex")
+    memory.link(open_one, foreign)
+    memory.link(open_one, own)
+    found = {each["content"]: each for each in map(json.loads, lines(memory.as_caller("claude")))}
+    assert found.keys() == {"open", "own"}
+    assert found["open"]["links"] == [own.id]
+    assert lines(memory.as_caller("claude"), scope="agent:codex") == []
+
+
+def test_counts_of_reads_still_in_the_log_are_exported(memory):
+    info = remember(memory, "read me")
+    memory.read(info)
+    memory.read(info)
+    assert json.loads(lines(memory)[0])["access_count"] == 2
+
+
+# --- there and back ----------------------------------------------------------------------------
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
+    ["a\r\nb\r\n", "---\nx\n---\n", "\ufeffx", "👩‍🚀 e\u0301", "a\u2028b\u2029", "x\x00y", "\n\n", "  ", "[[x]]",
+     "a\rb"]
+)  # fmt: skip
+YAMLISH = st.sampled_from(
+    [
+        "yes", "no", "~", "null", "true", "1.10", "0x1f", "1e3", "2026-11-01", "12:30", "- a", "a: b", "# c", "*x",
+        "&a", "!t", "|", ">", "%", "@", "`", "{a}", "[a]", "'", '"', "", " a ", "a #b", "---", "...", "=", "<<", "?",
+    ]
+)  # fmt: skip
+SCALARS = TEXTS | YAMLISH | st.none() | st.booleans()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS | YAMLISH, inner, max_size=3),
+    max_leaves=6,
+)
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda each: each.replace(tzinfo=UTC))
+KEYS = (TEXTS | YAMLISH).filter(lambda key: key not in frontmatter_keys())
+
+
+def frontmatter_keys():
+    from commonplace.note.model import MEMORY_KEYS
+
+    return {*MEMORY_KEYS, *FURTHER, "type"}
+
+
+RECORDS = st.builds(
+    Record,
+    st.uuids(version=4).map(str), TEXTS, st.sampled_from(CATEGORIES), MOMENTS, MOMENTS,
+    scope=st.sampled_from(["global", "agent:claude"]), phase=st.sampled_from(["inbox", "organized"]),
+    tags=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple), source=TEXTS | YAMLISH,
+    expires=st.none() | MOMENTS, access_count=st.integers(0, 10**17),
+    links=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple), version=st.integers(1, 10**17),
+    further=st.dictionaries(st.sampled_from(FURTHER), VALUES, max_size=4).flatmap(
+        lambda known: st.dictionaries(KEYS, VALUES, max_size=4).map(lambda other: {**known, **other})
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.promise("001-17.15")
+@settings(max_examples=40)
+@given(records=st.lists(RECORDS, min_size=1, max_size=12, unique_by=lambda each: each.id))
+def test_export_and_import_into_an_empty_home_and_export_are_equal(records):
+    folder = Path(tempfile.mkdtemp())
+    try:
+        with opened(folder / "one") as one, opened(folder / "two") as two:
+            Upkeep(one).put(records, "import")
+            before = lines(one)
+            assert len(before) == len(records)
+            text = "".join(f"{each}\n" for each in before)
+            assert take(two, text) == Tally(imported=len(records))
+            assert lines(two) == before
+            assert take(two, text) == Tally(unchanged=len(records))
+            assert take(one, text) == Tally(unchanged=len(records))
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.promise("001-17.15")
+def test_reminders_and_unknown_keys_survive(tmp_path, memory):
+    reminder = {
+        "title": "Call", "aliases": ["ring"], "due_at": "2026-05-08T15:00:00Z", "due_text": "tomorrow at 3pm",
+        "all_day": False, "repeat": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0", "fired_at": "2026-05-08T15:00:01Z",
+        "reminder_of": TWO, "merged": [TWO], "unlinked": [TWO], "mood": "1.10", "0": ["no", {"a": None}],
+    }  # fmt: skip
+    Upkeep(memory).put([Record(ONE, "call Bob", "reminders", MOMENT, MOMENT, further=reminder)], "remind")
+    text = "".join(lines(memory))
+    with opened(tmp_path / "other") as other:
+        take(other, text)
+        assert "".join(lines(other)) == text
+        header = other.read(ONE).header
+        assert {key: header[key] for key in reminder} == reminder
+        assert (other.home / "categories" / "reminders" / "call-bob-550e8400.md").exists()
+
+
+@pytest.mark.promise("001-17.3")
+def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path, memory):
+    head = "---\nid: {id}\ncontent_hash: {hash}\ntype: {type}\ncategory: {category}\nscope: global\ntags:\n  - a\nsource: manual\ncreated_at: 2026-05-07T10:00:00+08:00\nupdated_at: 2026-05-07T10:00:00.5Z\nexpires_at: {expires}\naccess_count: 3\nlinks:\n  - {link}\n  - Some title\nversion: 1\nconfidence: high\n---\n"  # noqa: E501
+    one = head.format(id=ONE, hash="0" * 64, type="short", category="inbox", expires="2026-05-14T10:00:00Z", link=TWO)
+    two = head.format(id=TWO, hash="0" * 64, type="long", category="decisions", expires="null", link=ONE)
+    hand_made(memory.home, f"short-term/inbox/{ONE}.md", one + "first\r\nline\r\n\n")
+    hand_made(memory.home, f"long-term/decisions/{TWO}.md", two + "second")
+    found = [json.loads(each) for each in lines(memory)]
+    assert [(each["id"], each["content"], each["phase"], each["category"]) for each in found] == [
+        (ONE, "first\r\nline\r\n", "inbox", "inbox"),
+        (TWO, "second", "organized", "decisions"),
+    ]
+    for each, link, expires in zip(found, (TWO, ONE), ("2026-05-14T10:00:00Z", None), strict=True):
+        assert (each["tags"], each["links"], each["access_count"]) == (["a"], [link, "Some title"], 3)
+        assert each["created_at"] == "2026-05-07T02:00:00Z"
+        assert each["updated_at"] == "2026-05-07T10:00:00.500000Z"
+        assert (each["expires_at"], each["extra"]) == (expires, {"confidence": "high"})
+    with opened(tmp_path / "other") as other:
+        take(other, "\n".join(lines(memory)))
+        assert lines(other) == lines(memory)
+
+
+def test_files_made_by_hand_come_through(tmp_path, memory):
+    hand_made(memory.home, "people/ann.md", "Ann likes tea")
+    hand_made(memory.home, "soul/a.md", "---\nid: My own id\npath: /x\ncontent: y\n---\n")
+    hand_made(memory.home, "soul/b.md", "---\nid: My own id too\n---\n")
+    hand_made(memory.home, "soul/none.md", "---\ntags: [a, b]\n---\nno source")
+    with opened(tmp_path / "other") as other:
+        assert take(other, "\n".join(lines(memory))).imported == 4
+        assert lines(other) == lines(memory)
+        assert other.memory_id(memory.list()[0][0].id)
+
+
+# --- import: what a record is ------------------------------------------------------------------
+
+
+def test_what_a_record_lacks_gets_defaults(memory):
+    assert take(memory, [{"content": "just this", "tags": None, "links": None}]).imported == 1
+    (line,) = lines(memory)
+    found = json.loads(line)
+    assert (found["phase"], found["category"]) == ("inbox", "inbox")
+    assert (found["scope"], found["source"]) == ("global", "manual")
+    assert (found["created_at"], found["expires_at"]) == ("2026-05-07T10:00:00Z", "2026-05-14T10:00:00Z")
+    assert (found["tags"], found["links"], found["access_count"], found["version"]) == ([], [], 0, 1)
+
+
+def test_phases_of_older_exports_are_read(memory):
+    long = {"id": ONE, "content": "a", "type": "long", "category": "soul"}
+    take(memory, [long, {"id": TWO, "content": "b", "type": "short"}])
+    assert [json.loads(each)["phase"] for each in lines(memory)] == ["organized", "inbox"]
+    assert "extra" not in lines(memory)[0]
+
+
+def test_keys_nobody_knows_are_kept_and_path_is_not(memory):
+    take(memory, [{"id": ONE, "content": "a", "path": "x/y.md", "stars": 5, "extra": {"ratio": 0.5}}])
+    assert json.loads(lines(memory)[0])["extra"] == {"stars": "5", "ratio": "0.5"}
+    assert take(memory, [{"id": ONE, "content": "a", "stars": 5, "extra": {"ratio": 0.5}}]) == Tally(unchanged=1)
+
+
+BAD = {
+    "{": "Expecting property name",
+    "[]": "it is no JSON object",
+    "5": "it is no JSON object",
+    '{"content":NaN}': "NaN is no JSON",
+    "{}": "content is missing",
+    '{"content":5}': "content must be a text",
+    '{"content":"  "}': "content must not be empty",
+    '{"content":"\\ud800"}': "it holds half of a surrogate pair",
+    '{"content":"a","category":"nope"}': 'invalid category "nope"',
+    '{"content":"a","category":"../../x"}': 'invalid category "../../x"',
+    '{"content":"a","category":["soul"]}': "category must be a text",
+    '{"content":"a","phase":"x"}': 'invalid phase "x"',
+    '{"content":"a","scope":"x"}': 'invalid scope "x"',
+    '{"content":"a","scope":"agent:../x"}': 'invalid scope "agent:../x"',
+    '{"content":"a","tags":5}': "tags must be a list of texts",
+    '{"content":"a","links":[1]}': "links must be a list of texts",
+    '{"content":"a","source":[]}': "source must be a text",
+    '{"content":"a","created_at":"soon"}': 'created_at is no time: "soon"',
+    '{"content":"a","expires_at":12}': "expires_at is no time: 12",
+    '{"content":"a","access_count":-1}': "access_count must be a whole number from 0",
+    '{"content":"a","version":0}': "version must be a whole number from 1",
+    '{"content":"a","version":true}': "version must be a whole number from 1",
+    '{"content":"a","extra":[]}': "extra must be an object",
+    '{"content":"a","extra":{"id":"x","scope":"y"}}': "extra must not hold id, scope",
+    '{"content":"a","id":"../../x"}': 'invalid id "../../x"',
+    '{"content":"a","id":"a/b"}': 'invalid id "a/b"',
+    '{"content":"a","id":""}': 'invalid id ""',
+    '{"content":"a","id":7}': "invalid id 7",
+    '{"content":"a\udcff"}': "it is not valid UTF-8",
+    '{"content":"a","x":' + "[" * 9000 + "]" * 9000 + "}": "it is nested too deeply",
+    '{"content":"a","x":' + "[" * 60 + "]" * 60 + "}": "it is nested too deeply",
+    '{"content":"a","x":[' + "1," * 60_000 + "1]}": "it has more than 50000 values",
+    '{"content":"a","x":' + "9" * 5000 + "}": "Exceeds the limit",
+}
+
+
+@pytest.mark.promise("001-17.15", "001-17.8")
+@pytest.mark.parametrize("line", BAD, ids=lambda line: line[:40])
+def test_a_bad_record_imports_nothing_and_is_named(memory, line):
+    text = '{"content":"fine"}\n\n' + line + '\n{"content":"fine too"}\n'
+    with pytest.raises(BadRecord) as caught:
+        take(memory, text)
+    assert str(caught.value).startswith(f"malformed JSON at record 2: {BAD[line]}")
+    assert files(memory.home) == {}
+    warned = []
+    assert take(memory, text, skip_bad=True, warned=warned) == Tally(imported=2, skipped=1)
+    assert warned == [f"warning: {caught.value}"]
+
+
+def test_a_bad_record_behind_many_good_ones_imports_nothing(memory):
+    text = "".join(f'{{"content":"n {n}"}}\n' for n in range(500)) + "x\n"
+    with pytest.raises(BadRecord, match="record 501"):
+        take(memory, text)
+    assert files(memory.home) == {}
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_imports_nothing_into_the_scope_of_another(memory):
+    claude = memory.as_caller("claude")
+    with pytest.raises(BadRecord, match='record 1: invalid scope "agent:codex"'):
+        take(claude, [{"content": "a", "scope": "agent:codex"}])
+    assert take(claude, [{"content": "a", "scope": "agent:claude"}]).imported == 1
+
+
+@pytest.mark.promise("001-17.13")
+def test_an_agent_cannot_take_the_id_of_a_memory_it_does_not_see(memory):
+    foreign = remember(memory, "foreign", scope="agent:codex")
+    before = files(memory.home)
+    record = {"id": foreign.id, "content": "mine now", "updated_at": "2027-01-01T00:00:00Z"}
+    with pytest.raises(BadRecord, match="is taken"):
+        take(memory.as_caller("claude"), [record])
+    assert files(memory.home) == before
+
+
+def test_a_bom_and_crlf_lines_are_read(memory):
+    assert take(memory, '\ufeff{"content":"a"}\r\n{"content":"b"}\r\n').imported == 2
+
+
+# --- import: what is there already -------------------------------------------------------------
+
+
+def edited(line, **more):
+    return json.dumps({**json.loads(line), **more})
+
+
+def test_importing_twice_changes_nothing(memory):
+    text = '{"content":"a"}\n' + json.dumps({"id": ONE, "content": "b"})
+    assert take(memory, text).imported == 2
+    before = files(memory.home)
+    changes = len(memory.log(limit=0))
+    assert take(memory, text) == Tally(unchanged=1, skipped=1)
+    assert files(memory.home) == before
+    assert len(memory.log(limit=0)) == changes
+
+
+def test_a_newer_record_replaces_the_memory_which_goes_to_the_history(memory):
+    info = remember(memory, "old", tags=["x"])
+    newer = edited(lines(memory)[0], content="new", updated_at="2026-06-01T00:00:00Z", tags=[])
+    assert take(memory, newer) == Tally(updated=1)
+    note = memory.read(info.id)
+    assert (note.content, note.tags, note.path) == ("new", (), info.path)
+    memory.undo()
+    assert memory.read(info.id).content == "old"
+
+
+def test_an_older_record_leaves_the_memory_and_can_be_restored(memory):
+    info = remember(memory, "here")
+    older = edited(lines(memory)[0], content="once", updated_at="2026-01-01T00:00:00Z")
+    before = files(memory.home)
+    assert take(memory, older) == Tally(skipped=1)
+    assert take(memory, older) == Tally(skipped=1)
+    assert files(memory.home) == before
+    assert len(memory.log(info.id)) == 2
+    memory.restore(info.id)
+    assert memory.read(info.id).content == "once"
+
+
+def test_of_two_contents_of_one_time_the_one_here_stays(memory):
+    info = remember(memory, "here")
+    assert take(memory, edited(lines(memory)[0], content="there")) == Tally(skipped=1)
+    assert memory.read(info.id).content == "here"
+
+
+def test_how_often_a_memory_was_read_makes_no_other_record(memory):
+    info = remember(memory, "read")
+    backup = lines(memory)[0]
+    memory.read(info)
+    assert take(memory, backup) == Tally(unchanged=1)
+    assert memory.memory_id(info.id).access_count == 1
+
+
+def test_a_deleted_memory_comes_back_with_its_count(memory):
+    info = remember(memory, "read")
+    memory.read(info)
+    backup = lines(memory)[0]
+    memory.delete(info)
+    assert take(memory, backup) == Tally(imported=1)
+    assert lines(memory) == [backup]
+
+
+def test_a_record_with_another_category_moves_the_file(memory):
+    info = remember(memory, "one", "people")
+    take(memory, edited(lines(memory)[0], category="soul", updated_at="2026-06-01T00:00:00Z"))
+    assert memory.memory_id(info.id).path.startswith("soul/")
+    assert len(files(memory.home)) == 1
+
+
+def test_a_partial_record_of_a_known_id_changes_what_it_names(memory):
+    info = remember(memory, "one", "people", tags=["x"])
+    assert take(memory, [{"id": info.id, "content": "two"}]) == Tally(skipped=1)  # of the same moment
+    with open_memory(memory.home, clock=lambda: MOMENT + timedelta(days=1)) as later:
+        assert take(later, [{"id": info.id, "content": "two"}]) == Tally(updated=1)
+        assert take(later, [{"id": info.id, "content": "two"}]) == Tally(unchanged=1)
+        note = later.read(info.id)
+        assert (note.content, note.tags, note.category, note.version) == ("two", ("x",), "people", 2)
+
+
+def test_a_partial_record_with_a_category_organizes_an_inbox_memory(memory):
+    info = remember(memory, "one", "inbox")
+    take(memory, [{"id": info.id, "content": "one", "category": "soul", "updated_at": "2026-06-01T00:00:00Z"}])
+    now = memory.memory_id(info.id)
+    assert (now.category, now.phase, now.expires) == ("soul", "organized", None)
+
+
+def test_a_content_without_an_id_is_skipped_only_in_its_scope(memory):
+    remember(memory, "one")
+    text = [{"content": "one"}, {"content": "one", "scope": "agent:claude"}, {"content": "one"}, {"content": "one\n"}]
+    assert take(memory, text) == Tally(imported=2, skipped=2)
+
+
+def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
+    records = [
+        {"id": ONE, "content": "first", "updated_at": "2026-01-01T00:00:00Z"},
+        {"id": ONE, "content": "third", "updated_at": "2026-03-01T00:00:00Z"},
+        {"id": ONE, "content": "second", "updated_at": "2026-02-01T00:00:00Z"},
+    ]
+    text = "".join(json.dumps(each) + "\n" for each in records)
+    planned, said = plan(memory, text)
+    assert planned == Tally(imported=1, updated=1, skipped=1)
+    assert said == ["would import 550e8400 first", "would update 550e8400 third"]
+    assert files(memory.home) == {}
+    assert take(memory, text) == planned
+    assert memory.read(ONE).content == "third"
+    assert len(files(memory.home)) == 1
+
+
+def test_a_memory_merged_into_another_does_not_come_back_while_that_one_says_it(memory):
+    long, short = remember(memory, "one line\nand more"), remember(memory, "one line")
+    backup = [json.loads(each) for each in lines(memory) if json.loads(each)["id"] == short.id]
+    Upkeep(memory).merge(long, short)
+    assert take(memory, backup) == Tally(skipped=1)
+    assert take(memory, [{**backup[0], "content": "one line, and what is new"}]) == Tally(imported=1)
+
+
+def test_a_locked_memory_is_not_replaced(memory):
+    remember(memory, "mine", metadata={"locked": True})
+    before = files(memory.home)
+    with pytest.raises(BadRecord, match="is locked"):
+        take(memory, edited(lines(memory)[0], content="other", updated_at="2026-06-01T00:00:00Z"))
+    assert files(memory.home) == before
+
+
+def test_ids_that_begin_alike_get_files_of_their_own(memory):
+    records = [{"id": f"note-0001-{n}", "content": "same line", "category": "people"} for n in range(3)]
+    records += [{"id": f"odd id {n}:", "content": "same line", "category": "people"} for n in range(3)]
+    assert take(memory, records).imported == 6
+    assert len(files(memory.home)) == 6
+    assert take(memory, records) == Tally(unchanged=6)
+
+
+def test_a_dry_run_says_what_the_import_does(memory):
+    remember(memory, "old")
+    text = edited(lines(memory)[0], content="new", updated_at="2026-06-01T00:00:00Z") + '\n{"content":"fresh"}\n'
+    planned, said = plan(memory, text)
+    assert [each.split(" ")[:2] for each in said] == [["would", "update"], ["would", "import"]]
+    assert take(memory, text) == planned == Tally(imported=1, updated=1)
+
+
+def test_each_batch_can_be_taken_back(memory):
+    take(memory, [{"content": f"n {n}"} for n in range(300)])
+    assert [each.verb for each in memory.log(limit=0)] == ["import", "import"]
+    memory.undo()
+    assert memory.stats().total == 200
+    memory.undo()
+    assert files(memory.home) == {}
+    with pytest.raises(NotFound):
+        memory.memory_id(ONE)

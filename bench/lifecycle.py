@@ -1,4 +1,4 @@
-"""The lifecycle jobs as whole processes (contract 001, 17.16).
+"""The lifecycle jobs, `search` and `read` as whole processes, and the daemon's socket (contract 001, 17.16).
 
     python bench/lifecycle.py [--memories 10000] [--inbox 2500] [--rounds 3]
 
@@ -9,14 +9,17 @@ A home of organized memories and one with a full inbox are made in a temporary f
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from io import BufferedRWPair
 from pathlib import Path
 from uuid import UUID
 
@@ -78,11 +81,64 @@ def measured(folder: Path, memories: int, inbox: int, rounds: int) -> list[Row]:
         Row(f"decay, {memories:,} memories, nothing to do", "s",
             [seconds(organized, "decay", *now) for _ in range(rounds)]),
     ]  # fmt: skip
+    rows += commands(organized, memories, rounds) + socket_rows(organized, memories)
     for level in ("2", "3"):
         for what in ("the first", "the second"):
             taken = seconds(organized, "dream", "--level", level, *now)
             rows.append(Row(f"dream {level}, {memories:,} memories, {what}", "s", [taken]))
     return rows
+
+
+def commands(home: Path, memories: int, rounds: int) -> list[Row]:
+    """`search` and `read` as a person calls them."""
+    some = next((home / "categories" / "people").glob("*.md")).read_text("utf-8").split("\n")[1].removeprefix("id: ")
+    runs = {
+        f"memory search, {memories:,} memories": (("search", "prefers"), 0.150),
+        f"memory search --ranked, {memories:,} memories": (("search", "--ranked", "She prefers"), None),
+        f"memory read, {memories:,} memories": (("read", some), 0.100),
+    }
+    return [
+        Row(what, "s", [seconds(home, *argv) for _ in range(rounds * 3)], budget=Budget(most=most) if most else None)
+        for what, (argv, most) in runs.items()
+    ]
+
+
+def socket_rows(home: Path, memories: int) -> list[Row]:
+    """One client of the daemon: a request on its way, and back."""
+    environment = os.environ | {"MEMORY_HOME": str(home), "PYTHONPATH": str(SOURCE)}
+    daemon = subprocess.Popen([*MEMORY, "serve", "--interval", "1h"], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)  # fmt: skip
+    try:
+        daemon.stdout.readline()
+        here = os.getcwd()
+        os.chdir(home)  # a socket's path may not be long
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect("memory.sock")
+            os.chdir(here)
+            with client.makefile("rwb") as wire:
+                _asked(wire, "memory_list", limit=1)  # the first round of upkeep is over then
+                calls = {
+                    "search of a word in every tenth": ("memory_search", {"query": "prefers"}, None),
+                    "search of a rare word": ("memory_search", {"query": "a17or"}, 0.005),
+                    "smart search": ("memory_smart_search", {"query": "a17or"}, None),
+                    "list": ("memory_list", {"limit": 10}, None),
+                }
+                return [
+                    Row(f"socket, {what}, {memories:,} memories", "s",
+                        [_asked(wire, tool, **params) for _ in range(15)], budget=Budget(most=most) if most else None)
+                    for what, (tool, params, most) in calls.items()
+                ]  # fmt: skip
+    finally:
+        daemon.terminate()
+        daemon.communicate(timeout=60)
+
+
+def _asked(wire: BufferedRWPair, tool: str, **params: object) -> float:
+    begin = time.perf_counter()
+    wire.write(json.dumps({"id": 1, "method": tool, "params": params}).encode() + b"\n")
+    wire.flush()
+    assert b'"result"' in wire.readline()
+    return time.perf_counter() - begin
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

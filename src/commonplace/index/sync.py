@@ -74,6 +74,8 @@ def plan(db: sqlite3.Connection, project: str, listing: Listing, folder: str = "
     known = lookup.stamps(db, project)
     if folder:
         known = {path: stamp for path, stamp in known.items() if path.startswith(f"{folder}/")}
+    if not listing.unreadable and dict(listing.entries) == known:
+        return []  # the usual case, compared in C
     fresh: list[Entry] = []
     changes: list[Change] = []
     for entry in listing.entries:

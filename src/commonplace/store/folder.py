@@ -79,7 +79,7 @@ class FolderStore:
         self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: list[str]
     ) -> None:
         prefix = f"{folder}/" if folder else ""
-        found = listing.entries
+        found, new = listing.entries, tuple.__new__  # much faster than the classes themselves, for many files
         for each in entries:
             name = each.name
             if name[0] == ".":
@@ -90,7 +90,7 @@ class FolderStore:
                 except FileNotFoundError:
                     continue
                 if stat.S_ISREG(status.st_mode) and (name.isprintable() or _is_unicode(name)):
-                    found.append(Entry(prefix + name, stamp_of(status)))
+                    found.append(new(Entry, (prefix + name, stamp_of(status))))
                     continue
             if name not in SKIPPED_FOLDERS and each.is_dir(follow_symlinks=False) and _is_unicode(name):
                 waiting.append(prefix + name)

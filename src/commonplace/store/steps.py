@@ -324,7 +324,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
     when = status.st_mtime_ns
     if not -_LARGEST <= when <= _LARGEST:
         when = _LARGEST if when > 0 else -_LARGEST
-    return Stamp(status.st_size, when, status.st_ino & _LARGEST)
+    return tuple.__new__(Stamp, (status.st_size, when, status.st_ino & _LARGEST))
 
 
 def _lstat(name: str, folder: int) -> os.stat_result | None:

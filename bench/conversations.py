@@ -45,7 +45,12 @@ class Turn:
         """The memory an import makes of it: its session is the folder, its speaker the source."""
         date = None if self.moment is None else self.moment.isoformat(timespec="minutes")
         return Draft(
-            self.spoken, project=project, folder=self.session, title=f"Turn {self.number:03}", source=self.speaker, date=date
+            self.spoken,
+            project=project,
+            folder=self.session,
+            title=f"Turn {self.number:03}",
+            source=self.speaker,
+            date=date,
         )
 
 
@@ -110,9 +115,12 @@ def _conversation(raw: dict, name: str) -> Conversation:
             continue
         found.questions.append(
             Question(
-                f"{name}-q{at:03}", str(raw_question["question"]), str(raw_question.get("answer", "")),
-                int(raw_question["category"]), tuple(f"{name}/{one}" for one in ids),
-            )  # fmt: skip
+                f"{name}-q{at:03}",
+                str(raw_question["question"]),
+                str(raw_question.get("answer", "")),
+                int(raw_question["category"]),
+                tuple(f"{name}/{one}" for one in ids),
+            )
         )
     return found
 

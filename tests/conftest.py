@@ -20,6 +20,9 @@ settings.register_profile("ours", deadline=None, print_blob=True, derandomize=no
 settings.load_profile("ours")
 
 
+os.environ["MEMORY_SEMANTIC"] = "off"  # whether or not a model is installed here; processes we start inherit it
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite session transcripts and reference pages")
 

@@ -21,7 +21,7 @@ BELOW = {
     "note": {"errors", "clock"},
     "query": {"errors", "clock", "note"},
     "store": {"errors", "clock", "note"},
-    "index": {"errors", "clock", "note", "query", "store"},
+    "index": {"errors", "clock", "note", "query", "store", "llm"},
     "engine": {"errors", "clock", "config", "note", "query", "store", "index"},
     "faces": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "llm"},
     "jobs": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "llm"},
@@ -36,6 +36,8 @@ BELOW = {
 }
 ONLY_IN = {"mcp": "serve", "mcp_types": "serve", "anyio": "serve", "pydantic": "serve", "anthropic": "anthropic",
            "click": "cli", "inotify_simple": "index", "sqlite3": ("index", "engine"), "asyncio": "serve"}  # fmt: skip
+
+MODELS = {"numpy", "tokenizers", "onnxruntime", "sentence_transformers", "fastembed"}
 
 
 def layer(place: Path) -> str:
@@ -96,6 +98,14 @@ def test_foreign_packages_are_imported_only_where_they_belong(place):
             owners = owner if isinstance(owner, tuple) else (owner,)
             allowed = layer(place) in owners or (module.startswith("anyio") and layer(place) == "anthropic")
             assert allowed, f"{place.relative_to(SOURCE)}:{line} imports {module}"
+
+
+@pytest.mark.parametrize("place", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_numpy_and_what_runs_models_is_imported_only_for_vectors(place):
+    if place.parent == SOURCE / "index" / "vectors":
+        return
+    for module, line, _ in imports(place):
+        assert module.partition(".")[0] not in MODELS, f"{place.relative_to(SOURCE)}:{line} imports {module}"
 
 
 def test_every_layer_of_the_table_exists():

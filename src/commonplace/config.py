@@ -33,6 +33,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     "agent": ("context_chars",),
     "history": ("days",),
     "llm": ("base_url", "model", "api_key_env"),
+    "semantic": ("model", "endpoint", "api_key_env"),
     "bank": ("debug",),
     "memory_tool": ("create_existing", "instructions", "view_max_characters"),
     "projects": (),
@@ -82,6 +83,9 @@ class Settings:
     llm_base_url: str | None = None
     llm_model: str | None = None
     llm_key: str | None = field(default=None, repr=False)
+    semantic_model: str | None = None
+    semantic_endpoint: str | None = None
+    semantic_key: str | None = field(default=None, repr=False)
     bank_debug: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -112,6 +116,7 @@ def load(
         folder = _absolute(root)
     further = _lifecycle(rows, path) | _ingestion(rows, path)
     further |= _endpoint(rows, path, environ) | _bank(rows, path, environ)
+    further |= _semantic(rows, path, environ)
     return replace(_settings(folder, path, rows), **further)
 
 
@@ -278,6 +283,24 @@ def _endpoint(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> d
         if not (key and url and url.startswith(_WEB)):
             return {}
     return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}
+
+
+def _semantic(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC stands in for `model`."""
+    section = dict(_section(rows, "semantic", path))
+    if given := environ.get("MEMORY_SEMANTIC"):
+        section = {"model": given}
+    section["model"] = {False: "off", True: None}.get(section.get("model"), section.get("model"))  # YAML: off is false
+    for key, value in section.items():
+        if value is not None and not isinstance(value, str):
+            raise ConfigError(f'load config: {path}: semantic.{key} must be a text, got "{value}"')
+    model, url = section["model"] or None, section.get("endpoint") or None
+    if url and not url.startswith(_WEB):
+        raise ConfigError(f'load config: {path}: semantic.endpoint must begin with http:// or https://, got "{url}"')
+    if model and not url and model != "off" and ":" not in model:
+        model = str(path.parent / os.path.expanduser(model))
+    key = environ.get(section.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") if url else None
+    return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key or None}
 
 
 def _bank(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ MOST_FAILURES = 3
 PAUSE = 600.0
 """After three failures in a row the endpoint is left alone so long (s)."""
 _LONGEST = 1 << 20
-_PATH = "/chat/completions"
+_LONGEST_VECTORS = 1 << 25
 
 
 class NoAnswer(CommonplaceError):
@@ -26,11 +26,16 @@ class NoAnswer(CommonplaceError):
     code = "llm"
 
 
-class Endpoint:
-    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None.
+class _Asked:
+    """What is common to the endpoints: asking with patience, and leaving one alone that fails.
 
-    An answer may take `seconds` (20); `clock` counts them. Not thread-safe.
+    `base_url` is http or https, `path` is added to it; an answer may take `seconds` (20), counted by `clock`, and
+    hold `longest` bytes. Not thread-safe.
     """
+
+    name = "language model"
+    path = "/chat/completions"
+    longest = _LONGEST
 
     def __init__(
         self,
@@ -41,7 +46,7 @@ class Endpoint:
         seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
-        self._url = base_url.rstrip("/").removesuffix(_PATH) + _PATH
+        self._url = base_url.rstrip("/").removesuffix(self.path) + self.path
         self._model, self._key = model, key
         self._seconds, self._clock = SECONDS if seconds is None else seconds, clock
         self._failures = 0
@@ -54,22 +59,22 @@ class Endpoint:
             self._off_until = None
         return self._off_until is not None
 
-    def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the JSON the model answers with, at temperature 0.
+    def _answer(self, make: Callable[[], T]) -> T:
+        """What `make` makes of an answer.
 
-        Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises ValueError;
-        each but the first counts as a failure.
+        Raises NoAnswer when the endpoint is off or fails, or `make` raises ValueError; each but the first counts as
+        a failure.
         """
         if self.is_off:
-            raise NoAnswer("The language model failed too often and is left alone for a while.")
+            raise NoAnswer(f"The {self.name} failed too often and is left alone for a while.")
         try:
-            answer = read(_json(self._completion(system, user)))
+            answer = make()
         except NoAnswer:
             self._failed()
             raise
         except ValueError as error:
             self._failed()
-            raise NoAnswer(f"The language model's answer cannot be used: {error}") from None
+            raise NoAnswer(f"The {self.name}'s answer cannot be used: {error}") from None
         self._failures = 0
         return answer
 
@@ -77,6 +82,50 @@ class Endpoint:
         self._failures += 1
         if self._failures >= MOST_FAILURES:
             self._failures, self._off_until = 0, self._clock() + PAUSE
+
+    def _post(self, body: bytes) -> bytes:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        try:
+            request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
+            if self._key:
+                request.add_unredirected_header("Authorization", f"Bearer {self._key}")
+            with _opener(self._url).open(request, timeout=self._seconds) as response:
+                return self._read(response)
+        except HTTPError as error:
+            with error:
+                raise NoAnswer(f"The {self.name}'s endpoint answered {error.code}.") from None
+        except (OSError, HTTPException, ValueError) as error:
+            raise NoAnswer(
+                f"The {self.name}'s endpoint cannot be reached ({type(error).__name__})."
+            ) from None
+
+    def _read(self, response: Any) -> bytes:
+        """The body, within the time and size an answer may take. Raises NoAnswer, OSError."""
+        deadline, parts, size = self._clock() + self._seconds, [], 0
+        while part := response.read1(65536):
+            parts.append(part)
+            size += len(part)
+            if size > self.longest or self._clock() > deadline:
+                raise NoAnswer(f"The {self.name}'s reply is too long, or takes too long.")
+        return b"".join(parts)
+
+
+class Endpoint(_Asked):
+    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None.
+
+    An answer may take `seconds` (20); `clock` counts them. Not thread-safe.
+    """
+
+    def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
+        """What `read` makes of the JSON the model answers with, at temperature 0.
+
+        Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises ValueError;
+        each but the first counts as a failure.
+        """
+        return self._answer(lambda: read(_json(self._completion(system, user))))
 
     def _completion(self, system: str, user: str) -> str:
         """The text of the model's message. Raises NoAnswer."""
@@ -94,34 +143,29 @@ class Endpoint:
             raise NoAnswer("The language model's reply holds no text.")
         return content
 
-    def _post(self, body: bytes) -> bytes:
-        from http.client import HTTPException
-        from urllib.error import HTTPError
-        from urllib.request import Request
 
+class Embeddings(_Asked):
+    """One endpoint that makes vectors of texts: as `Endpoint`, with `/embeddings` added."""
+
+    name = "embedding model"
+    path = "/embeddings"
+    longest = _LONGEST_VECTORS
+
+    def vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text, as the model gives it. Raises NoAnswer."""
+        asked = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        return self._answer(lambda: self._vectors(self._post(json.dumps(asked).encode()), len(texts)))
+
+    def _vectors(self, body: bytes, count: int) -> list[list[float]]:
+        """Raises ValueError."""
         try:
-            request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
-            if self._key:
-                request.add_unredirected_header("Authorization", f"Bearer {self._key}")
-            with _opener(self._url).open(request, timeout=self._seconds) as response:
-                return self._read(response)
-        except HTTPError as error:
-            with error:
-                raise NoAnswer(f"The language model's endpoint answered {error.code}.") from None
-        except (OSError, HTTPException, ValueError) as error:
-            raise NoAnswer(
-                f"The language model's endpoint cannot be reached ({type(error).__name__})."
-            ) from None
-
-    def _read(self, response: Any) -> bytes:
-        """The body, within the time and size an answer may take. Raises NoAnswer, OSError."""
-        deadline, parts, size = self._clock() + self._seconds, [], 0
-        while part := response.read1(65536):
-            parts.append(part)
-            size += len(part)
-            if size > _LONGEST or self._clock() > deadline:
-                raise NoAnswer("The language model's reply is too long, or takes too long.")
-        return b"".join(parts)
+            rows = {row["index"]: row["embedding"] for row in json.loads(body)["data"]}
+            found = [rows[at] for at in range(count)]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise ValueError("it is no list of embeddings") from None
+        if not all(isinstance(row, list) and row and all(type(each) in (int, float) for each in row) for row in found):
+            raise ValueError("an embedding is no list of numbers")
+        return found
 
 
 def _opener(url: str) -> Any:

@@ -123,6 +123,14 @@ def test_a_home_is_carried_over_by_a_file_and_by_a_pipe(terminal):
         assert ran.json == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 2, "skipped": 0}
 
 
+@pytest.mark.promise("001-17.6")
+def test_what_was_imported_can_be_deleted(terminal):
+    terminal.ok("import", stdin='{"id":"plain","content":"with an id"}\n{"content":"without one"}\n')
+    for each in terminal("list", "--json").json["memories"]:
+        assert terminal.ok("delete", each["id"]) == f"Deleted memory: {each['id']}\n"
+    assert terminal.ok("list") == "No memories found.\n"
+
+
 def test_an_input_that_can_be_read_but_once_is_imported(terminal):
     pipe = terminal.folder / "pipe"
     os.mkfifo(pipe)
@@ -268,6 +276,19 @@ def test_what_stays_behind_is_said_on_stderr(terminal, stores):
     ran = terminal("import", "--from", *vault)
     assert (ran.status, ran.out) == (0, "Imported 0 files (0 were there, 1 skipped)\n")
     assert ran.err == "skipped notes/sub/note.md: another text is there\n"
+
+
+def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
+    home = terminal.folder / "vault" / "home"
+    terminal.ok("--home", str(home), "write", "tea", "--category", "people")
+    before = files(home)
+    for kind in ("basic-memory", "memory-bank", "agent-memory"):
+        for place in (home, home.parent):
+            ran = terminal("--home", str(home), "import", "--from", kind, str(place))
+            assert (ran.status, ran.error) == (1, f"{place} holds the memory home itself: {home}")
+    assert files(home) == before
+    lay(terminal.folder / "user", {"note.md": "beside a hidden home"})
+    assert terminal("import", "--from", "basic-memory", str(terminal.folder / "user")).status == 0
 
 
 @pytest.mark.parametrize(

@@ -112,3 +112,29 @@ def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:
 def test_what_the_history_does_not_know_is_not_found(terminal: Any, argv: list[str]) -> None:
     ran = terminal(*argv)
     assert (ran.status, ran.err) == (1, f"Error: memory not found: {argv[1]}\n")
+
+
+def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(terminal: Any) -> None:
+    a = terminal.write("green tea", "--category", "skills")
+    terminal.ok("tag", a, "--add", "hot")
+    path = terminal("log", a, "--json").json["entries"][0]["path"]
+    terminal.ok("restore", f"categories/{path}", "--to", "categories/people/older.md")
+    found = terminal("list", "--json").json["memories"]
+    assert {each["content"] for each in found} == {"green tea"}
+    assert len({each["id"] for each in found}) == 2
+    assert terminal("read", a, "--json").json["memory"]["tags"] == ["hot"]
+    (copy,) = [each for each in found if each["id"] != a]
+    assert (copy["tags"], copy["path"]) == ([], "categories/people/older.md")
+    assert "duplicate_id" not in terminal.ok("doctor")
+
+
+def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(terminal: Any) -> None:
+    a = terminal.write("green tea")
+    old = terminal("read", a, "--json").json["memory"]["path"]
+    terminal.ok("upgrade", a, "--category", "skills")
+    terminal.ok("restore", old)
+    assert terminal("read", a, "--json").json["memory"]["category"] == "skills"
+    assert terminal("list", "--json").json["total"] == 2
+    terminal.ok("delete", a)
+    terminal.ok("restore", a)
+    assert terminal("read", a, "--json").json["memory"]["category"] == "skills"

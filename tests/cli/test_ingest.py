@@ -128,6 +128,7 @@ def test_the_text_of_the_answer(terminal: Any) -> None:
     assert terminal.ok(*argv, "--dry-run") == "Nothing to ingest.\n"
 
 
+@pytest.mark.promise("001-17.4")
 def test_a_dry_run_names_what_a_run_does_and_changes_nothing(terminal: Any, vault: Path) -> None:
     dry = take(terminal, "obsidian", vault, "--dry-run")
     assert not files(terminal)
@@ -137,6 +138,16 @@ def test_a_dry_run_names_what_a_run_does_and_changes_nothing(terminal: Any, vaul
     ran = terminal("ingest", "--source", "obsidian", "--path", str(vault), "--dry-run")
     assert ran.out == f"would update {home[:8]} obsidian:Home.md\n"
     assert files(terminal) == before
+
+
+def test_a_name_with_a_line_break_is_said_on_one_line(terminal: Any) -> None:
+    folder = terminal.folder / "notes"
+    folder.mkdir()
+    (folder / "two\nlines.md").write_text("text")
+    (folder / "bad\nname.md").write_bytes(b"\xff")
+    ran = terminal("ingest", "--source", "car-agent", "--path", str(folder), "--dry-run")
+    assert ran.out == "would ingest car-agent:two lines.md\n"
+    assert ran.err == "warning: car-agent: bad name.md: not UTF-8 text\n"
 
 
 def test_an_unknown_source_is_refused_before_anything_is_read(terminal: Any) -> None:

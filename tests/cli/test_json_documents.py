@@ -16,6 +16,7 @@ PROJECT = ["name", "path", "notes", "default", "built_in"]
 ENTRY = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
 STATUS = [
     "home", "memories", "projects", "index", "daemon", "last_dream", "pending_reminders", "unreadable_files",
+    "semantic",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
 RUNS: list[tuple[list[str], list[str]]] = [
@@ -24,6 +25,7 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["list"], ["memories", "shown", "total"]),
     (["search", "x"], ["query", "memories", "total"]),
     (["search", "x", "--ranked"], ["query", "memories", "total"]),
+    (["context", "x"], ["question", "context"]),
     (["tag", "ID", "--add", "t"], ["id", "tags"]),
     (["delete", "ID", "--dry-run"], ["id", "path"]),
     (["delete", "ID"], ["id", "path"]),
@@ -103,4 +105,4 @@ def test_the_document_of_a_command_has_its_keys_in_order(terminal: Any, argv: li
 
 
 def test_every_command_is_among_these_but_those_with_an_output_of_their_own() -> None:
-    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve"}
+    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "embed"}

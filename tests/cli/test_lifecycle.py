@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs import similar
 
 LATER = "2027-01-01T00:00:00Z"
@@ -226,3 +227,60 @@ def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any)
     assert foreign not in terminal.ok("dream", "--report", "--json", "--agent", "copilot")
     ran = terminal("upgrade", foreign, "--agent", "copilot")
     assert (ran.status, ran.error) == (1, f"memory not found: {foreign}")
+
+
+# --- while another program writes ---------------------------------------------------------------
+
+
+@pytest.fixture
+def interfering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Somebody tags and moves a memory just before the first change of it; lists the categories it then went to."""
+    real, gone_to = Upkeep.change, []
+
+    def change(self: Upkeep, info: Any, keys: Any, verb: str, **more: Any) -> Any:
+        if not gone_to:
+            gone_to.append("people" if info.category == "inbox" else info.category)
+            tagged = self.memory.memory_id(self.memory.tag(info, ["meanwhile"]).id)
+            real(self, tagged, {"phase": "organized"}, "upgrade", category=gone_to[0])
+        return real(self, info, keys, verb, **more)
+
+    monkeypatch.setattr(Upkeep, "change", change)
+    return gone_to
+
+
+def test_an_upgrade_sees_what_another_program_did_at_that_moment(terminal: Any, interfering: list[str]) -> None:
+    one = terminal.write("deploy the repo on branch main")
+    row = terminal("upgrade", one, "--category", "skills", "--json").json["memory"]
+    assert interfering == ["people"]
+    assert (row["category"], row["tags"]) == ("skills", ["meanwhile"])
+
+
+def test_a_reminder_that_changes_at_that_moment_is_acknowledged(terminal: Any, interfering: list[str]) -> None:
+    one = terminal.write("tea tomorrow at 3pm", "--category", "reminders")
+    assert terminal.ok("remind", "--done", one) == f"Done: {one[:8]}\n"
+    assert interfering == ["reminders"]
+    assert terminal.ok("remind", "--list") == "No reminders.\n"
+
+
+def test_an_inbox_memory_whose_end_no_calendar_has_does_not_expire(terminal: Any) -> None:
+    one = terminal.write("far", "--now", "9999-12-31T00:00:00Z")
+    assert terminal("read", one, "--json").json["memory"]["expires_at"] is None
+
+
+def test_a_dream_says_its_times_in_the_zone_of_now(terminal: Any) -> None:
+    now = ("--now", "2026-05-06T10:00:00+08:00")
+    terminal.write("call Bob tomorrow at 3pm", *now)
+    assert " 2026-05-07 15:00 tomorrow at 3pm\n" in terminal.ok("dream", "--level", "3", *now)
+
+
+def test_upkeep_mends_the_overview_a_killed_program_left_behind(terminal: Any) -> None:
+    terminal.ok("consolidate")
+    assert not (terminal.home / "memory.md").exists()
+    terminal.write("green tea", "--category", "skills")
+    overview = (terminal.home / "memory.md").read_text()
+    for command in (("consolidate",), ("dream",), ("decay",), ("notify",)):
+        (terminal.home / "memory.md").write_text("old")
+        terminal.ok(*command, "--dry-run")
+        assert (terminal.home / "memory.md").read_text() == "old"
+        terminal.ok(*command)
+        assert (terminal.home / "memory.md").read_text() == overview

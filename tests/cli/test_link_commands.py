@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 
@@ -51,3 +52,14 @@ def test_backlinks_show_a_preview_of_fifty(terminal: Any) -> None:
     b = terminal.write("[[Heron]] " + "x" * 60)
     row = terminal.ok("backlinks", a).split("\n")[2]
     assert row == f"{b[:8]} inbox      inbox      [[Heron]] {'x' * 40}..."
+
+
+def test_only_wikilinks_can_be_unresolved_and_ids_of_other_agents_are_never_shown(terminal: Any) -> None:
+    a, b = terminal.write("open [[Nobody]]"), terminal.write("theirs", "--scope", "agent:y")
+    terminal.ok("link", a, b)
+    shown = terminal("--agent", "x", "resolve-links", "--json").json
+    assert shown["unresolved"] == [{"id": a, "target": "Nobody"}]
+    context = terminal.ok("--agent", "x", "call", "build_context", json.dumps({"url": f"memory://{a}"}))
+    assert b not in context
+    (next((terminal.home / "categories" / "inbox").glob(f"theirs-{b[:8]}.md"))).unlink()
+    assert terminal("resolve-links", "--json").json["unresolved"] == [{"id": a, "target": "Nobody"}]

@@ -242,3 +242,31 @@ def test_unreadable_files_are_mentioned_once_and_left_alone(terminal: Any) -> No
     bad.unlink()
     assert terminal("search", "good").err == "warning: 1 unreadable file, run memory doctor\n"
     assert broken.read_text() == "---\ntags: [\n---\nx\n"
+
+
+def test_a_ranked_search_says_what_was_found_and_why(terminal: Any) -> None:
+    terminal.write("The invoices are numbered per country", "--category", "decisions", "--source", "claude")
+    found = terminal("search", "invoices", "--ranked", "--json").json["memories"]
+    assert [each["passage"] for each in found] == ["The invoices are numbered per country"]
+    assert found[0]["why"]
+    assert found[0]["score"] > 0
+
+
+def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -> None:
+    for number in range(6):
+        terminal.write(f"invoices, part {number}: " + "words and more words " * 20, "--category", "knowledge")
+    few = terminal("search", "invoices", "--ranked", "--json", "--max-tokens", "100").json
+    assert few["total"] == 6
+    assert 0 < len(few["memories"]) < 6
+    assert sum(len(each["passage"]) for each in few["memories"]) <= 400
+
+
+def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None:
+    terminal.write("Invoices are numbered per country since May", "--category", "decisions")
+    terminal.write("The garden needs water", "--category", "knowledge")
+    found = terminal.ok("context", "how are invoices numbered?")
+    assert "numbered per country" in found
+    assert "garden" not in found
+    assert len(terminal("context", "invoices", "--max-tokens", "10", "--json").json["context"]) <= 40
+    assert terminal.ok("context", "submarine") == "Nothing found.\n"
+    assert terminal("context", "x", "--project", "nope").status == 1

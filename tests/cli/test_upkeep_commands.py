@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
+import subprocess
+import sys
 from typing import Any
+
+import pytest
 
 
 def test_status_counts_what_there_is(terminal: Any) -> None:
@@ -13,7 +18,7 @@ def test_status_counts_what_there_is(terminal: Any) -> None:
     lines = dict(line.split(": ", 1) for line in terminal.ok("status").splitlines())
     assert list(lines) == [
         "home", "memories", "projects", "index", "daemon", "last dream", "pending reminders",
-        "unreadable files",
+        "unreadable files", "semantic",
     ]  # fmt: skip
     assert lines["home"] == str(terminal.home)
     assert lines["memories"].startswith("2 (")
@@ -119,3 +124,71 @@ def test_doctor_tells_what_is_wrong_with_the_graph_file_of_the_configuration(ter
     assert ran.err == ""
     file.write_text("[]")
     assert "memory.jsonl is a JSON array" in terminal("doctor").out
+
+
+def test_doctor_names_the_lock_of_a_daemon_that_was_killed_and_empties_it(terminal: Any) -> None:
+    terminal.write("a")
+    place = terminal.home / ".daemon.lock"
+    place.write_text("4711\n")
+    row = terminal("doctor", "--json").json
+    assert [(each["level"], each["code"], each["path"]) for each in row["findings"]] == [
+        ("warning", "stale_lock", ".daemon.lock")
+    ]
+    assert "4711" in row["findings"][0]["text"]
+    assert terminal.ok("doctor", "--fix").endswith(" (fixed)\n0 problems\n")
+    assert place.read_text() == ""
+    assert terminal.ok("doctor") == "0 problems\n"
+
+
+def test_the_lock_of_a_daemon_at_work_is_no_finding(terminal: Any) -> None:
+    terminal.write("a")
+    with open(terminal.home / ".daemon.lock", "w") as lock:
+        lock.write("4711\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert terminal.ok("doctor") == "0 problems\n"
+        assert terminal.ok("doctor", "--fix") == "0 problems\n"
+        assert (terminal.home / ".daemon.lock").read_text() == "4711\n"
+
+
+def test_doctor_finds_what_a_program_that_ended_left_beside_the_files_of_the_home(terminal: Any) -> None:
+    terminal.write("a")
+    gone = ended_process()
+    left = [f".memory.md-{gone}-0a1b2c3d", f".pending.md-{gone}-0a1b2c3d", f".pending.x.md-{gone}-0a1b2c3d",
+            f".config.yaml-{gone}"]  # fmt: skip
+    kept = [f".memory.md-{os.getpid()}-0a1b2c3d", f".notes.md-{gone}-0a1b2c3d"]
+    for name in (*left, *kept):
+        (terminal.home / name).write_text("half")
+    row = terminal("doctor", "--json").json
+    assert {each["code"] for each in row["findings"]} == {"stale_temp"}
+    assert sorted(each["path"] for each in row["findings"]) == sorted(left)
+    terminal.ok("doctor", "--fix")
+    assert not any((terminal.home / name).exists() for name in left)
+    assert all((terminal.home / name).exists() for name in kept)
+
+
+def ended_process() -> int:
+    """The number of a process that ran and is no more."""
+    ran = subprocess.Popen([sys.executable, "-c", ""])
+    ran.wait()
+    return ran.pid
+
+
+@pytest.mark.parametrize("part", ["link_fold", "note_path", "note_changed"])
+def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_same(terminal: Any, part: str) -> None:
+    terminal.write("a", "--category", "skills")
+    (terminal.home / "categories" / "skills" / "broken.md").write_text("---\nid: [\n---\nx\n")
+    terminal("list")
+    index = terminal.home / ".commonplace" / "index.db"
+    db = sqlite3.connect(index)
+    (page,) = db.execute("select rootpage from sqlite_master where name = ?", (part,)).fetchone()
+    (size,) = db.execute("pragma page_size").fetchone()
+    db.close()
+    with open(index, "r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    ran = terminal("doctor", "--fix")
+    assert ran.err == ""
+    assert [line.split(" ")[1] for line in ran.out.splitlines()[:-1]] == ["bad_frontmatter", "index_stale"]
+    assert "index is damaged (fixed)" in ran.out
+    assert "index_stale" not in terminal("doctor").out

@@ -44,6 +44,26 @@ def test_two_servers_with_forty_appends_each_leave_eighty_blocks(ground: Ground)
 
 
 @pytest.mark.promise("003-11.4")
+def test_servers_of_two_homes_on_one_root_lose_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+
+    def server(home: str) -> Server:
+        return Server("--as", "memory-bank", "--home", str(tmp_path / home), MEMORY_BANK_ROOT=str(root))
+
+    with server("one") as one, server("two") as two:
+        one.call("activate", bank_type="project", bank_id="p")
+        for number in range(APPENDS):
+            one.send("tools/call", append(f"one {number}"))
+            two.send("tools/call", append(f"two {number}"))
+        for each in (one, two):
+            assert not any(each.receive()["result"]["isError"] for _ in range(APPENDS))
+    text = (root / "projects/p/notes/ideas.md").read_text()
+    for name in ("one", "two"):
+        assert re.findall(rf"(?<=\n\n){name} (\d+)\n", text) == [str(number) for number in range(APPENDS)]
+
+
+@pytest.mark.promise("003-11.4")
 def test_what_was_answered_is_there_after_kill_9(ground: Ground) -> None:
     with Server("--tools", "bank", "--home", str(ground.home)) as server:
         server.ask("tools/call", append("still here"))

@@ -324,6 +324,26 @@ def test_the_folder_in_the_users_home_is_used_when_it_is_there(tmp_path, monkeyp
     assert not (tmp_path / "home" / "kv" / "default").exists()
 
 
+@pytest.mark.parametrize("tools", ["kv", "all"])
+def test_the_folder_the_variable_names_is_used_whatever_tools_are_served(tmp_path, monkeypatch, tools):
+    monkeypatch.setenv("AGENT_MEMORY_PATH", "~/kept")
+    with ServerProcess(command=memory_mcp(tmp_path / "home", "--tools", tools), user=tmp_path) as server:
+        server.handshake()
+        server.text("memory_remember", {"key": "k", "value": "v"})
+        assert server.close() == 0
+    assert (tmp_path / "kept" / "default.json").exists()
+    assert not (tmp_path / "home" / "kv" / "default").exists()
+
+
+def test_a_tool_called_once_uses_the_folder_and_counts_its_recall(terminal, tmp_path, monkeypatch):
+    monkeypatch.setenv("AGENT_MEMORY_PATH", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir()
+    file = tmp_path / "kept" / "default.json"
+    file.write_text(json.dumps([ALICE], indent=2))
+    assert "**value:** Zoë" in terminal.ok("call", "memory_recall", '{"key": "name"}')
+    assert json.loads(file.read_text())[0]["access_count"] == 8
+
+
 @pytest.mark.parametrize("homes", [("home", "home"), ("one", "two")])
 def test_two_servers_on_one_folder_lose_nothing(serve, tmp_path, homes):
     servers = [serve(home) for home in homes]

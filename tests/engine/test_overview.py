@@ -35,6 +35,7 @@ def test_an_empty_home_has_an_overview_that_says_so(memory):
     )
 
 
+@pytest.mark.promise("001-17.13")
 def test_each_category_shows_the_most_read_then_the_newest_and_how_to_get_the_rest(memory):
     Upkeep(memory).put(
         [

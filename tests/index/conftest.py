@@ -18,7 +18,7 @@ from commonplace.query import Query, parse
 from commonplace.store.base import Stamp
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
-WORD_TABLES = ("note_fts", "name_fts", "passage_fts")
+WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 
 
 class Desk:

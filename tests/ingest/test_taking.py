@@ -66,6 +66,7 @@ def test_a_file_becomes_an_inbox_memory_that_expires(ground):
     assert record.tags == ("obsidian", "tag")
 
 
+@pytest.mark.promise("001-17.4")
 def test_a_second_run_takes_nothing_and_changes_no_byte(ground):
     ground.put(a="one", b="two", c="one")
     assert ground.take() == (2, 0, 1)

@@ -63,6 +63,16 @@ def test_links_inside_the_root_are_followed_and_loops_end(root):
     assert tree.warnings == []
 
 
+def test_a_link_that_leads_to_itself_is_passed_over(root):
+    put(root, "a.md")
+    (root / "self.md").symlink_to("self.md")
+    (root / "one.md").symlink_to("two")
+    (root / "two").symlink_to("one.md")
+    tree = Tree(root)
+    assert tree.notes(hidden=True) == ["a.md"]
+    assert tree.warnings == []
+
+
 def test_a_root_that_is_a_link_itself_is_read(root, tmp_path):
     put(root, "a.md")
     (tmp_path / "to").symlink_to(root)

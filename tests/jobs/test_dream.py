@@ -368,3 +368,20 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
     before = home.tree()
     assert home.memory.resolve_links().resolved == 0
     assert home.tree() == before
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "{bad",
+        "[]",
+        '{"last_dream": "2026-05-06T10:00:00Z", "level": 3, "actions": [], "report": {}}',
+        '{"last_dream": 1, "level": 3, "processed": 1, "actions": [], "report": {"links": []}}',
+    ],
+)
+def test_a_report_that_is_not_whole_is_none_and_the_next_dream_makes_it_anew(terminal, kept):
+    terminal.write("lesson: test first")
+    (terminal.home / ".commonplace" / "dream-report.json").write_text(kept)
+    assert terminal.ok("dream", "--report") == "No dream yet.\n"
+    assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
+    assert "Classified: lessons 1\n" in terminal.ok("dream", "--report")

@@ -46,7 +46,8 @@ def somebody_writes(memory, text="a text"):
 @pytest.mark.promise("001-17.10")
 def test_the_steps_come_in_the_order_of_the_contract(memory):
     assert [name for name, _ in Tick(memory).steps()] == [
-        "sync", "fold", "expire", "decay", "upgrade", "consolidate", "notify", "purge", "history", "dream", "memory.md",
+        "sync", "fold", "expire", "decay", "upgrade", "consolidate", "notify", "purge", "history", "dream", "embed",
+        "memory.md",
     ]  # fmt: skip
 
 
@@ -143,6 +144,28 @@ def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memo
     clock.move(minutes=1)
     daemon.tick()
     assert looked == ["expire", "decay", "upgrade", "consolidate"]
+
+
+def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(dreamless, clock, monkeypatch):
+    somebody_writes(dreamless)
+    daemon = Daemon(Tick(dreamless), timedelta(minutes=1))
+    daemon.tick()
+    clock.move(minutes=1)
+    dreamless.read(dreamless.log()[0].path.rpartition("-")[2].removesuffix(".md"))
+    planned, real = [], Round.run
+
+    def run(turn, job):
+        outcome = real(turn, job)
+        planned.append(job.name)
+        if planned == ["expire"]:
+            somebody_writes(dreamless)
+        return outcome
+
+    monkeypatch.setattr(Round, "run", run)
+    daemon.tick()
+    clock.move(minutes=1)
+    daemon.tick()
+    assert planned == ["expire", "decay", "upgrade", "consolidate"] * 2
 
 
 def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless, clock):

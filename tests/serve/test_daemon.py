@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,9 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.note.record import Record
+from commonplace.serve.daemon import Daemon
 from serve.daemon_process import Client, DaemonProcess
+from serve.process import SECONDS
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -167,3 +170,43 @@ def test_unit_files_start_this_command_on_this_home(home, terminal):
     launchd = terminal("--home", str(home), "serve", "--print-unit", "launchd").out
     assert f"<string>{home}</string>\n    <string>serve</string>" in launchd
     assert terminal("serve", "--print-unit", "cron").status == 2
+
+
+def test_a_unit_file_serves_as_it_was_asked_for(home, terminal):
+    asked = ("--interval", "5m", "--tools", "agent,notes", "--log", "day.log")
+    unit = terminal("--home", str(home), "--agent", "claude", "serve", *asked, "--print-unit", "systemd").out
+    log = os.path.abspath("day.log")
+    assert f"--home {home} --agent claude serve --interval 5m --tools agent,notes --log {log}\n" in unit
+    assert terminal("serve", "--no-socket", "--print-unit", "systemd").out.count(" serve --no-socket\n") == 1
+
+
+def test_a_home_where_nothing_can_be_written_is_named(home):
+    (home / ".daemon.lock").mkdir(parents=True)
+    with DaemonProcess(home, "--once") as daemon:
+        assert daemon.ended() == (1, "", "Error: Could not write .daemon.lock: it is a folder. Nothing was changed.\n")
+
+
+def test_a_fault_between_two_rounds_is_logged_and_the_daemon_goes_on(caplog):
+    class Faulty:
+        stop = staticmethod(lambda: False)
+
+        def steps(self):
+            return []
+
+        def keep_up(self):
+            raise RuntimeError("nobody thought of this")
+
+    daemon = Daemon(Faulty(), timedelta(hours=1))
+    daemon.serve(lambda: os.kill(os.getpid(), signal.SIGTERM), lambda: None)
+    assert "nobody thought of this" in caplog.text
+
+
+def test_it_ends_in_peace_when_nobody_reads_what_it_says(home):
+    with DaemonProcess(home) as daemon:
+        daemon.ready()
+        daemon.process.stdout.close()
+        daemon.process.send_signal(signal.SIGTERM)
+        said = daemon.process.stderr.read()
+        assert "Traceback" not in said
+        assert "Broken pipe" not in said
+        assert daemon.process.wait(SECONDS) == 0

@@ -13,6 +13,8 @@ from commonplace.faces import registry
 from commonplace.note.model import Draft
 from commonplace.serve.rpc import Protocol
 
+pytestmark = pytest.mark.promise("001-17.11")
+
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
@@ -53,6 +55,7 @@ def test_tools_list_names_the_seven_tools_with_their_schemas(ask):
         {"method": "tools/call", "params": {"name": "memory_list", "params": {"limit": 1}}},
         {"method": "tools/call", "params": {"name": "memory_list", "arguments": {"limit": 1}}},
         {"method": "tools/call", "params": {"name": "memory_list", "limit": 1}},
+        {"method": "tools/call", "params": {"name": "memory_list", "params": None, "arguments": {"limit": 1}}},
         {"method": "memory_list", "params": {"limit": 1}},
     ],
 )
@@ -93,7 +96,10 @@ def test_a_soft_error_is_a_result(ask):
     assert ask({"id": 1, "method": "memory_read"})["result"] == {"content": "id is required", "is_error": True}
 
 
-@pytest.mark.parametrize("line", [b"nope", b"[1]", b'"text"', b"\xff", b"{", b"[" * 100_000])
+@pytest.mark.parametrize("line", [
+    b"nope", b"[1]", b'"text"', b"\xff", b"{", b"[" * 100_000, b'{"id": NaN, "method": "memory_list"}',
+    b'{"id": 1e999, "method": "memory_list"}', b'{"id": "\xed\xa0\x80"}', '{"method": "memory_list"}'.encode("utf-16"),
+])  # fmt: skip
 def test_what_is_no_request_answers_with_id_0_and_a_parse_error(ask, line):
     reply = ask(line)
     assert reply["id"] == 0

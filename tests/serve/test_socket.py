@@ -17,6 +17,8 @@ from commonplace.serve.socket import Listener, SocketServer
 
 SOON = 20.0
 
+pytestmark = pytest.mark.promise("001-17.11")
+
 
 def echo(line: bytes) -> bytes:
     return b"got " + line.strip() + b"\n"
@@ -100,6 +102,21 @@ def test_a_line_of_the_limit_is_read_and_a_longer_one_ends_the_connection(place)
         reader, writer = await dial(place)
         writer.write(b"still there\n")
         assert await reader.readline() == b"got still there\n"
+
+    running(place, talk)
+
+
+def test_a_line_far_beyond_the_limit_can_be_sent_whole_before_the_refusal_is_read(place):
+    def send_then_read():
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(SOON)
+            client.connect(str(place))
+            client.sendall(b"x" * (8 * LIMIT) + b"\n")
+            return client.makefile("rb").read()
+
+    async def talk(_):
+        refusal = await asyncio.to_thread(send_then_read)
+        assert refusal == b'{"id":0,"error":"request too large (limit 1048576 bytes)"}\n'
 
     running(place, talk)
 

@@ -191,7 +191,7 @@ RECORDS = st.builds(
 )  # fmt: skip
 
 
-@pytest.mark.promise("001-17.15")
+@pytest.mark.promise("001-17.15", "001-17.5")
 @settings(max_examples=40)
 @given(records=st.lists(RECORDS, min_size=1, max_size=12, unique_by=lambda each: each.id))
 def test_export_and_import_into_an_empty_home_and_export_are_equal(records):

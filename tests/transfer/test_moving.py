@@ -90,6 +90,14 @@ def test_a_graph_with_twins_bad_lines_and_unknown_keys_is_moved_in_whole(memory)
 
 
 @pytest.mark.promise("002-14.30")
+def test_an_entity_with_null_for_type_or_observations_is_moved_in_as_a_graph_file_shows_it(memory):
+    plan = graph_plan(memory, '{"type":"entity","name":"Ada","entityType":null,"observations":null}\n')
+    assert plan.skipped == []
+    plan.carry_out()
+    assert list(written(NoteGraph(memory))) == ['{"type":"entity","name":"Ada","entityType":"","observations":[]}']
+
+
+@pytest.mark.promise("002-14.30")
 def test_moving_a_graph_in_twice_changes_nothing(memory):
     graph_plan(memory).carry_out()
     before = files(memory.home)

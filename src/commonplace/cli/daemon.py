@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commonplace.cli import output
+from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.syntax import Names, Usage, command
 from commonplace.errors import ConfigError, InvalidInput, StorageError
@@ -46,7 +48,9 @@ def serve(
 
         if print_unit not in KINDS:
             raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(KINDS)}', click.get_current_context())
-        output.text(unit(print_unit, _arguments(call, settings), settings.home / "daemon.log").rstrip("\n"))
+        asked = _options(interval=interval, no_socket=no_socket, tools=tools, log=log)
+        line = [*_arguments(call, settings), *asked]
+        output.text(unit(print_unit, line, settings.home / "daemon.log").rstrip("\n"))
         return None
     names = tuple(split_list(tools)) or ("agent",)
     _log_to(log)
@@ -62,12 +66,16 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
     from commonplace.jobs import asking
     from commonplace.jobs.tick import FACE, Tick
     from commonplace.serve.daemon import Daemon, DaemonLock
-    from commonplace.store.atomic import make_private
+    from commonplace.store.atomic import make_private, reason
     from commonplace.store.layout import Layout
 
     layout = Layout(settings.home)
-    make_private(layout.root)
-    lock = DaemonLock(layout.daemon_lock)
+    try:
+        make_private(layout.root)
+        lock = DaemonLock(layout.daemon_lock)
+    except OSError as error:
+        raise StorageError(layout.daemon_lock.name, reason(error)) from None
+    listener = None
     try:
         listener = None if served is None else _listener(layout.socket)
         with open_memory(config=settings, face=FACE) as memory:
@@ -77,10 +85,18 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
                 return 0 if daemon.tick() else 1
             where = "no socket" if listener is None else f"socket: {listener.path}"
             banner = f"Memory daemon running ({where}, interval: {shown(every)})"
-            daemon.serve(lambda: output.now(banner), lambda: output.now("\nShutting down..."))
+            daemon.serve(lambda: _say(banner), lambda: _say("\nShutting down..."))
         return 0
     finally:
+        if listener is not None:
+            listener.close()
         lock.release()
+
+
+def _say(text: str) -> None:
+    """A line for whoever started the daemon; should nobody read it, the daemon does its work all the same."""
+    with suppress(BrokenPipeError, Failure):
+        output.now(text)
 
 
 def _listener(path: Path) -> Listener | None:
@@ -136,4 +152,13 @@ def _arguments(call: Invocation, settings: Settings) -> list[str]:
     program = shutil.which("memory")
     start = [program] if program else [sys.executable, "-m", "commonplace"]
     given = ["--config", os.path.abspath(call.config)] if call.config else []
+    given += ["--agent", call.agent] if call.agent else []
     return [*start, "--home", str(settings.home), *given, "serve"]
+
+
+def _options(*, interval: str | None, no_socket: bool, tools: str | None, log: str | None) -> list[str]:
+    """The options of `serve` that were given."""
+    found = ["--interval", interval] if interval else []
+    found += ["--no-socket"] if no_socket else []
+    found += ["--tools", tools] if tools else []
+    return found + (["--log", os.path.abspath(os.path.expanduser(log))] if log else [])

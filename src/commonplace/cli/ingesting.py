@@ -45,6 +45,7 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     roots = _roots(sources, folder, call.settings(), chosen=ALL not in _split(wanted))
     with call.memory() as memory, output.progress("Ingesting") as progress:
         from commonplace.engine.ingested import Ingested
+        from commonplace.engine.memories import on_one_line
         from commonplace.ingest import taking
         from commonplace.ingest.tree import Tree
 
@@ -57,7 +58,7 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     if not call.json:
         for name, each in outcomes.items():
             for warning in each.warnings:
-                output.notice(f"warning: {name}: {warning}")
+                output.notice(on_one_line(f"warning: {name}: {warning}"))
     lines = _intended(plans) if dry_run else _done(outcomes, total)
     call.answer("\n".join(lines), sources={name: asdict(each) for name, each in outcomes.items()}, total=total)
 
@@ -105,6 +106,8 @@ def _done(outcomes: Mapping[str, Outcome], total: int) -> list[str]:
 
 
 def _intended(plans: Sequence[Plan]) -> list[str]:
+    from commonplace.engine.memories import on_one_line
+
     lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
     lines += [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]
-    return lines or ["Nothing to ingest."]
+    return [on_one_line(each) for each in lines] or ["Nothing to ingest."]

@@ -30,6 +30,8 @@ class Invocation:
     now: datetime | None = None
     offset: tzinfo | None = None
     """That of `--now`, if it was given with one: times are then read and shown in it (contract 001, 8)."""
+    tidies: bool = False
+    """Whether `memory.md` is looked at in any case: a program that was killed may have left an old one behind."""
 
     @property
     def caller(self) -> str | None:
@@ -67,7 +69,7 @@ class Invocation:
             agent=self.caller, projects=projects, config=self.settings(), face="cli", clock=ticking, watch=watch
         ) as memory:
             yield memory
-            if memory.has_changed_memories:
+            if memory.has_changed_memories or self.tidies:
                 self._refresh_overview(memory)
             if self.command not in REPORTS_UNREADABLE and (count := len(memory.unreadable)):
                 files = "file" if count == 1 else "files"
@@ -78,7 +80,8 @@ class Invocation:
         from commonplace.errors import StorageError
 
         try:
-            Overview(memory).keep_up()
+            if not Overview(memory).keep_up() and self.tidies:
+                Overview(memory).refresh(create=False)
         except StorageError as error:
             output.notice(f"warning: {error}")  # what was asked for is done
 

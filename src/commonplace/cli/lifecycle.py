@@ -16,6 +16,7 @@ from commonplace.note.model import CATEGORIES, INBOX
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
     from commonplace.jobs.job import Action, Outcome
 
 ACTION_KEYS = ("job", "verb", "id", "reason", "path")
@@ -48,21 +49,26 @@ def upgrade(call: Invocation, ref: str, *, category: str | None, dry_run: bool) 
         from commonplace.jobs.upgrade import plan_one
 
         upkeep = Upkeep(memory)
-        info = memory.memory_id(ref)
-        content = upkeep.content(info)
-        action = plan_one(job.Known(info, job.digest_of(info, content)), category)
+
+        def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
+            action = plan_one(job.Known(info, job.digest_of(info, upkeep.content(info))), category)
+            if action is not None and not dry_run:
+                (info,) = job.apply(upkeep, action, info, None)
+            return info, action
+
+        info, action = upkeep.retried(ref, organized)
         said = f"Upgraded memory {info.id} to long-term"
         if dry_run:
             said = _lines([action] if action else [])
-        elif action is not None:
-            (info,) = job.apply(upkeep, action, info, None)
-        call.answer(said, memory=memories.record(memory, info, content), changed=action is not None)
+        row = memories.record(memory, info, upkeep.content(info))
+        call.answer(said, memory=row, changed=action is not None)
 
 
 @command("decay", keys={"actions": ACTION_KEYS, "decayed": ()}, now=True)
 @_DRY_RUN
 def decay(call: Invocation, *, dry_run: bool) -> None:
     """Remove organized memories that are old and were never read. `memory undo` brings one back."""
+    call.tidies = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import decay, job
 
@@ -78,6 +84,7 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 @_DRY_RUN
 def consolidate(call: Invocation, *, dry_run: bool) -> int:
     """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
+    call.tidies = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import consolidate
 
@@ -115,6 +122,7 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     from commonplace.jobs import asking, dream
 
     dream.check(level)
+    call.tidies = not (dry_run or report)
     with call.memory() as memory:
         if report:
             return _last_report(call, memory)
@@ -129,7 +137,7 @@ def _dreamt(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
     from commonplace.jobs import report
 
     head = f"Dream (level {found['level']}) processed {found['processed']} items"
-    return "\n".join([head, *(report.lines(found["report"], memory.settings.zone) if with_report else ())])
+    return "\n".join([head, *(report.lines(found["report"], memory.settings.reading_zone) if with_report else ())])
 
 
 def _last_report(call: Invocation, memory: Memory) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commonplace.cli import output
+from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.syntax import Usage
 from commonplace.errors import CommonplaceError
@@ -30,6 +31,7 @@ def move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry_
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
             return _graph(call, memory, path, dry_run)
+        _check_apart(memory.home, place)
         if kind == "agent-memory":
             from commonplace.transfer import agent_memory
 
@@ -60,6 +62,15 @@ def _graph(call: Invocation, memory: Memory, path: str, dry_run: bool) -> None:
     relations = len({each.triple for each in found.relations})
     said = f"{entities} entities, {relations} relations ({len(found.bad)} lines skipped)"
     _carry_out(call, made, dry_run, said)
+
+
+def _check_apart(home: Path, place: Path) -> None:
+    """Raises Failure for a folder with the home in it, unless the home is hidden there."""
+    inner = home.resolve()
+    if inner.is_relative_to(place.resolve()) and not any(
+        part.startswith(".") for part in inner.relative_to(place.resolve()).parts
+    ):
+        raise Failure(f"{place} holds the memory home itself: {home}")
 
 
 def _banks(memory: Memory, place: Path) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +13,11 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.syntax import Names, Number, command, text_from
 from commonplace.engine.memories import holding
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, PHASES, Draft
-from commonplace.query import Query, check_memory, day, memory_query, split_list
+from commonplace.query import check_memory, day, memory_query, split_list
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.rows import NoteInfo
+    from commonplace.index.rows import Hit, NoteInfo
 
 CATEGORY_NAMES = Names("category", lambda: CATEGORIES)
 ALL = 1 << 30
@@ -111,6 +112,7 @@ def list_memories(call: Invocation, *, phase: str | None, category: str | None, 
 @click.option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
 @click.option("--limit", type=Number(), default=0, show_default=True, help="How many at most; 0 = all.")
 @click.option("--ranked", is_flag=True, help="Search words in title, tags and text; best first.")
+@click.option("--max-tokens", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 def search(
     call: Invocation,
     text: str,
@@ -123,15 +125,24 @@ def search(
     last: str | None,
     limit: int,
     ranked: bool,
+    max_tokens: int | None,
 ) -> None:
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
     wanted = memory_query(category=category, phase=phase, scope=scope, tags=split_list(tags))
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.but(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
-        found, total = _found(memory, wanted, text, limit, ranked)
+        hits: Iterable[Hit] = ()
+        if ranked and text.strip():
+            hits = ranking = memory.search(wanted.but(text=text), limit=limit or ALL, max_tokens=max_tokens or None)
+            found, total = [hit.note for hit in hits], ranking.total
+        else:
+            found, total = holding(memory, wanted, text, limit)
         if call.json:
-            return call.document(query=text, memories=memories.records(memory, found), total=total)
+            records = memories.records(memory, found)
+            for record, hit in zip(records, hits, strict=False):
+                record |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+            return call.document(query=text, memories=records, total=total)
         if not found:
             return call.answer("No matching memories found.")
         call.answer("\n".join([*rows(memory, found, 80), "", f"Found: {total} memories"]))
@@ -144,13 +155,6 @@ def rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
                                    memories.preview(memories.content_of(memory, info), length))
         for info in infos
     ]  # fmt: skip
-
-
-def _found(memory: Memory, wanted: Query, text: str, limit: int, ranked: bool) -> tuple[list[NoteInfo], int]:
-    if ranked and text.strip():
-        hits = memory.search(wanted.but(text=text), limit=limit or ALL)
-        return [hit.note for hit in hits], hits.total
-    return holding(memory, wanted, text, limit)
 
 
 @command("delete", "ID", keys=("id", "path"))

@@ -90,11 +90,16 @@ def _memory_bank(environ: Mapping[str, str]) -> Preset:
 
 def _agent_memory(environ: Mapping[str, str]) -> Preset:
     """The files of AGENT_MEMORY_PATH, else those of an installed agent-memory server, used in place; else notes."""
-    folder = environ.get("AGENT_MEMORY_PATH")
-    if not folder:
+    folder = json_folder(environ)
+    if folder is None:
         known = os.path.expanduser("~/.agent-memory")
         folder = known if os.path.lexists(known) else None
     return Preset(("kv",), name="agent-memory", json_folder=folder)
+
+
+def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7); None: notes."""
+    return environ.get("AGENT_MEMORY_PATH") or None
 
 
 def _server_memory(environ: Mapping[str, str]) -> Preset:

@@ -130,6 +130,7 @@ def _done(call: Invocation, ref: str, *, dry_run: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would fire.")
 def notify(call: Invocation, *, dry_run: bool) -> None:
     """Fire the reminders that are due: list them in pending.md and show them on the desktop."""
+    call.tidies = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import notify
 

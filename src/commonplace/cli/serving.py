@@ -67,7 +67,7 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
 
         return open_memory(agent=agent, projects={**chosen.projects, **more}, config=settings, face="mcp")
 
-    with _entries(chosen.json_folder) as entries:
+    with _entries(chosen.json_folder or presets.json_folder()) as entries:
         served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file))
         return run_stdio(
             opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
@@ -141,9 +141,10 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) ->
     settings = run.settings()
     toolset = _toolset_of(tool, _names(tools) or _toolsets(), settings)
     file = presets.graph_file(None, None, settings.graph_file) if toolset == "graph" else None
-    found = registry([toolset], settings, Hooks.configured(), graphs=_graphs(file))
+    folder = presets.json_folder() if toolset == "kv" else None
     arguments = _arguments(given)
-    with run.memory(presets.graph_project(file, settings.projects)) as memory:
+    with run.memory(presets.graph_project(file, settings.projects)) as memory, _entries(folder) as entries:
+        found = registry([toolset], settings, Hooks.configured(), entries=entries, graphs=_graphs(file))
         reply = found.call(memory, tool, arguments)
     if run.json:
         run.document(tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)

@@ -1,8 +1,9 @@
-"""`status`, `doctor`, `reindex` (contract 001, 16)."""
+"""`status`, `doctor`, `reindex` (contract 001, 16), and `embed` (docs/semantic.md)."""
 
 from __future__ import annotations
 
 import fcntl
+import math
 import time
 from collections.abc import Mapping
 from datetime import tzinfo
@@ -31,6 +32,7 @@ STATUS_KEYS = (
     "last_dream",
     "pending_reminders",
     "unreadable_files",
+    "semantic",
 )
 
 
@@ -55,7 +57,19 @@ def _status(memory: Memory) -> dict[str, Any]:
         "last_dream": _last_dream(memory.home),
         "pending_reminders": _pending_reminders(memory),
         "unreadable_files": len(memory.unreadable),
+        "semantic": _semantic(memory),
     }
+
+
+def _semantic(memory: Memory) -> dict[str, Any]:
+    """The embedding model and how far it is; without one all is 0 and `reason` says why."""
+    from commonplace.engine.embedding import Embedding
+
+    embedding = Embedding(memory)
+    counts = embedding.counts()
+    numbers = (counts.passages, counts.embedded, counts.unreadable, counts.waiting) if counts else (0, 0, 0, 0)
+    named = dict(zip(("passages", "embedded", "unreadable", "waiting"), numbers, strict=True))
+    return {"model": embedding.name, **named, "reason": embedding.trouble or None}
 
 
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
@@ -74,8 +88,17 @@ def _lines(row: Mapping[str, Any], zone: tzinfo | None) -> list[str]:
         "projects": _counts(row["projects"]),
         "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
         "last_dream": minute(dream, zone) if dream else "never",
+        "semantic": _embedded(row["semantic"]),
     }
     return [f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()]
+
+
+def _embedded(row: Mapping[str, Any]) -> str:
+    if row["model"] is None:
+        return row["reason"]
+    shown = f"{row['model']}, {row['embedded']} of {row['passages']} passages embedded"
+    foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
+    return shown + foreign + (f", {row['waiting']} waiting" if row["waiting"] else "")
 
 
 def _counts(row: Mapping[str, int]) -> str:
@@ -147,3 +170,25 @@ def reindex(call: Invocation) -> None:
             notes, projects = memory.reindex(progress)
         seconds = round(time.perf_counter() - start, 3)
         call.answer(f"Indexed {notes} notes in {projects} projects", notes=notes, projects=projects, seconds=seconds)
+
+
+@command("embed", keys=("model", "done", "passages", "embedded", "unreadable", "seconds"))
+def embed(call: Invocation) -> None:
+    """Make the vectors search by meaning needs, now and all of them."""
+    from commonplace.engine.embedding import Embedding
+    from commonplace.index.vectors.model import NoModel
+
+    start = time.perf_counter()
+    with call.memory() as memory:
+        embedding = Embedding(memory)
+        if embedding.trouble:
+            raise NoModel(embedding.trouble)
+        with output.progress("Embedding") as progress:
+            done = embedding.some(math.inf, progress=progress, thorough=True)
+        counts = embedding.counts()
+        assert counts is not None
+        seconds = round(time.perf_counter() - start, 3)
+        foreign = f", {counts.unreadable} it cannot read" if counts.unreadable else ""
+        text = f"Embedded {done} passages with {embedding.name} ({counts.embedded} in all{foreign})"
+        call.answer(text, model=embedding.name, done=done, passages=counts.passages, embedded=counts.embedded,
+                    unreadable=counts.unreadable, seconds=seconds)  # fmt: skip

@@ -37,7 +37,7 @@ from commonplace.note import entry
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import Note
 from commonplace.store.access import AccessLog
-from commonplace.store.atomic import make_private, reason
+from commonplace.store.atomic import folders_held, make_private, reason
 from commonplace.store.base import Entry, File, Listing, Stamp
 from commonplace.store.folder import FolderStore
 from commonplace.store.history import Change
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from commonplace.engine.graph_store import GraphStore
     from commonplace.index import sync
     from commonplace.index.changes import Watch
+    from commonplace.index.vectors.nearest import Vectors
 
 T = TypeVar("T")
 
@@ -78,9 +79,11 @@ class Core:
         self._pending: set[str] = set(self.stores)
         self._db: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
-        self._depth = 0
+        self._depth = self._writes = 0
         self._looked = False
         self._closed = False
+        self.vectors: Vectors | None = None
+        self.no_vectors, self.collected = "", False
         self.commits = 0
         self.changed: set[str] = set()
         """The projects changed since `memory.md` was last made."""
@@ -444,12 +447,19 @@ class Core:
 
     @contextmanager
     def writing(self):
-        """Inside, no other writer of this home is at work. A disk that refuses is a StorageError."""
+        """Inside, no other writer of this home is at work, nor one of another home in folders both use. A disk that
+        refuses is a StorageError.
+        """
         try:
             with self.guard:
                 self._check_open()
-                with self.home.lock:
-                    yield
+                shared = () if self._writes else stores.shared(self.layout, self.stores.values())
+                with self.home.lock, folders_held(shared):
+                    self._writes += 1
+                    try:
+                        yield
+                    finally:
+                        self._writes -= 1
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
@@ -467,6 +477,7 @@ class Core:
             if self._db is not None:
                 self._db.close()
                 self._db = None
+            self.access.close()
             self.home.close()
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import sqlite3
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine import changing
-from commonplace.engine.core import NOT_UTF8, Core
+from commonplace.engine.core import NOT_UTF8, Core, plain
 from commonplace.engine.stores import FOLDER, absolute
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.index import lookup, places
+from commonplace.index import database, lookup, places
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from commonplace.engine.memory import Memory
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
+_HOME_TEMP = re.compile(
+    r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})|config\.yaml-)(\d+)(?:-[0-9a-f]{8})?"
+)
+"""What is written in the home itself before it takes the place of the list or configuration it is named after."""
+_LEFT = "left behind by a program that ended"
 _WARNING_LEVELS = {"bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning"}
 
 
@@ -45,12 +52,23 @@ def examine(memory: Memory) -> list[Finding]:
     core = memory._core
     with core.guard:
         found = [*_unfinished(core), *_index(core)]
-        core.fresh()
-        found += [*_config(core), *_unreadable(core), *_warned(memory), *_duplicates(memory), *_links(memory)]
-        found += _reminders(memory)
-        found += [*_temps(core), *_permissions(core), *_graph_files(core)]
+        try:
+            found += _notes(memory)
+        except sqlite3.Error as error:
+            if not database.is_corrupt(error):
+                raise StorageError("the index", plain(error)) from None
+            core.rebuild()  # what the notes say can only be seen with an index
+            found = [*_unfinished(core), _damaged(), *_notes(memory)]
+        found += [*_config(core), *_lock(core), *_temps(core), *_permissions(core), *_graph_files(core)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _notes(memory: Memory) -> list[Finding]:
+    """What only the index can tell."""
+    memory._core.fresh()
+    found = [*_unreadable(memory._core), *_warned(memory), *_duplicates(memory), *_links(memory)]
+    return [*found, *_reminders(memory)]
 
 
 def _unfinished(core: Core) -> list[Finding]:
@@ -63,9 +81,12 @@ def _unfinished(core: Core) -> list[Finding]:
 
 def _index(core: Core) -> list[Finding]:
     """Damage in the index itself; being behind the disk is no finding, every call catches up by itself."""
-    if places.is_sound(core.db):
-        return []
-    return [Finding("error", "index_stale", ".commonplace/index.db", "the index is damaged", "rebuild it from the notes")]
+    return [] if places.is_sound(core.db) else [_damaged()]
+
+
+def _damaged() -> Finding:
+    text = "the index is damaged"
+    return Finding("error", "index_stale", ".commonplace/index.db", text, "rebuild it from the notes")
 
 
 def _config(core: Core) -> list[Finding]:
@@ -170,8 +191,30 @@ def _reminders(memory: Memory) -> list[Finding]:
     ]
 
 
+def _lock(core: Core) -> list[Finding]:
+    """The lock file of a daemon that was killed: it still names the process, but nobody holds it."""
+    place = core.layout.daemon_lock
+    try:
+        with open(place, encoding="utf-8", errors="replace") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            pid = lock.read(20).strip()
+    except (BlockingIOError, FileNotFoundError):
+        return []
+    except OSError as error:
+        return [Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}")]
+    if not pid:
+        return []
+    text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
+    return [Finding("warning", "stale_lock", place.name, text, "empty it")]
+
+
 def _temps(core: Core) -> list[Finding]:
+    """Temporary files of processes that are no more: in the projects, and beside the files of the home."""
     found = []
+    for name in sorted(os.listdir(core.layout.root)):
+        match = _HOME_TEMP.fullmatch(name)
+        if match and not _alive(int(match[1])):
+            found.append(Finding("warning", "stale_temp", name, _LEFT, "remove it"))
     for name, store in core.stores.items():
         for folder, folders, files in os.walk(store.root):
             folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
@@ -179,8 +222,7 @@ def _temps(core: Core) -> list[Finding]:
                 match = _TEMP.match(each)
                 if match and not _alive(int(match[1])):
                     path = os.path.relpath(os.path.join(folder, each), store.root)
-                    found.append(Finding("warning", "stale_temp", f"{name}/{path}",
-                                         "left behind by a program that ended", "remove it"))  # fmt: skip
+                    found.append(Finding("warning", "stale_temp", f"{name}/{path}", _LEFT, "remove it"))
     return found
 
 
@@ -236,10 +278,24 @@ def _remove_link(memory: Memory, finding: Finding) -> None:
     core.commit("unlink", [step], ("categories", path), memory.agent, memory.face)
 
 
-def _remove_temp(memory: Memory, finding: Finding) -> None:
-    project, _, path = finding.path.partition("/")
-    store = memory._core.store(project)
+def _empty_lock(memory: Memory, finding: Finding) -> None:
     try:
+        with open(memory._core.layout.daemon_lock, "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.truncate(0)
+    except (BlockingIOError, FileNotFoundError):
+        return  # a daemon has started, or somebody removed it
+    except OSError as error:
+        raise StorageError(finding.path, reason(error)) from None
+
+
+def _remove_temp(memory: Memory, finding: Finding) -> None:
+    project, inside, path = finding.path.partition("/")
+    try:
+        if not inside:
+            (memory._core.layout.root / finding.path).unlink(missing_ok=True)
+            return
+        store = memory._core.store(project)
         with open_folder(store.root, path.rpartition("/")[0], project) as folder:
             os.unlink(path.rpartition("/")[2], dir_fd=folder.fd)
     except FileNotFoundError:
@@ -256,6 +312,7 @@ _REPAIRS = {
     "unfinished_write": _finish_write,
     "index_stale": _rebuild_index,
     "dangling_link": _remove_link,
+    "stale_lock": _empty_lock,
     "stale_temp": _remove_temp,
     "permissions": _close_home,
 }

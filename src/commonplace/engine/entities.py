@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from commonplace.errors import CommonplaceError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,4 +124,8 @@ class Graph(Protocol):
 
     def warnings(self) -> list[str]:
         """What was met and is not shown, in few words; none for most graphs."""
+        ...
+
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns, which only reads: all its looks see the graph as it is at one moment."""
         ...

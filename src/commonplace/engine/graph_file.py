@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.engine.entities import Entity, Key, NoEntity, Relation
+from commonplace.engine.entities import Entity, Key, NoEntity, Relation, T
 from commonplace.engine.graph_store import GraphStore, Said
 from commonplace.engine.verb import verb
 from commonplace.errors import CommonplaceError
@@ -30,33 +30,34 @@ class FileGraph:
         self.store = store
         self._core = memory._core
         self._held = store.held
+        self._is_still = False
 
     # --- reading --------------------------------------------------------------------------------
 
     @verb
     def keys(self) -> list[Key]:
         """Every entity, in order."""
-        self.store.fresh(self._core.home)
+        self._fresh()
         return [_key(each) for each in self._held.entities.values()]
 
     @verb
     def named(self, names: Iterable[str]) -> list[Key]:
         """The entities of these names, in order."""
-        self.store.fresh(self._core.home)
+        self._fresh()
         lines = sorted(line for name in set(names) for line in self._held.named.get(name, ()))
         return [_key(self._held.entities[line]) for line in lines]
 
     @verb
     def matching(self, text: str) -> list[Key]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
-        self.store.fresh(self._core.home)
+        self._fresh()
         wanted = text.lower()
         return [_key(each) for each in self._held.entities.values() if wanted in each.lowered]
 
     @verb
     def ranked(self, text: str) -> list[Key]:
         """The entities that hold the words of `text` in any order, best first; types count last."""
-        self.store.fresh(self._core.home)
+        self._fresh()
         words = text.lower().split()
         holding = [each for each in self._held.entities.values() if all(word in each.lowered for word in words)]
         found: dict[int, Said] = {}
@@ -77,7 +78,7 @@ class FileGraph:
     @verb
     def relations(self, names: set[str] | None = None) -> list[Relation]:
         """The relations with at least one end among `names` (None: all), in order."""
-        self.store.fresh(self._core.home)
+        self._fresh()
         if names is None:
             return list(self._held.relations.values())
         lines = {line for name in names for line in self._held.ends.get(name, ())}
@@ -87,7 +88,7 @@ class FileGraph:
     def version(self) -> Any:
         """A value that differs once something changed, also when the file cannot be served."""
         try:
-            self.store.fresh(self._core.home)
+            self._fresh()
         except CommonplaceError as error:
             return str(error)
         return self._held.changes
@@ -96,6 +97,20 @@ class FileGraph:
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, as it was at the last look."""
         return self._held.warnings()
+
+    @verb
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns: the file is looked at once, before."""
+        self._fresh()
+        self._is_still = True
+        try:
+            return read()
+        finally:
+            self._is_still = False
+
+    def _fresh(self) -> None:
+        if not self._is_still:
+            self.store.fresh(self._core.home)
 
     # --- creating -------------------------------------------------------------------------------
 

@@ -65,7 +65,8 @@ def _take(found: Lines, value: Any, number: int) -> None:
     if not isinstance(value, dict):
         found.bad.append((number, "not a JSON object"))
     elif value.get("type") == "entity":
-        name, kind, texts = value.get("name"), value.get("entityType", ""), value.get("observations", [])
+        name, kind, texts = value.get("name"), value.get("entityType"), value.get("observations")
+        kind, texts = "" if kind is None else kind, [] if texts is None else texts
         if not isinstance(name, str) or not isinstance(kind, str) or not _are_texts(texts):
             found.bad.append((number, "no entity: it needs a name, and observations that are texts"))
             return
@@ -89,8 +90,12 @@ def _sound(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def written(graph: Graph) -> Iterator[str]:
-    """The graph's lines, entities first."""
+def written(graph: Graph) -> list[str]:
+    """The graph's lines as they are at one moment, entities first."""
+    return graph.at_once(lambda: [*_written(graph)])
+
+
+def _written(graph: Graph) -> Iterator[str]:
     keys = graph.keys()
     for key, texts in zip(keys, graph.observations(keys), strict=True):
         yield _line(type="entity", name=key.name, entityType=key.type, observations=texts)

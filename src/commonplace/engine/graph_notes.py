@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from commonplace.engine.changing import editable
-from commonplace.engine.entities import AmbiguousEntity, Entity, Key, NoEntity, Relation
+from commonplace.engine.entities import AmbiguousEntity, Entity, Key, NoEntity, Relation, T
 from commonplace.engine.memory import verb
 from commonplace.errors import InvalidInput, Locked
 from commonplace.index import entities as index
 from commonplace.index import lookup
+from commonplace.index.database import snapshot
 from commonplace.index.entities import EntityRow, Lowered, target_name
 from commonplace.index.writer import microseconds
 from commonplace.note.entity import EntityText, compose, file_stem, folded_name
@@ -114,6 +115,13 @@ class NoteGraph:
     def warnings(self) -> list[str]:
         """None: `memory doctor` tells of notes that cannot be read."""
         return []
+
+    @verb
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns: one look at the disk, then one state of the index."""
+        self._core.fresh()
+        with snapshot(self._core.db):
+            return read()
 
     @property
     def _all(self) -> Lowered:

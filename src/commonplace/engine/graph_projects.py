@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine.entities import Entity, Graph, Key, NoEntity, Relation
+from commonplace.engine.entities import Entity, Graph, Key, NoEntity, Relation, T
 from commonplace.engine.graph_file import FileGraph
 from commonplace.engine.graph_notes import NoteGraph, Plan, key_of
 from commonplace.engine.graph_store import GraphStore
@@ -198,6 +199,12 @@ class EveryGraph:
     def warnings(self) -> list[str]:
         """What the graph files hold that is kept and ignored."""
         return [text for graph in self._graphs.values() for text in graph.warnings()]
+
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns, every project as it is at one moment."""
+        for graph in self._graphs.values():
+            read = partial(graph.at_once, read)
+        return read()
 
     def _each(self, read: Any) -> list[Key]:
         found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]

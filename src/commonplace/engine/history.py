@@ -14,11 +14,12 @@ from commonplace.engine.core import Core
 from commonplace.engine.elsewhere import Elsewhere, Place
 from commonplace.engine.storing import scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
-from commonplace.index import lookup
+from commonplace.index import lookup, places
+from commonplace.note.edit import SetKeys
 from commonplace.note.entry import PROJECT
-from commonplace.note.model import GLOBAL
+from commonplace.note.model import GLOBAL, MEMORY_KEYS
 from commonplace.store import jail
-from commonplace.store.base import File
+from commonplace.store.base import File, Stamp
 from commonplace.store.folder import FolderStore
 from commonplace.store.history import FOLD, LINES, Change, Touched
 from commonplace.store.home import Step
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
+MEMORIES = "categories"
 _DELETING = ("delete", EXPIRE, "decay")
 _PASSING = "the text of an entry with a time to live is not kept"
 
@@ -287,9 +289,28 @@ def restore(memory: Memory, ref: str, *, at: datetime | None, change: int | None
         scope = each.scope if before == GLOBAL else before
         if root == "":
             core.check_writable(project)
+            data = _with_own_id(memory, project, path, data)
         step = core.step("put", project, path, store=store, data=data, old=here, mode=each.mode, scope=scope)
         core.commit("restore", [step], (project, path), memory.agent, memory.face)
         return os.path.join(root or project, path), source.number
+
+
+def _with_own_id(memory: Memory, project: str, path: str, data: bytes) -> bytes:
+    """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id
+    neither could be named any more."""
+    if project != MEMORIES:
+        return data
+    core = memory._core
+    note = core.note_of(project, path, File(data, Stamp(0, 0, 0), ""))
+    core.fresh()
+    if note is None or all(info.path == path for info in places.with_ids(core.db, [note.id], (project,))):
+        return data
+    from uuid import uuid4
+
+    try:
+        return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
+    except ValueError:
+        return data  # no header that could hold it
 
 
 def _target(core: Core, place: Place, to: str) -> Place:

@@ -112,7 +112,8 @@ def resolve_links(memory: Memory, dry_run: bool) -> ResolvedLinks:
         for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
             info = by_row[row]
             if reached is None:
-                unresolved.append((info.id, name))
+                if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
+                    unresolved.append((info.id, name))
                 continue
             target = by_row.get(reached)
             if target is None or target.row == info.row or info.locked or target.locked:

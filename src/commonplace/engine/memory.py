@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 Ref = str | tuple[str, str] | Note | NoteInfo
 
 _CHARACTERS_PER_TOKEN = 4
+_TITLE = 80
+"""Characters of a title that count: the title of a memory may be its whole text."""
 
 
 def open_memory(
@@ -278,6 +280,8 @@ class Memory:
         place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
         self._core.fresh()
         info = lookup.get(self._core.db, self._core.store(place[0]).name, place[1])
+        if info is None and place[0] == "categories" and not isinstance(ref, tuple):
+            return storing.by_id(self, ref.id)  # moved to its category, or merged, since the caller found it
         if info is None or not self.sees(info.scope):
             raise NotFound(place[1], place[0])
         self._core.counted([info])
@@ -295,7 +299,7 @@ class Memory:
 
         self._core.fresh()
         hits = search.search(self._core.db, self._query(query), viewer=self.agent, limit=limit, offset=offset,
-                             explain=explain)  # fmt: skip
+                             explain=explain, today=self._today())  # fmt: skip
         self._core.counted(hit.note for hit in hits)
         if max_tokens is not None:
             hits.hits = _within(hits.hits, max_tokens * _CHARACTERS_PER_TOKEN)
@@ -332,6 +336,9 @@ class Memory:
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return timeframe.since(text, self.clock(), self.settings.zone)
+
+    def _today(self) -> date:
+        return self.clock().astimezone(self.settings.zone).date()
 
     def _query(self, query: str | Query) -> Query:
         if isinstance(query, str):
@@ -395,7 +402,8 @@ class Memory:
 
         self._core.fresh()
         room = (max_tokens or 2000) * _CHARACTERS_PER_TOKEN
-        hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects)
+        hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
+                                 today=self._today())  # fmt: skip
         return "\n\n".join(_evidence(hit) for hit in hits)[:room]
 
     @verb
@@ -469,12 +477,16 @@ def _within(hits: builtins.list[Any], characters: int) -> builtins.list[Any]:
     """The first hits whose titles and passages fit, at least one, the last one shortened if need be."""
     kept = []
     for hit in hits:
-        room = characters - sum(len(each.passage) + len(each.note.title) for each in kept) - len(hit.note.title)
+        room = characters - sum(map(_length, kept)) - min(len(hit.note.title), _TITLE)
         if kept and room < len(hit.passage):
             break
         hit.passage = hit.passage[: max(room, 20)]
         kept.append(hit)
     return kept
+
+
+def _length(hit: Any) -> int:
+    return len(hit.passage) + min(len(hit.note.title), _TITLE)
 
 
 def _evidence(hit: Any) -> str:

@@ -51,12 +51,15 @@ class Overview:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
 
-    def refresh(self) -> bool:
+    def refresh(self, *, create: bool = True) -> bool:
         """Write the file if it is not as it should be, and with it the lists of pending reminders there are.
 
-        Returns whether something was written. Raises StorageError.
+        Without `create` a home that has no overview gets none. Returns whether something was written.
+        Raises StorageError.
         """
         core = self._core
+        if not create and not core.layout.overview.exists():
+            return False
         with core.guard:
             core.changed.discard(PROJECT)
             written = put_derived(core.layout.overview, self.text().encode())

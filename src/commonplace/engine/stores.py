@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,12 @@ def _opened(name: str, place: Path, before: FolderStore | GraphStore | None) -> 
 
         return GraphStore(name, place)
     return FolderStore(name, place)
+
+
+def shared(layout: Layout, known: Iterable[FolderStore | GraphStore]) -> list[str]:
+    """The folders of projects that lie outside the home, so that other homes may use them too."""
+    inside = f"{layout.root}/"
+    return [each.root for each in known if each.kind == FOLDER and not each.root.startswith(inside)]
 
 
 def absolute(place: str | os.PathLike[str]) -> Path:

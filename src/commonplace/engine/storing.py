@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -109,7 +110,8 @@ def _plan_memory(memory: Memory, draft: Draft) -> Step:
     identity = str(uuid4())
     expires = draft.expires
     if category == INBOX and expires is None:
-        expires = moment + core.settings.short_term_ttl
+        with suppress(OverflowError):  # an end no calendar has is none
+            expires = moment + core.settings.short_term_ttl
     text = compose.compose_memory(
         draft.text, id=identity, category=category, scope=draft.scope, tags=draft.tags,
         source=draft.source or memory.agent or "manual", created=moment, expires=expires,

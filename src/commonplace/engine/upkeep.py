@@ -11,10 +11,10 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import changing, storing
@@ -40,6 +40,8 @@ from commonplace.store.layout import PRIVATE
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.store.access import Held
+
+T = TypeVar("T")
 
 PROJECT = "categories"
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
@@ -179,6 +181,17 @@ class Upkeep:
         return steps
 
     # --- single memories ------------------------------------------------------------------------
+
+    def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
+        """`run` with the memory `ref` names; again with what it is by then, when another program changed or moved it
+        meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included."""
+        for _ in range(4):
+            info = self.memory.memory_id(ref)
+            try:
+                return run(info)
+            except (Conflict, NotFound):
+                continue
+        return run(self.memory.memory_id(ref))
 
     @verb
     def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,

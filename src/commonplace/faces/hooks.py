@@ -12,10 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import Clock, now, stamp
+from commonplace.errors import ConfigError
 from commonplace.faces.reply import Reply
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 QUEUE = 64
 _log = logging.getLogger("commonplace.hooks")
@@ -64,11 +68,11 @@ class Hooks:
     def configured(cls, more: Iterable[Any] = (), clock: Clock = now) -> Hooks:
         """Hooks from the entry points `commonplace.hooks`, then `more`.
 
-        An entry point that cannot be loaded raises its own error.
+        Raises ConfigError for an entry point that cannot be loaded.
         """
         from importlib.metadata import entry_points
 
-        return cls([*(each.load()() for each in entry_points(group="commonplace.hooks")), *more], clock)
+        return cls([*(_loaded(each) for each in entry_points(group="commonplace.hooks")), *more], clock)
 
     def subscribe(self) -> Subscription:
         """A queue that receives every event from now on."""
@@ -136,3 +140,10 @@ class Hooks:
                 hook.on_event(event)
             except Exception as failure:  # foreign code again
                 _log.warning("on_event of %s failed: %s", type(hook).__name__, failure)
+
+
+def _loaded(found: EntryPoint) -> Any:
+    try:
+        return found.load()()
+    except Exception as error:  # foreign code; to go on without it would let through what it should block
+        raise ConfigError(f'the hooks "{found.name}" ({found.value}) cannot be loaded: {error}') from error

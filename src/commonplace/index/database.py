@@ -10,11 +10,11 @@ from pathlib import Path
 
 from commonplace.errors import StorageError
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
-_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage")
-_WORD_TABLES = ("note_fts", "name_fts", "passage_fts")
+_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "standing")
+_WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _CORRUPT, _NOT_A_DATABASE = 11, 26
 

@@ -2,108 +2,81 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import date
 
+from commonplace.index import expression as ex
+from commonplace.index.asking import answers
 from commonplace.index.database import snapshot
 from commonplace.index.lookup import infos
-from commonplace.index.ranking import Asked, order
-from commonplace.index.rows import Hit, NoteInfo
-from commonplace.index.scoring import Judge, Place, Text
-from commonplace.index.search import candidates, telling
-from commonplace.index.text import passages, sound
+from commonplace.index.ranking import Asked, texts
+from commonplace.index.rows import Hit
+from commonplace.index.scoring import Judge, Text
+from commonplace.index.standing import parts
+from commonplace.index.text import sound
 from commonplace.query import Query
 
 _MOST_NOTES = 60
 _PER_NOTE = 6
-_NEIGHBOUR, _WHOLE_NOTE, _DATED = 0.1, 0.5, 0.2
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-           "november", "december")  # fmt: skip
-_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:\s*(?:-|年)\s*(\d{1,2}))?")
-_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b", re.I)
+_NEIGHBOUR, _WHOLE_NOTE = 0.1, 1.0
 
 
 def evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
-    projects: Sequence[str] | None = None,
+    projects: Sequence[str] | None = None, today: date | None = None,
 ) -> list[Hit]:  # fmt: skip
     """The passages that best answer `question`, best first, at most `max_chars` characters in all.
 
-    A hit is one passage of about 200 words, cut from the note's text; a note may give several.
-    A year or month in the question favours notes of that time.
+    A hit is one turn or one passage of about 200 words, cut from the note's text; a note may give several.
+    `today` is what "last week" in the question counts from.
     """
     with snapshot(db):
-        return _evidence(db, question, viewer, max_chars, projects)
+        query = Query(sound(question), projects=None if projects is None else tuple(projects))
+        return list(_filled(Asked(db, query, viewer), max_chars, today))
 
 
-def _evidence(
-    db: sqlite3.Connection, question: str, viewer: str | None, max_chars: int, projects: Sequence[str] | None
-) -> list[Hit]:
-    asked = Asked(db, Query(sound(question), projects=None if projects is None else tuple(projects)), viewer)
-    terms = telling(asked, question)
-    if not terms:
-        return []
-    full = asked.full(" OR ".join(map(asked.matcher.loose, terms)))
-    rows = candidates(asked, terms)
-    found = order(asked, full, terms, rows, len(rows), judged=_MOST_NOTES, any_term=True)
+def _filled(asked: Asked, space: int, today: date | None) -> Iterator[Hit]:
+    found = answers(asked, asked.query.text, today)
+    rows = found.page(asked.db, 0, _MOST_NOTES)
+    terms = [one for one in map(ex.term, found.roots()) if one is not None]
     judge = asked.judge(terms)
-    notes = infos(db, list(found.verdicts)[:_MOST_NOTES])
-    scored: list[tuple[float, str, int, int, int]] = []
-    for row, note in notes.items():
-        verdict, text = found.verdicts[row]
-        bonus = _WHOLE_NOTE * verdict.score + _dated(question, note)
-        for start, stop, worth in _passages(judge, text, verdict.places):
-            scored.append((worth + bonus, note.changed, row, start, stop))
-    scored.sort(key=lambda one: (one[0], one[1], -one[3]), reverse=True)
-    return _filled(scored, notes, {row: text for row, (_, text) in found.verdicts.items()}, max_chars)
-
-
-def _filled(
-    scored: list[tuple[float, str, int, int, int]], notes: dict[int, NoteInfo], texts: dict[int, Text], space: int
-) -> list[Hit]:
-    hits: list[Hit] = []
+    notes = infos(asked.db, rows)
+    read = {text.row: text for text in texts(asked.db, rows, terms)}
+    scored: list[tuple[float, int, int, int]] = []
+    for at, row in enumerate(rows):
+        base = _WHOLE_NOTE * found.scores.get(row, 0.0)
+        scored += [(base + worth, -at, start, stop) for start, stop, worth in _passages(judge, read[row])]
+    scored.sort(key=lambda one: (-one[0], -one[1], one[2]))
     given: dict[int, int] = {}
-    for score, _, row, start, stop in scored:
+    for score, at, start, stop in scored:
+        row = rows[-at]
         if given.get(row, 0) >= _PER_NOTE:
             continue
-        passage = texts[row].text[start:stop].strip()
+        passage = read[row].text[start:stop].strip()
         if len(passage) > space:
-            if hits:
+            if given:
                 continue
             passage = passage[:space].rstrip()
         if passage:
             space -= len(passage)
             given[row] = given.get(row, 0) + 1
-            line = texts[row].front.count("\n") + texts[row].text.count("\n", 0, start) + 1
-            hits.append(Hit(notes[row], passage, round(score, 6), [], line))
-    return hits
+            line = read[row].front.count("\n") + read[row].text.count("\n", 0, start) + 1
+            yield Hit(notes[row], passage, round(score, 6), [], line)
 
 
-def _passages(judge: Judge, text: Text, places: Sequence[Place]) -> list[tuple[int, int, float]]:
-    """The note's passages with their worth; a passage gains from what stands next to it."""
-    spans = text.spans if text.spans is not None else [(one.start, one.end) for one in passages(text.text)]
+def _passages(judge: Judge, text: Text) -> list[tuple[int, int, float]]:
+    """The note's passages with their worth; a passage gains from what stands next to it. Of several those that hold
+    nothing stay out."""
+    spans = text.spans if text.spans is not None else parts(text.text)
+    if len(spans) == 1:
+        return [(*spans[0], 0.0)]
+    places = judge.places(text)
     worths = [judge.worth([place for place in places if start <= place.at < stop]) for start, stop in spans]
+    best = max(worths, default=0.0)
     result = []
     for at, (start, stop) in enumerate(spans):
         beside = max(worths[at - 1] if at else 0.0, worths[at + 1] if at + 1 < len(worths) else 0.0)
-        if worths[at]:
-            result.append((start, stop, worths[at] + _NEIGHBOUR * beside))
+        if worths[at] or not best:
+            result.append((start, stop, worths[at] + _NEIGHBOUR * beside - best))
     return result
-
-
-def _dated(question: str, note: NoteInfo) -> float:
-    """A bonus when the question names the year or month of the note's event (or writing)."""
-    moment = note.date or note.created
-    try:
-        when = datetime.fromisoformat(moment.strip()[:10])
-    except ValueError:
-        return 0.0
-    bonus = 0.0
-    for year, month in _YEAR.findall(question):
-        if int(year) == when.year:
-            bonus += _DATED / 2 + (_DATED / 2 if month and int(month) == when.month else 0.0)
-    if any(_MONTHS.index(name.lower()) + 1 == when.month for name in _MONTH.findall(question)):
-        bonus += _DATED
-    return bonus

@@ -20,8 +20,6 @@ COMMON = 2_000
 
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
 _PHRASE_TOKENS = 64
-_SHORTEST_STEM = 4
-_ENDINGS = ("ings", "ing", "ies", "ied", "ed", "es", "s", "e", "y")
 _NO_SUCH_NOTE = '"\uf8ff"'
 
 
@@ -227,39 +225,15 @@ def match(wanted: Wanted, matcher: Matcher, *, whole: bool = False) -> str:
     return " OR ".join(parts)
 
 
-def relaxable(wanted: Wanted) -> bool:
-    """Whether a query without hits is asked again with OR: three or more bare words, or a long CJK run."""
-    if not wanted.bare or len(wanted.clauses) != 1:
+def relaxable(wanted: Wanted, *, quotes: bool = False) -> bool:
+    """Whether a query without hits is asked again with OR: three or more bare words, or a long CJK run. With
+    `quotes` a phrase may stand among them."""
+    if len(wanted.clauses) != 1 or wanted.clauses[0].without or not (wanted.bare or quotes):
         return False
     size = sum(
         (len(word) // 2 if len(word) > 6 else 1) if is_cjk(word) else 1
         for one in wanted.clauses[0].terms
+        if one.open or is_cjk(one.words[-1])
         for word in one.words
     )
     return size >= 3
-
-
-def informative(text: str) -> list[Term]:
-    """The informative words of `text` as terms of their own: English ones by their stem, so that
-    `painting` finds `painted`, CJK runs as their pairs."""
-    found: dict[str, Term] = {}
-    for word in words(sound(text)):
-        pieces = [_stem(word)]
-        if is_cjk(word) and len(word) > 2:
-            pieces = [word[at : at + 2] for at in range(len(word) - 1)]
-        for piece in pieces:
-            one = term(piece)
-            if one is not None:
-                found[one.phrase] = one
-    terms = list(found.values())
-    several = [one for one in terms if not one.single]
-    return several or terms
-
-
-def _stem(word: str) -> str:
-    """An English word without its ending; as terms match beginnings, that finds its other forms."""
-    if word.isascii() and word.isalpha():
-        for ending in _ENDINGS:
-            if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-                return word[: -len(ending)]
-    return word

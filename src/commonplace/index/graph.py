@@ -42,7 +42,12 @@ _LINK = (
 
 
 def outgoing(db: sqlite3.Connection, note: NoteInfo, viewer: str | None) -> list[Edge]:
-    """The note's relations in the order of the file, each with where it leads for `viewer`."""
+    """The note's relations in the order of the file, each with where it leads for `viewer`.
+
+    Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they may be those of
+    memories it must not see (contract 001, 1).
+    """
+    ids = note.links if viewer is not None and note.project == CATEGORIES_PROJECT else ()
     links = _links_of(db, [note.row])
     answers = _answers(Resolver(db, viewer), links)
     known = infos(db, {row for answer in answers for row in answer.rows if answer.state == RESOLVED})
@@ -52,6 +57,7 @@ def outgoing(db: sqlite3.Connection, note: NoteInfo, viewer: str | None) -> list
             known.get(answer.rows[0]) if answer.state == RESOLVED else None, link.context, link.line,
         )
         for link, answer in zip(links, answers, strict=True)
+        if link.target not in ids or answer.state == RESOLVED
     ]  # fmt: skip
 
 

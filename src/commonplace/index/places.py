@@ -134,7 +134,7 @@ def is_sound(db: sqlite3.Connection) -> bool:
     try:
         if db.execute("pragma quick_check(1)").fetchone()[0] != "ok":
             return False
-        for table in ("note_fts", "name_fts", "passage_fts"):
+        for table in ("note_fts", "name_fts", "passage_fts", "stem_fts"):
             db.execute(f"insert into {table}({table}) values ('integrity-check')")
     except sqlite3.DatabaseError:
         return False

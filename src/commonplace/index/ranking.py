@@ -47,6 +47,8 @@ class Asked:
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
         self.db = db
         self.query = query
+        self.own = None if viewer is None else f"agent:{viewer}"
+        """The scope the viewer sees besides `global`; None: every one."""
         self.needed, self.unwanted = wanted(db, query, viewer)
         self.conditions, self.values = columns(query)
         title = query.search_type == "title"

@@ -145,6 +145,27 @@ create virtual table passage_fts using fts5(
   content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
 );
 
+-- How notes stand among others (standing.py). Those of one `sitting` stand beside each other in the order of `place`;
+-- null stands alone. `words` is about how many there are.
+create table standing (
+  row     integer primary key,
+  sitting integer,
+  place   integer not null,
+  said    text,
+  day     text not null,
+  words   integer not null,
+  asks    integer not null,
+  own     integer not null,
+  timed   integer not null
+);
+create index standing_beside on standing (sitting, place, row) where sitting is not null;
+create index standing_said on standing (said, sitting) where said is not null;
+-- All words of a note by their stem: only whether it holds one is asked, never where or how often.
+create virtual table stem_fts using fts5(
+  words,
+  content = '', columnsize = 0, detail = none, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
 -- What the planner should know from the start: without it, SQLite walks a whole project wherever the project
 -- stands beside a name. The numbers are those of a vault of 100,000 notes.
 analyze;
@@ -159,5 +180,7 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('note_fold', 'note_fold', '500000 2 1'),
   ('link', 'link', '300000 3 1'),
   ('link', 'link_fold', '300000 3'),
+  ('standing', 'standing_beside', '200000 20 1 1'),
+  ('standing', 'standing_said', '200000 1000 2'),
   ('project', 'sqlite_autoindex_project_1', '6 1');
 analyze sqlite_schema;

@@ -27,7 +27,8 @@ _MOST_PLACES = 32
 _NOTE_SHARE, _PASSAGE_SHARE, _NEAR_SHARE = 0.55, 0.35, 0.1
 _METADATA, _SAME_TITLE = 0.06, 0.3
 _NEAR = 60
-_SNIPPET = 200
+SNIPPET = 200
+"""The most characters a snippet has."""
 
 
 @dataclass(slots=True)
@@ -120,14 +121,7 @@ class Judge:
 
     def judge(self, text: Text) -> Verdict:
         """The verdict on one candidate."""
-        flat = flatten(text.text)
-        spans = text.spans if text.spans is not None else [(0, len(flat))]
-        places = sorted(
-            Place(at, number, whole)
-            for number, sought in enumerate(self._sought)
-            for start, stop in spans
-            for at, whole in sought.places(flat, start, stop)
-        )
+        places = self.places(text)
         titles = flatten("\n".join(text.names))
         titled = [sought.held(titles) for sought in self._sought]
         best, worth, near = self._best_passage(places, _pieces(text), titled)
@@ -139,6 +133,17 @@ class Judge:
             parts["same title"] = _SAME_TITLE
         score += self._metadata(text, why)
         return Verdict(round(score, 6), best, places, why, parts)
+
+    def places(self, text: Text) -> list[Place]:
+        """Where the terms stand in a candidate's text, in order."""
+        flat = flatten(text.text)
+        spans = text.spans if text.spans is not None else [(0, len(flat))]
+        return sorted(
+            Place(at, number, whole)
+            for number, sought in enumerate(self._sought)
+            for start, stop in spans
+            for at, whole in sought.places(flat, start, stop)
+        )
 
     def _fields(self, text: Text, places: list[Place], titled: list[float]) -> tuple[float, list[str]]:
         """The worth of all fields together, from 0 to 1, as in BM25F; and reasons."""
@@ -207,18 +212,18 @@ def snippet(text: str, passage: tuple[int, int], places: Sequence[Place], weight
     start, stop = passage
     inside = [place for place in places if start <= place.at < stop]
     begin = start
-    if inside and stop - start > _SNIPPET:
+    if inside and stop - start > SNIPPET:
         most, begin = -1.0, inside[0].at
         for number, place in enumerate(inside if len(weights) > 1 else ()):
-            seen = {one.term for one in inside[number:] if one.at < place.at + _SNIPPET - 40}
+            seen = {one.term for one in inside[number:] if one.at < place.at + SNIPPET - 40}
             worth = sum(weights[term] for term in seen)
             if worth > most:
                 most, begin = worth, place.at
         begin = _snippet_start(text, start, begin)
-    end = min(stop, begin + _SNIPPET)
+    end = min(stop, begin + SNIPPET)
     if end < stop and not text[end].isspace():
         blank = max(text.rfind(" ", begin, end), text.rfind("\n", begin, end))
-        if blank > begin + _SNIPPET * 2 // 3:
+        if blank > begin + SNIPPET * 2 // 3:
             end = blank
     piece = text[begin:end]
     begin += len(piece) - len(piece.lstrip())

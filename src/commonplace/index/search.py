@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from datetime import date
 
 from commonplace.index import expression as ex
+from commonplace.index.asking import answers
 from commonplace.index.database import snapshot
 from commonplace.index.facets import may_see
 from commonplace.index.listing import listing
 from commonplace.index.lookup import in_order, infos, matching, observations, text_of
 from commonplace.index.metadata import predicate
+from commonplace.index.question import is_question
 from commonplace.index.ranking import RANKED, Asked, Order, matches, order, texts
 from commonplace.index.rows import Hit, Hits, NoteInfo
-from commonplace.index.scoring import snippet
+from commonplace.index.scoring import SNIPPET, snippet
 from commonplace.index.text import sound
 from commonplace.query import Query
 
 
 def search(
     db: sqlite3.Connection, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0,
-    explain: bool = False,
+    explain: bool = False, today: date | None = None,
 ) -> Hits:  # fmt: skip
     """One page of the notes that match the text and the filters of `query`, best first.
 
     `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass
-    the filters. `explain` adds numbers to each hit's `why`. Raises InvalidInput for a broken
-    metadata filter; no text raises.
+    the filters. `explain` adds numbers to each hit's `why`; `today` is what "last week" in a
+    question counts from. Raises InvalidInput for a broken metadata filter; no text raises.
     """
     predicate(query.metadata)
     query = query.but(text=sound(query.text))
@@ -40,40 +43,15 @@ def search(
         return Hits([], 0)
     with snapshot(db):
         asked = Asked(db, query, viewer)
-        found = _strict(asked, text, limit, offset, explain)
-        if found.total == 0 and ex.relaxable(text):
-            return _relaxed(asked, text, limit, offset, explain)
+        asking = is_question(query.text)
+        relaxable = ex.relaxable(text, quotes=asking)
+        relaxed = Hits([], 0)
+        if relaxable and text.bare and asking:
+            relaxed = _relaxed(asked, limit, offset, explain, today)
+        found = relaxed if relaxed.total else _strict(asked, text, limit, offset, explain)
+        if found.total == 0 and relaxable:
+            return relaxed if relaxed.relaxed else _relaxed(asked, limit, offset, explain, today)
         return found
-
-
-def telling(asked: Asked, text: str) -> list[ex.Term]:
-    """The informative words of `text` that some note holds, at most 32 of them, the rarest kept."""
-    matcher = asked.matcher
-    terms = ex.informative(text)[: ex.MOST_TERMS * 8]
-    known = [(held, at) for at, one in enumerate(terms) if (held := matcher.spread(one))]
-    kept = sorted(at for _, at in sorted(known)[: ex.MOST_TERMS])
-    return [terms[at] for at in kept]
-
-
-def candidates(asked: Asked, terms: Sequence[ex.Term]) -> list[int]:
-    """The most promising of the notes that hold any of `terms`, newest first: all that hold a rare
-    one, and those that hold two of the common ones."""
-    matcher = asked.matcher
-    by_rarity = sorted(terms, key=matcher.spread)
-    core: list[ex.Term] = []
-    size = 0
-    for one in by_rarity:
-        size += matcher.spread(one)
-        if core and size > RANKED:
-            break
-        core.append(one)
-    rows, _ = matches(asked, asked.full(" OR ".join(map(matcher.loose, core))))
-    others = by_rarity[len(core) : len(core) + 4]
-    for at, one in enumerate(others):
-        for other in [*core[:1], *others[at + 1 :]]:
-            pair = f"{matcher.loose(one)} AND {matcher.loose(other)}"
-            rows += matches(asked, asked.full(pair), RANKED // 4)[0]
-    return sorted(set(rows), reverse=True)
 
 
 def _strict(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: bool) -> Hits:
@@ -98,20 +76,30 @@ def _strict(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: boo
     return Hits(_page(asked, terms, found, loose, limit, offset, explain), total)
 
 
-def _relaxed(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: bool) -> Hits:
+def _relaxed(asked: Asked, limit: int, offset: int, explain: bool, today: date | None) -> Hits:
     """Any of the informative words may be there."""
-    terms = telling(asked, " ".join(one.text for one in text.terms))
-    if not terms:
-        return Hits([], 0, relaxed=True)
-    full = asked.full(" OR ".join(map(asked.matcher.loose, terms)))
-    _, total = matches(asked, full, 0)
-    found = Order()
-    if total:
-        found = order(asked, full, terms, candidates(asked, terms), total, most=offset + limit, any_term=True)
-    hits = _page(asked, terms, found, full, limit, offset, explain)
-    for hit in hits:
-        hit.why.append("relaxed")
-    return Hits(hits, total, relaxed=True)
+    found = answers(asked, asked.query.text, today)
+    rows = found.page(asked.db, offset, limit)
+    terms = [one for one in map(ex.term, found.roots()) if one is not None]
+    judge = None
+    notes = infos(asked.db, rows)
+    read = {one.row: one for one in texts(asked.db, rows, terms)}
+    hits: list[Hit] = []
+    for row in rows:
+        text = read[row]
+        if len(text.text) <= SNIPPET:
+            passage, line = snippet(text.text, (0, len(text.text)), (), ())
+        else:
+            judge = judge or asked.judge(terms)
+            verdict = judge.judge(text)
+            passage, line = snippet(text.text, verdict.passage, verdict.places, judge.weights)
+        held = found.held(row)
+        why = [f"words: {', '.join(held)}"] if held else []
+        numbers = [f"{name} {value:.3f}" for name, value in found.shares(row).items()] if explain else []
+        score = found.scores.get(row, 0.0)
+        hits.append(Hit(notes[row], passage, score, [*why, *numbers, "relaxed"], line + text.front.count("\n")))
+    _show_observations(asked.db, hits, asked.query, terms)
+    return Hits(hits, found.total, relaxed=True)
 
 
 def _page(

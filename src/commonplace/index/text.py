@@ -115,6 +115,11 @@ def words(text: str) -> list[str]:
     return list(found) or list(dict.fromkeys(every))
 
 
+def stop_words() -> frozenset[str]:
+    """The Latin words that say little about what is looked for."""
+    return _stop_words()[0]
+
+
 def flatten(text: str) -> str:
     """`text` in lower case without Latin marks, full-width letters plain; every character keeps
     its place, so positions found in it are positions in `text`."""

@@ -6,6 +6,7 @@ Every function expects to run inside a transaction (`database.transaction`).
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
@@ -13,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from commonplace.index import entities, permalinks
+from commonplace.index import entities, permalinks, standing
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.text import fts_text, passages, sound, tokens
@@ -23,6 +24,8 @@ from commonplace.store.base import Stamp
 LONG_TEXT = 16_000
 """Characters from which on a note's passages are indexed by themselves."""
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_VOICE_KEYS = ("speaker", "author", "sender", "from")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -161,6 +164,8 @@ def _insert(
     note_words, name_words = _words(note.project, old)
     db.execute(f"insert into note_fts (rowid, {_NOTE_WORDS}) values (?, ?, ?, ?, ?, ?, ?)", (new, *note_words))
     db.execute(f"insert into name_fts (rowid, {_NAME_WORDS}) values (?, ?, ?, ?, ?)", (new, *name_words))
+    standing.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
+                 day=_day(note), dated=note.date is not None, created=microseconds(note.created))  # fmt: skip
     keys = _keys(note.project, old)
     db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in keys])
     _put_links(db, note, new)
@@ -194,9 +199,9 @@ def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
     """Indexes the passages of a long text: (their first row, their number); (None, 0) for others."""
     if len(text) < LONG_TEXT:
         return None, 0
-    pieces = passages(text)
+    parts = passages(text)
     first = (db.execute("select max(row) from passage").fetchone()[0] or 0) + 1
-    rows = list(enumerate(pieces, first))
+    rows = list(enumerate(parts, first))
     db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
     db.executemany(
         "insert into passage_fts (rowid, body) values (?, ?)",
@@ -227,12 +232,13 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Old) -> None:
         f"insert into name_fts (name_fts, rowid, {_NAME_WORDS}) values ('delete', ?, ?, ?, ?, ?)",
         (row, *name_words),
     )
+    standing.remove(db, row, _stem_words(project, old))
     if old.first is not None:
         span = (old.first, old.first + old.passages - 1)
-        pieces = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
+        parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
         db.executemany(
             "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
-            [(at, fts_text(old.text[start:stop])) for at, start, stop in pieces],
+            [(at, fts_text(old.text[start:stop])) for at, start, stop in parts],
         )
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
@@ -250,6 +256,23 @@ def _words(project: str, old: _Old) -> tuple[tuple[str, ...], tuple[str, ...]]:
     headings, tags = fts_text(old.headings), fts_text(old.tags)
     address = fts_text(_address(project, old.path, old.base or old.permalink))
     return (titles, headings, fts_text(old.text), tags, address, old.facet), (titles, headings, tags, old.facet)
+
+
+def _stem_words(project: str, old: _Old) -> standing.Words:
+    names = "\n".join([old.title, *_from_list(old.aliases), old.headings, old.tags])
+    return standing.Words(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
+
+
+def _voice(note: Note) -> str | None:
+    """Who said it, as far as the header tells."""
+    named = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
+    return named or note.source
+
+
+def _day(note: Note) -> str:
+    """The day of the note's event, as far as it is written so; else the day it was written."""
+    written = (note.date or "").strip()[:10]
+    return written if _DAY.fullmatch(written) else note.created.date().isoformat()
 
 
 def _address(project: str, path: str, permalink: str) -> str:

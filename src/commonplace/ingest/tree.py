@@ -41,6 +41,8 @@ class Tree:
                 if entry.name.startswith(".") and not hidden:
                     continue
                 if entry.is_symlink():
+                    if not os.path.exists(entry.path):
+                        continue  # it leads nowhere, or to itself
                     if not self._leads_inside(entry, path, hidden):
                         continue
                     if self._is_new_folder(entry, followed):

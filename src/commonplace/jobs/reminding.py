@@ -50,9 +50,13 @@ def done(memory: Memory, ref: str) -> NoteInfo:
 
     Raises NotFound, Ambiguous, Locked; InvalidInput for another memory.
     """
-    info = memory.memory_id(ref)
-    if info.category != CATEGORY:
-        raise InvalidInput(f"not a reminder: {info.id}")
-    if Reminder.of(info.header).is_done:
-        return info
-    return Upkeep(memory).change(info, {"acked_at": stamp(memory.clock())}, DONE, touch=False)
+    upkeep = Upkeep(memory)
+
+    def acknowledged(info: NoteInfo) -> NoteInfo:
+        if info.category != CATEGORY:
+            raise InvalidInput(f"not a reminder: {info.id}")
+        if Reminder.of(info.header).is_done:
+            return info
+        return upkeep.change(info, {"acked_at": stamp(memory.clock())}, DONE, touch=False)
+
+    return upkeep.retried(ref, acknowledged)

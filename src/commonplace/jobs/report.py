@@ -29,6 +29,7 @@ Report = dict[str, Any]
 `actions`, `report`; the latter with the keys of PARTS."""
 
 PARTS = ("classified", "merged", "similar", "links", "reminders", "skipped", "empty_categories")
+_KEYS = {"last_dream", "level", "processed", "actions", "report"}
 DEEP = 3
 MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""
@@ -97,23 +98,28 @@ def store(memory: Memory, found: Report) -> None:
 
 def load(home: Path) -> Report | None:
     """The report kept in this home; None when there is none that can be read. Raises StorageError."""
+    found = _kept(home)
+    if not found.keys() >= _KEYS or not isinstance(found["report"], dict):
+        return None
+    return found if found["report"].keys() >= set(PARTS) else None
+
+
+def _kept(home: Path) -> dict[str, Any]:
+    """What the file of the report holds, empty when it holds no report at all."""
     try:
         found = json.loads(Layout(home).dream_report.read_bytes())
-    except FileNotFoundError:
-        return None
+    except (FileNotFoundError, ValueError):
+        return {}
     except OSError as error:
         raise StorageError("the dream report", reason(error)) from None
-    except ValueError:
-        return None
-    is_whole = isinstance(found, dict) and {"last_dream", "level", "actions", "report"} <= found.keys()
-    return found if is_whole else None
+    return found if isinstance(found, dict) else {}
 
 
 def last_dream(home: Path) -> datetime | None:
     """When the last dream was, whatever its level and though it did nothing; None before the first."""
     try:
-        return parse_stamp((load(home) or {})["last_dream"])
-    except (KeyError, TypeError, ValueError, StorageError):
+        return parse_stamp(_kept(home)["last_dream"])
+    except (KeyError, TypeError, ValueError, AttributeError, StorageError):
         return None
 
 

@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from commonplace.engine.embedding import Embedding
 from commonplace.engine.entries import NoteEntries
 from commonplace.engine.history import last_change
 from commonplace.engine.overview import Overview
 from commonplace.engine.upkeep import Upkeep
+from commonplace.errors import CommonplaceError
 from commonplace.jobs import consolidate, dream, notify, report
 from commonplace.jobs.job import Job, Round
 
@@ -23,6 +25,8 @@ FACE = "daemon"
 """The face whose changes are no sign of life."""
 IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
 """Dream level, and for how long nothing but the daemon must have changed anything."""
+EMBED_SECONDS, EMBED_BETWEEN = 10.0, 3.0
+"""How long embedding may take in a round, and each time between two rounds."""
 _ALL = 1 << 30
 _PURGED_EVERY = timedelta(hours=1)
 _log = logging.getLogger("commonplace.daemon")
@@ -41,9 +45,12 @@ class Tick:
         self.endpoint = endpoint
         self.stop = stop
         self._edited: datetime | None = None
+        self._state: tuple[int, ...] = ()
         self._idle: tuple[tuple[int, ...], datetime | None] | None = None  # Upkeep.state, and until when nothing is due
         self._purged: datetime | None = None
         self._dreamt: tuple[datetime | None, int] | None = None  # the last change before the last dream, its level
+        self._embeds = False  # whether passages may wait for their vectors
+        self._trouble = ""
 
     def steps(self) -> list[Step]:
         """The steps of a round in their order: the name, and what to call for the number of items it processed."""
@@ -56,12 +63,26 @@ class Tick:
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", self._purge_history),
             ("dream", self._dream),
+            ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
         ]
 
     def keep_up(self) -> None:
-        """Between two rounds: `memory.md` shows what this process changed. Raises StorageError."""
+        """Between two rounds: `memory.md` shows what this process changed; embedding goes on. Raises StorageError."""
         Overview(self.memory).keep_up()
+        if self._embeds:
+            self._embed(EMBED_BETWEEN)
+
+    def _embed(self, seconds: float) -> int:
+        """A model that fails is reported once, and searching by words goes on."""
+        try:
+            done, trouble = Embedding(self.memory).some(seconds, stop=self.stop), ""
+        except CommonplaceError as error:
+            done, trouble = 0, str(error)
+        if trouble and trouble != self._trouble:
+            _log.warning("[embed] %s", trouble)
+        self._embeds, self._trouble = done > 0, trouble
+        return done
 
     def _sync(self) -> int:
         found = self.memory.sync().total
@@ -70,19 +91,25 @@ class Tick:
         return found
 
     def _job(self, turn: Round, job: Job, done: list[int]) -> int:
-        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over."""
+        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over.
+
+        Asked before the first of them looks: what is written while they do counts as changed since.
+        """
+        if job is consolidate.JOBS[0]:
+            self._state = Upkeep(self.memory).state()
+            if self._idle is not None:
+                state, until = self._idle
+                if state != self._state or (until is not None and turn.now >= until):
+                    self._idle = None
         if self._idle is not None:
-            state, until = self._idle
-            if Upkeep(self.memory).state() == state and (until is None or turn.now < until):
-                return 0
-            self._idle = None
+            return 0
         outcome = turn.run(job)
         if outcome.error is not None:
             done[0] += 1
             raise outcome.error
         done[0] += len(outcome.actions) + outcome.skipped
         if job is consolidate.JOBS[-1] and not done[0] and not self.stop():
-            self._idle = Upkeep(self.memory).state(), consolidate.due(turn.known, self.memory.settings)
+            self._idle = self._state, consolidate.due(turn.known, self.memory.settings)
         return len(outcome.actions)
 
     def _purge_history(self) -> int:

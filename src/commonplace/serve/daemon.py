@@ -37,7 +37,7 @@ class Running(CommonplaceError):
 
 
 class DaemonLock:
-    """The lock of a home's one daemon, released by the system should the process die. Raises Running."""
+    """The lock of a home's one daemon, released by the system should the process die. Raises Running, OSError."""
 
     def __init__(self, path: Path):
         self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -130,5 +130,5 @@ class Daemon:
     def _keep_up(self) -> None:
         try:
             self._tick.keep_up()
-        except CommonplaceError as error:
-            _log.warning("[memory.md] %s", error)
+        except Exception as error:  # as in a round: reported, and the daemon goes on
+            _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, CommonplaceError) else error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from commonplace.faces.agent.given import parsed
 from commonplace.faces.agent.results import call, described, is_hard, result
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Protocol:
     def answer(self, line: bytes) -> bytes:
         """The reply to one line, with its line break. Never raises for what a client sent."""
         try:
-            request = json.loads(line)
+            request = parsed(line)
         except (ValueError, RecursionError) as error:
             return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
         if not isinstance(request, dict):
@@ -97,8 +98,7 @@ def _named(params: dict[str, Any]) -> tuple[str, Any]:
     if not isinstance(name, str):
         raise _Refused(_BAD_PARAMS, "name must be a string")
     for key in ("params", "arguments"):
-        if key in params:
-            arguments = {} if params[key] is None else params[key]
+        if (arguments := params.get(key)) is not None:
             if not isinstance(arguments, dict):
                 raise _Refused(_BAD_PARAMS, f"{key} must be an object")
             return name, arguments

@@ -16,6 +16,7 @@ from commonplace.serve.rpc import LIMIT, too_large
 
 _CALLS_AT_ONCE = 4
 _LAST_WORDS = 5.0  # seconds for a client to take its answers once the server stops
+_REST = 5.0  # seconds for a client to send the rest of a line that is too long
 
 
 class Listener:
@@ -78,6 +79,14 @@ def _from_folder(path: Path, use: Callable[[str], None]) -> None:
         os.close(before)
 
 
+async def _let_it_send(reader: asyncio.StreamReader) -> None:
+    """Throw the rest of a line away: a client that is cut off while it sends does not come to read its answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_REST):
+            while (block := await reader.read(LIMIT)) and b"\n" not in block:
+                pass
+
+
 class SocketServer:
     """Serves the connections of `listener`. `answer` makes the reply line to a request line, on a thread;
     `session` is entered for the time of each connection."""
@@ -138,7 +147,7 @@ class SocketServer:
                     return
             except asyncio.LimitOverrunError:
                 writer.write(too_large())
-                await writer.drain()
+                await _let_it_send(reader)
                 return
             if not line.strip():
                 continue

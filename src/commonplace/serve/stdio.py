@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
+_EMBED_SECONDS = 0.2
 _LAST_WORDS = 1.0  # seconds for a client to take its answers once the server was told to stop
 
 
@@ -48,7 +49,7 @@ def run_stdio(
     with _no_collections():
         from commonplace.serve.mcp import Connection, Identity, converse
 
-    turns = Turns(open_memory, _keep_up)
+    turns = Turns(open_memory, _keep_up, embed_some)
     identity = Identity(name, version, title, agent, clients or {})
 
     async def session() -> int:
@@ -78,6 +79,13 @@ def _keep_up(memory: Memory) -> None:
         from commonplace.engine.overview import Overview
 
         Overview(memory).keep_up()
+
+
+def embed_some(memory: Memory) -> bool:
+    """A short while of embedding what waits. Returns whether there may be more."""
+    from commonplace.engine.embedding import Embedding
+
+    return Embedding(memory).some(_EMBED_SECONDS) > 0
 
 
 @contextmanager

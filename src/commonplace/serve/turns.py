@@ -35,6 +35,8 @@ class Unforeseen(CommonplaceError):
         super().__init__("The call failed inside the server. Its log on stderr says why; `memory doctor` may help.")
 
 
+AGAIN_AFTER = 0.2
+"""Seconds between two pieces of work in the background, for calls to come first."""
 KEPT_UP_AFTER = 4.0
 """Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
 
@@ -42,12 +44,18 @@ KEPT_UP_AFTER = 4.0
 class Turns:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
-    `upkeep` is called with the memory some seconds after calls, and before it is closed.
+    `upkeep` is called with the memory some seconds after calls, and before it is closed; `background` after it, again
+    and again while it says that there is more to do.
     """
 
-    def __init__(self, open_memory: Callable[[], Memory], upkeep: Callable[[Memory], object] = lambda _: None):
+    def __init__(
+        self,
+        open_memory: Callable[[], Memory],
+        upkeep: Callable[[Memory], object] = lambda _: None,
+        background: Callable[[Memory], bool] = lambda _: False,
+    ):
         self._open = open_memory
-        self._upkeep = upkeep
+        self._upkeep, self._background = upkeep, background
         self._waiting: asyncio.TimerHandle | None = None
         self._memory: Memory | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commonplace")
@@ -81,12 +89,31 @@ class Turns:
             raise Unforeseen from None
         finally:
             if self._waiting is None and not self._stopping:
-                self._waiting = asyncio.get_running_loop().call_later(KEPT_UP_AFTER, self._later)
+                loop = asyncio.get_running_loop()
+                self._waiting = loop.call_later(KEPT_UP_AFTER, self._later, loop)
 
-    def _later(self) -> None:
+    def _later(self, loop: asyncio.AbstractEventLoop) -> None:
         self._waiting = None
         if not self._stopping:
             self._thread.submit(self._keep_up)
+            self._work(loop)
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A piece of the work in the background, and the next one after what has come in meanwhile."""
+        if not self._stopping:
+            piece = asyncio.wrap_future(self._thread.submit(self._piece), loop=loop)
+            piece.add_done_callback(lambda done: self._worked(done, loop))
+
+    def _worked(self, done: asyncio.Future[bool], loop: asyncio.AbstractEventLoop) -> None:
+        if not done.cancelled() and done.result():
+            loop.call_later(AGAIN_AFTER, self._work, loop)
+
+    def _piece(self) -> bool:
+        try:
+            return self._memory is not None and not self._stopping and self._background(self._memory)
+        except CommonplaceError as error:
+            _log.warning("%s", error)
+            return False
 
     def _keep_up(self) -> None:
         if self._memory is not None:

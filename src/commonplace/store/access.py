@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,8 +45,9 @@ class AccessLog:
 
     def __init__(self, path: Path):
         self._path = path
+        self._reading = threading.Lock()
+        self._fd: int | None = None  # kept open: while it is, no other file gets its inode's number
         self._size = 0
-        self._inode = 0
         self._counts: Counter[str] = Counter()
 
     def note(self, key: str) -> None:
@@ -102,24 +104,40 @@ class AccessLog:
 
     def counts(self) -> Counter[str]:
         """Reads per key in the log, including those of other processes up to now."""
-        try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return Counter()
-        try:
-            status = os.fstat(fd)
-            if status.st_ino != self._inode or status.st_size < self._size:
-                self._counts, self._size, self._inode = Counter(), 0, status.st_ino
-            while self._size < status.st_size:
-                block = os.pread(fd, min(1 << 20, status.st_size - self._size), self._size)
+        with self._reading:
+            fd = self._current()
+            if fd is None:
+                return Counter()
+            size = os.fstat(fd).st_size
+            while self._size < size:
+                block = os.pread(fd, min(1 << 20, size - self._size), self._size)
                 whole = block.rfind(b"\n") + 1
                 if not whole:
                     break
                 self._add(block[:whole])
                 self._size += whole
-        finally:
-            os.close(fd)
-        return self._counts
+            return self._counts
+
+    def _current(self) -> int | None:
+        """The file now at the log's place, open; None when there is none. Of another one all is read anew."""
+        try:
+            if self._fd is not None and os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
+                return self._fd
+            self._let_go()
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._let_go()
+        return self._fd
+
+    def _let_go(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        self._fd, self._size, self._counts = None, 0, Counter()
+
+    def close(self) -> None:
+        """Release the file."""
+        with self._reading:
+            self._let_go()
 
     def _add(self, block: bytes) -> None:
         for line in block.decode("utf-8", "replace").splitlines():

@@ -6,7 +6,8 @@ import errno
 import fcntl
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commonplace.errors import CommonplaceError, NotFound, StorageError
@@ -124,6 +125,30 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+@contextmanager
+def folders_held(folders: Iterable[str]) -> Iterator[None]:
+    """Inside, nobody else holds one of these folders in this way: every home has a lock of its own, but several may
+    use one folder. What is missing, or on a disk that knows no locks, is passed over.
+    """
+    held: dict[tuple[int, int], int] = {}
+    try:
+        for folder in folders:
+            try:
+                fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            status = os.fstat(fd)
+            if held.setdefault((status.st_dev, status.st_ino), fd) != fd:
+                os.close(fd)
+        for _, fd in sorted(held.items()):  # in one order for all, or two could wait for each other
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        for fd in held.values():
+            os.close(fd)
 
 
 class Lock:

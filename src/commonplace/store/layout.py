@@ -26,6 +26,7 @@ class Layout:
         self.daemon_lock = root / ".daemon.lock"
         self.private = root / PRIVATE
         self.index = self.private / "index.db"
+        self.vectors = self.private / "vectors"
         self.lock = self.private / "lock"
         self.redo = self.private / "redo"
         self.lines = self.private / "lines"
@@ -48,6 +49,10 @@ class Layout:
             return self.index
         digest = hashlib.sha256("\0".join(f"{name}\0{extra[name]}" for name in sorted(extra)).encode()).hexdigest()
         return self.index.with_name(f"index-{digest[:12]}.db")
+
+    def indexes(self) -> list[Path]:
+        """The index files there are, those of other processes included."""
+        return sorted(self.private.glob("index*.db"))
 
     def project(self, name: str) -> Path:
         """The folder of a built-in project."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from commonplace import InvalidInput, Session, open_memory
+from commonplace.errors import ConfigError
 from commonplace.faces.reply import Reply
 
 pytestmark = pytest.mark.promise("001-17.12")
@@ -80,9 +81,10 @@ def test_json_is_run_from_an_array_and_from_an_object(desk: Any) -> None:
     assert session.run_json(b" \n") == []
 
 
-@pytest.mark.parametrize(
-    "data", ["notjson", "{", b"\xff", '"text"', "5", "null", '{"prompt": 5}', '{"calls": {}}', "[" * 100_000]
-)
+@pytest.mark.parametrize("data", [
+    "notjson", "{", b"\xff", '"text"', "5", "null", '[{"name": "x", "params": {"y": NaN}}]', '{"prompt": 5}',
+    '{"calls": {}}', "[" * 100_000,
+])  # fmt: skip
 def test_what_cannot_be_read_is_refused(desk: Any, data: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^parse tool calls: .") as refused:
         desk.session.run_json(data)
@@ -219,6 +221,19 @@ def test_hooks_of_entry_points_come_before_those_given(desk: Any, monkeypatch: p
     monkeypatch.setattr(metadata, "entry_points", entry_points)
     Session(desk.memory, hooks=[hook("given")]).run([LIST])
     assert heard == ["installed", "given"]
+
+
+def test_hooks_that_cannot_be_loaded_are_named(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import EntryPoint
+
+    found = [EntryPoint("mine", "commonplace_no_such_module:Hook", "commonplace.hooks")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
+    with pytest.raises(ConfigError) as refused:
+        Session(desk.memory)
+    assert str(refused.value) == (
+        'the hooks "mine" (commonplace_no_such_module:Hook) cannot be loaded: '
+        "No module named 'commonplace_no_such_module'"
+    )
 
 
 def test_a_session_may_have_other_toolsets(desk: Any) -> None:

@@ -122,6 +122,8 @@ def test_these_words_are_no_time(text):
         ("31/2", "invalid_time"),
         ("2026-13-01", "invalid_time"),
         ("every 4 minutes", "invalid_time"),
+        ("every second counts", "invalid_time"),
+        ("every other second", "invalid_time"),
         ("every year on Feb 30", "invalid_time"),
         ("in 0 minutes", "invalid_time"),
         ("in 999999 years", "invalid_time"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import Any
 
@@ -10,6 +12,22 @@ from commonplace.query import split_list
 
 _MOST = 1_000_000_000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def parsed(data: bytes | str) -> Any:
+    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers beyond all measure, which could not be
+    written again; RecursionError."""
+    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
 
 
 class Given:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput
 from commonplace.faces import registry as registry_of
+from commonplace.faces.agent.given import parsed
 from commonplace.faces.agent.results import call, is_hard, result
 from commonplace.faces.hooks import Hooks, Subscription
 
@@ -111,7 +111,7 @@ def read_batch(data: bytes | str) -> Batch:
     try:
         if not data.strip():
             return Batch()
-        value = json.loads(data)
+        value = parsed(data)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):

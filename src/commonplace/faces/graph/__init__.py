@@ -35,9 +35,9 @@ _RUNS: dict[str, Run] = {
     "create_entities": changing.create_entities,
     "create_relations": changing.create_relations,
     "add_observations": changing.add_observations,
-    "read_graph": reading.read_graph,
-    "search_nodes": reading.search_nodes,
-    "open_nodes": reading.open_nodes,
+    "read_graph": reading.at_once(reading.read_graph),
+    "search_nodes": reading.at_once(reading.search_nodes),
+    "open_nodes": reading.at_once(reading.open_nodes),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from commonplace.engine.entities import Graph, Key, Relation
@@ -11,6 +11,11 @@ from commonplace.faces.reply import Reply
 
 Given = dict[str, Any]
 WARNINGS = "commonplace/warnings"
+
+
+def at_once(read: Callable[[Graph, Given, Form], Reply]) -> Callable[[Graph, Given, Form], Reply]:
+    """`read`, to which no call of another process is half done (contract 002, 9)."""
+    return lambda graph, given, form: graph.at_once(lambda: read(graph, given, form))
 
 
 def read_graph(graph: Graph, given: Given, form: Form) -> Reply:
@@ -43,8 +48,7 @@ def open_nodes(graph: Graph, given: Given, form: Form) -> Reply:
 
 def whole(graph: Graph) -> str:
     """The graph as its resources show it: all of it, indented (contract 002, 7)."""
-    answer = Answer(graph, graph.keys(), graph.relations(), Asked(), Form(2, 0))
-    return answer.data()[1]
+    return graph.at_once(lambda: Answer(graph, graph.keys(), graph.relations(), Asked(), Form(2, 0)).data()[1])
 
 
 def _reply(graph: Graph, keys: list[Key], relations: list[Relation], given: Given, form: Form) -> Reply:

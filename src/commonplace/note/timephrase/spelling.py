@@ -404,7 +404,7 @@ def _repeat_unit(match: re.Match[str], previous: int) -> Found:
         return [("repeat", Draft("week", interval, _WORKDAYS))] if interval == 1 else []
     if unit.startswith("half"):
         return [("repeat", Draft("minute", 30 * interval))]
-    return [("repeat", Draft(_unit_names()[unit], interval))]
+    return [("repeat", Draft(_unit_names().get(unit, unit), interval))]  # "second" alone is no unit of an amount
 
 
 def _repeat_zh_week(match: re.Match[str], previous: int) -> Found:

@@ -1,0 +1,177 @@
+"""Searching by meaning: the home's vectors, made in the background (docs/semantic.md)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from commonplace.engine.verb import verb
+from commonplace.errors import StorageError
+from commonplace.index import database
+from commonplace.index.vectors import model
+from commonplace.store.atomic import make_private, reason
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.vectors.nearest import Counts, Near, Vectors
+
+AT_ONCE, CHARACTERS = 32, 8_000
+"""Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
+_NOTES_AT_ONCE = 100
+
+
+class Embedding:
+    """The vectors of the home of `memory`, seen by its caller.
+
+    Where no model is set up, nothing is embedded and nothing is near; `trouble` says why.
+    """
+
+    def __init__(self, memory: Memory):
+        self.memory = memory
+        self._core = memory._core
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """The vectors by the configured model, or by the one installed; None when there is none."""
+        core = self._core
+        with core.guard:
+            if core.vectors is None and not core.no_vectors:
+                settings = core.settings
+                choice = model.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+                try:
+                    model.identify(choice)
+                    from commonplace.index.vectors.nearest import Vectors
+
+                    core.vectors = Vectors(core.layout.vectors, choice)
+                except model.NoModel as error:
+                    core.no_vectors = str(error)
+            return core.vectors
+
+    @property
+    def trouble(self) -> str:
+        """Why there are no vectors, or ""."""
+        return "" if self.vectors is not None else self._core.no_vectors
+
+    @property
+    def name(self) -> str | None:
+        """The model's name."""
+        return None if (vectors := self.vectors) is None else vectors.identity.name
+
+    @verb
+    def nearest(self, text: str, most: int = 50, rows: Collection[int] | None = None) -> list[Near]:
+        """The passages whose meaning is nearest to `text`, of those the caller may see; [] without a model.
+
+        `rows`: of these notes only. See `Vectors.nearest`.
+        """
+        vectors = self.vectors
+        if vectors is None:
+            return []
+        self._core.fresh()
+        try:
+            return vectors.nearest(self._core.db, text, most, viewer=self.memory.agent, rows=rows)
+        except model.NoModel as error:
+            self._give_up(error)
+            return []
+
+    @verb
+    def best_of(self, text: str, rows: Collection[int]) -> dict[int, Near]:
+        """Of each of these notes, by row, the passage nearest to `text`; {} without a model."""
+        vectors = self.vectors
+        if vectors is None:
+            return {}
+        try:
+            return vectors.best_of(self._core.db, text, rows, viewer=self.memory.agent)
+        except model.NoModel as error:
+            self._give_up(error)
+            return {}
+
+    @verb
+    def counts(self) -> Counts | None:
+        """How far embedding is; None without a model."""
+        self._core.fresh()
+        return None if (vectors := self.vectors) is None else vectors.counts(self._core.db)
+
+    def some(
+        self,
+        seconds: float,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None,
+        thorough: bool = False,
+    ) -> int:
+        """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits, there is no model,
+        or another process is at it.
+
+        Calls of other threads get their turns meanwhile. `progress` hears (done, total). `thorough`: every note is
+        looked at, another process is waited for, and no vector of a text that is gone stays. Raises NoModel (the
+        model cannot be loaded), NoAnswer, StorageError.
+        """
+        vectors = self.vectors
+        if vectors is None:
+            return 0
+        from commonplace.index.vectors.file import locked
+
+        folder = self._core.layout.vectors
+        try:
+            make_private(folder)
+            with locked(folder / "embedding", wait=thorough) as free:
+                return self._some(vectors, seconds, stop, progress, thorough) if free else 0
+        except OSError as error:
+            raise StorageError("the vectors", reason(error)) from None
+        except model.NoModel as error:
+            self._give_up(error)
+            raise
+
+    def _some(
+        self, vectors: Vectors, seconds: float, stop: Callable[[], bool],
+        progress: Callable[[int, int], None] | None, thorough: bool,
+    ) -> int:  # fmt: skip
+        end = time.monotonic() + seconds
+        done, total, anew = 0, 0, thorough
+        while not stop():
+            self._part(vectors, end, stop, anew)
+            anew = False
+            if progress is not None and not done:
+                total = vectors.counts(self._core.db).waiting
+            texts = self._waiting(vectors)
+            if not texts:
+                if done or thorough or not self._core.collected:
+                    self._collect(vectors, thorough)
+                break
+            vectors.embed(texts)
+            done += len(texts)
+            if progress is not None:
+                progress(min(done, total), total)
+            if time.monotonic() >= end:
+                break
+        return done
+
+    def _part(self, vectors: Vectors, end: float, stop: Callable[[], bool], anew: bool) -> None:
+        while self._part_some(vectors, anew) and not stop() and time.monotonic() < end:
+            anew = False
+
+    @verb
+    def _part_some(self, vectors: Vectors, anew: bool) -> int:
+        self._core.fresh()
+        db = self._core.db
+        with self._core.home.lock, database.transaction(db):
+            return vectors.part(db, _NOTES_AT_ONCE, anew=anew)
+
+    @verb
+    def _waiting(self, vectors: Vectors) -> dict[int, str]:
+        return vectors.waiting(self._core.db, AT_ONCE, CHARACTERS)
+
+    @verb
+    def _collect(self, vectors: Vectors, thorough: bool) -> None:
+        """Only for the home's own index: one that shows more projects must not decide for the others."""
+        core = self._core
+        core.collected = True
+        with core.home.lock, database.transaction(core.db):
+            vectors.forget_gone(core.db)
+        if not core.extra:
+            vectors.collect(core.layout.indexes(), least_share=0.0 if thorough else 0.25)
+
+    def _give_up(self, error: model.NoModel) -> None:
+        with self._core.guard:
+            self._core.vectors, self._core.no_vectors = None, str(error)

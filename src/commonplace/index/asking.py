@@ -1,0 +1,319 @@
+"""Questions: notes weighed by named features.
+
+Which notes hold a word, the stemmed full-text table tells (`wording`); everything else is counted here, for some
+hundred notes. What each feature weighs stands in `weights`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from heapq import nlargest
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from commonplace.index import kin, question, weights
+from commonplace.index.ranking import Asked
+from commonplace.index.wording import SEEN, Lookup, Word, passed_of
+
+_LEAST_ROOT = 4
+_FACET = re.compile('"([^"]+)"')
+
+
+class Standing(NamedTuple):
+    """How a note stands among others: see `standing` and schema.sql."""
+
+    row: int
+    sitting: int | None
+    place: int
+    said: str | None
+    day: str
+    words: int
+    asks: int
+    own: int
+    timed: int
+
+
+_COLUMNS = ", ".join(f"p.{name}" for name in Standing._fields)
+_BESIDE = (
+    f"select c.row, {_COLUMNS} from json_each(?1) r join standing c on c.row = r.value join standing p on p.row in"
+    " (select s.row from standing s where s.sitting = c.sitting and (s.place, s.row) {side} (c.place, c.row)"
+    f" and {SEEN} order by s.place {{direction}}, s.row {{direction}} limit 3)"
+)
+
+
+@dataclass(slots=True)
+class Answers:
+    """The notes that hold a word or stand beside one that does, best first, `total` in all (of words in very many
+    notes, `notes` holds the newest only), and the scores of those that were weighed. `words`: what was looked for."""
+
+    notes: list[int] = field(default_factory=list)
+    scores: dict[int, float] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    total: int = 0
+    every: Callable[[], list[int]] | None = None
+    weighing: Weighing | None = None
+
+    def shares(self, note: int) -> dict[str, float]:
+        """What each feature adds to the score of a note; nothing for one that was not weighed."""
+        return self.weighing.shares(note) if self.weighing else {}
+
+    def held(self, note: int) -> list[str]:
+        """The words of the question that a note holds."""
+        return self.weighing.held(note) if self.weighing else []
+
+    def roots(self) -> list[str]:
+        """What to look for in a text: the words without their endings."""
+        return [one if len(one) >= _LEAST_ROOT else word for word in self.words for one in [kin.root(word)]]
+
+    def page(self, db: sqlite3.Connection, offset: int, limit: int) -> list[int]:
+        """Some of the notes in order; of equal score those changed last come first, then by permalink."""
+        if offset + limit > len(self.notes) and self.every is not None:
+            known = set(self.notes)
+            self.notes += [note for note in self.every() if note not in known]
+            self.every = None
+        notes, scores = self.notes, self.scores
+        stop = min(offset + limit, len(notes))
+        first, last = offset, stop
+        while 0 < first < stop and notes[first] in scores and scores[notes[first]] == scores[notes[first - 1]]:
+            first -= 1
+        while offset < last < len(scores) and scores[notes[last]] == scores[notes[last - 1]]:
+            last += 1
+        part = notes[first:last]
+        weighed = [note for note in part if note in scores]
+        if len({scores[note] for note in weighed}) < len(weighed):
+            known = {row: (-scores[row], -changed, permalink) for row, changed, permalink in db.execute(
+                "select row, changed, permalink from note where row in (select value from json_each(?))",
+                (json.dumps(weighed),),
+            )}  # fmt: skip
+            part = sorted(weighed, key=known.__getitem__) + part[len(weighed) :]
+        return part[offset - first : stop - first]
+
+
+def answers(asked: Asked, text: str, today: date | None = None) -> Answers:
+    """The notes that answer the question `text`, for the filters and the viewer of `asked`. `today` is what "last
+    week" counts from."""
+    asks = question.read(text, today)
+    lookup = Lookup(asked)
+    words = lookup.words(asks.words)
+    if not words and not asks.only_days:
+        return Answers()
+    weighing = Weighing(asked, asks, words)
+    found = Answers(words=[word.text for word in words], weighing=weighing)
+    found.scores = scores = weighing.scores()
+    found.notes = sorted(scores, key=lambda note: (-scores[note], -note))
+    found.notes += sorted(weighing.bits.keys() - scores.keys(), reverse=True)
+    found.total = len(found.notes)
+    if any(word.is_cut for word in words) and not asked.filtered:
+        found.total = max(found.total, lookup.count(words))
+        found.every = partial(lookup.every, words)
+    return found
+
+
+class Weighing:
+    """The notes worth a closer look, and what each feature says of them.
+
+    `bits`: three bits for each word in every note that holds it: as it is, akin, in the names.
+    """
+
+    def __init__(self, asked: Asked, asks: question.Question, words: Sequence[Word]):
+        self.asked, self.db, self.asks, self.words = asked, asked.db, asks, words
+        self.table = weights.WEIGHTS
+        self.voices = {word.text for word in words if word.voice}
+        self.bits = _bits(words)
+        self._told: dict[int, float] = {0: 0.0}
+        self.known: dict[int, Standing] = {}
+        self._best: dict[int, float] = {}
+        self._together: dict[int, int] = {}
+        self._choose()
+        if asks.only_days:
+            self._choose_by_day()
+        self._weigh_words()
+        self.lent = self._lend()
+        self._most = max(map(self._tell, {*self._together.values(), *map(self._of, self.known)}), default=0.0) or 1.0
+        self._present = self._present_in(self._best)
+
+    def scores(self) -> dict[int, float]:
+        """The score of every known note: its features' shares together."""
+        table, asks, worth, lent = self.table, self.asks, self.worth, self.lent
+        asking, own_share, session = table.asks / 100, table.own / 4, table.session / self._most
+        around = {
+            place: table.sitting * best + session * self._tell(self._together[place])
+            + (table.present if place in self._present else 0.0)
+            for place, best in self._best.items()
+        }  # fmt: skip
+        found = {}
+        for row, note in self.known.items():
+            own, place = worth.get(row, 0.0), note.sitting
+            score = table.words * own + lent.get(row, 0.0) + asking * note.asks + own_share * note.own
+            if place is None:
+                score += table.sitting * own + session * self._tell(self._of(row))
+            else:
+                score += around.get(place, 0.0)
+                if note.said in self.voices:
+                    score += table.said
+            if asks.periods:
+                score += table.date * sum(period.share(note.day) for period in asks.periods)
+            if asks.when and note.timed:
+                score += table.timed
+            found[row] = round(score, 6)
+        return found
+
+    def shares(self, row: int) -> dict[str, float]:
+        """The same score feature by feature, without those that add nothing; empty for an unknown note."""
+        note = self.known.get(row)
+        if note is None:
+            return {}
+        table, place = self.table, note.sitting
+        own = self.worth.get(row, 0.0)
+        told = self._of(row) if place is None else self._together.get(place, 0)
+        parts = {
+            "words": table.words * own,
+            "beside": self.lent.get(row, 0.0),
+            "sitting": table.sitting * (own if place is None else self._best.get(place, 0.0)),
+            "session": table.session * self._tell(told) / self._most,
+            "said": table.said if place is not None and note.said in self.voices else 0.0,
+            "present": table.present if place in self._present else 0.0,
+            "own": table.own * note.own / 4,
+            "asks": table.asks * note.asks / 100,
+            "date": table.date * sum(period.share(note.day) for period in self.asks.periods),
+            "timed": table.timed if self.asks.when and note.timed else 0.0,
+        }
+        return {name: round(value, 3) for name, value in parts.items() if value}
+
+    def held(self, row: int) -> list[str]:
+        """The words of the question a note holds."""
+        bits = self._of(row)
+        return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
+
+    def _of(self, row: int) -> int:
+        return self.bits.get(row, 0)
+
+    def _tell(self, bits: int) -> float:
+        """What the words of these bits add up to."""
+        known = self._told.get(bits)
+        if known is None:
+            known = 0.0
+            for at, word in enumerate(self.words):
+                one = bits >> 3 * at & 7
+                if one & 1:
+                    known += word.weight
+                elif one & 2:
+                    known += word.weight * (self.table.kin if word.rows else 1.0)
+                if one & 4:
+                    known += word.weight * self.table.title
+            self._told[bits] = known
+        return known
+
+    def _choose(self) -> None:
+        """The notes whose words tell most, equal ones newest first."""
+        alike: dict[int, list[int]] = {}
+        for row, bits in self.bits.items():
+            alike.setdefault(bits, []).append(row)
+        rows: list[int] = []
+        for bits in sorted(alike, key=lambda one: (-self._tell(one), one)):
+            room = self.table.most - len(rows)
+            rows += nlargest(room, alike[bits])
+            if len(rows) >= self.table.most:
+                break
+        found = self.db.execute(
+            f"select {_COLUMNS} from standing p where p.row in (select value from json_each(?))", (json.dumps(rows),)
+        )
+        self.known = {columns[0]: Standing._make(columns) for columns in found}
+
+    def _choose_by_day(self) -> None:
+        """The newest notes of the days the question names, whatever they say."""
+        for period in self.asks.periods:
+            if len(period.first) == len("2026-11-21"):
+                found = self.db.execute(
+                    f"select {_COLUMNS} from standing p where p.day between ? and ? order by p.row desc limit ?",
+                    (period.first, period.last, self.table.most),
+                )
+                for columns in found.fetchall():
+                    if columns[0] not in self.known:
+                        self._joins(Standing._make(columns))
+
+    def _weigh_words(self) -> None:
+        """The words' worth in each note, 1 in the best one: of equal ones the shorter is worth more."""
+        usual = sum(note.words for note in self.known.values()) / (len(self.known) or 1) or 1
+        share = self.table.brevity
+        worth = {
+            row: self._tell(self._of(row)) / (1 + 1.2 * (1 - share + share * note.words / usual))
+            for row, note in self.known.items()
+        }
+        most = max(worth.values(), default=0.0) or 1.0
+        self.worth = {row: value / most for row, value in worth.items()}
+        for row, value in self.worth.items():
+            place = self.known[row].sitting
+            if place is not None:
+                self._best[place] = max(self._best.get(place, 0.0), value)
+                self._together[place] = self._together.get(place, 0) | self._of(row)
+
+    def _lend(self) -> dict[int, float]:
+        """What the best notes lend to those beside them. Turns that hold no word themselves come to be known so."""
+        rows = nlargest(self.table.sources, (row for row in self.known if self.known[row].sitting is not None),
+                        key=lambda row: (self.worth[row], row))  # fmt: skip
+        lent: dict[int, float] = {}
+        if not rows:
+            return lent
+        table = self.table
+        to_later = (table.before, table.around, table.around)
+        to_earlier = (table.after, table.around, table.around)
+        for side, direction, shares in (("<", "desc", to_earlier), (">", "asc", to_later)):
+            beside = _BESIDE.format(side=side, direction=direction)
+            found = self.db.execute(beside, (json.dumps(rows), self.asked.own)).fetchall()
+            found.sort(key=itemgetter(0, 3, 1), reverse=side == "<")
+            for source, group in groupby(found, key=itemgetter(0)):
+                worth = self.worth[source]
+                for share, columns in zip(shares, group, strict=False):
+                    row = columns[1]
+                    if row in self.known or self._joins(Standing._make(columns[1:])):
+                        lent[row] = lent.get(row, 0.0) + share * worth
+        return lent
+
+    def _joins(self, note: Standing) -> bool:
+        """Takes in a note found by those beside it, if it passes all filters."""
+        if not self._passes(note.row):
+            return False
+        self.known[note.row] = note
+        return True
+
+    def _passes(self, note: int) -> bool:
+        needed, unwanted = self.asked.needed, self.asked.unwanted
+        if needed or unwanted:
+            facets = self.db.execute("select facet from text where row = ?", (note,)).fetchone()[0].split(" ")
+            if set(unwanted).intersection(facets):
+                return False
+            if not all(set(_FACET.findall(one)).intersection(facets) for one in needed):
+                return False
+        return not self.asked.filtered or bool(passed_of(self.asked, [note]))
+
+    def _present_in(self, sittings: Iterable[int]) -> set[int]:
+        """The sittings in which somebody spoke whom the question names."""
+        if not self.voices:
+            return set()
+        found = self.db.execute(
+            "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join standing s"
+            f" indexed by standing_said where s.said = v.value and s.sitting = r.value and {SEEN})",
+            (json.dumps(list(sittings)), self.asked.own, json.dumps(sorted(self.voices))),
+        )
+        return {place for (place,) in found}
+
+
+def _bits(words: Sequence[Word]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for at, word in enumerate(words):
+        for bit, rows in ((1, word.rows), (2, word.akin), (4, word.named)):
+            bit <<= 3 * at
+            if found:
+                for row in rows:
+                    found[row] = found.get(row, 0) | bit
+            else:
+                found = dict.fromkeys(rows, bit)
+    return found

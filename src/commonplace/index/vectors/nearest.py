@@ -1,0 +1,292 @@
+"""The passages whose meaning is nearest to a text."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Collection, Sequence
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from commonplace.index.facets import may_see
+from commonplace.index.vectors import model, opening, spans
+from commonplace.index.vectors.arrays import np
+from commonplace.index.vectors.file import VectorFile, locked
+from commonplace.index.vectors.model import Choice, Embedder, Identity
+from commonplace.index.vectors.rough import Rough
+from commonplace.llm import NoAnswer
+
+EXACT = 100_000
+"""Up to so many vectors all are compared exactly; of more, those whose signs come near."""
+_ROUGH_LEAST, _ROUGH_SHARE, _ROUGH_PART = 4_000, 40, 50
+"""How many are compared exactly then: at least so many, so many for each one wanted, and one in so many of all. Of
+real texts that keeps 99 of the best 100."""
+_QUESTIONS = 128
+_NOWHERE, _GONE = -1, -2
+_ENDING = ".vectors"
+
+
+class Near(NamedTuple):
+    """A passage `text[start:stop]` of the body of the note `row`, and its cosine with the question."""
+
+    row: int
+    start: int
+    stop: int
+    cosine: float
+
+
+class Counts(NamedTuple):
+    """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable` the model cannot
+    read; `notes` are not yet parted into passages."""
+
+    passages: int
+    embedded: int
+    unreadable: int
+    notes: int
+
+    @property
+    def waiting(self) -> int:
+        """Passages and notes that are still to be done."""
+        return self.passages - self.embedded - self.unreadable + self.notes
+
+
+class Vectors:
+    """The vectors of one home by the chosen model, in `folder`, which is made when the first one is.
+
+    For the one process; the index `db` of a call is the home's. Any thread may call.
+    Raises NoModel when there is no model to be had.
+    """
+
+    def __init__(self, folder: Path, choice: Choice, exact: int = EXACT):
+        self.identity: Identity = model.identify(choice)
+        self.folder, self._choice, self._exact = folder, choice, exact
+        self._file = VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
+        self._spans, self._rough = spans.Spans(), Rough()
+        self._at = np.empty(0, np.int64)  # of each passage the row of its vector, or why there is none
+        self._generation: tuple[int, int] | None = None
+        self._model: Embedder | None = None
+        self._asked: dict[str, np.ndarray | None] = {}
+        self._turn = threading.RLock()
+        self._parted: tuple[sqlite3.Connection | None, int] = (None, 0)
+
+    @property
+    def model(self) -> Embedder:
+        """The model, loaded when first needed. Raises NoModel."""
+        with self._turn:
+            if self._model is None:
+                self._model = opening.open_model(self._choice)
+            return self._model
+
+    def nearest(
+        self, db: sqlite3.Connection, text: str, most: int = 50, *, viewer: str | None = None,
+        rows: Collection[int] | None = None,
+    ) -> list[Near]:  # fmt: skip
+        """The passages nearest to `text` that `viewer` may see (None = the owner), at most `most`, nearest first.
+
+        With `rows` only of these notes. Notes not embedded yet are not found, and nothing is for a text the model
+        cannot read or while its endpoint does not answer. Raises NoModel, StorageError.
+        """
+        question = self.question(text)
+        if question is None:
+            return []
+        with self._turn:
+            self._look(db)
+            chosen = self._chosen(rows)
+            tried, found = 2 * most + 16, []
+            while True:
+                best, cosines = self._best(question, chosen, tried)
+                found = self._shown(db, best, cosines, viewer)[:most]
+                if len(found) == most or len(best) < tried:
+                    return found
+                tried *= 4
+
+    def best_of(
+        self, db: sqlite3.Connection, text: str, rows: Collection[int], *, viewer: str | None = None
+    ) -> dict[int, Near]:
+        """Of each of the notes `rows` that has vectors its passage nearest to `text`, by row. Raises as `nearest`."""
+        question = self.question(text)
+        if question is None or not rows:
+            return {}
+        with self._turn:
+            self._look(db)
+            chosen = self._chosen(rows)
+            assert chosen is not None
+            cosines = self._cosines(question, chosen)
+            order = np.argsort(cosines, kind="stable")
+            shown = self._shown(db, chosen[order], cosines[order], viewer)
+        return {one.row: one for one in shown}
+
+    def question(self, text: str) -> np.ndarray | None:
+        """The vector of `text`; None when the model cannot read it or its endpoint does not answer. Raises NoModel."""
+        with self._turn:
+            if text in self._asked:
+                return self._asked[text]
+            try:
+                vector = self.model.embed([text])[0] if self.model.reads(text) else None
+            except NoAnswer:
+                return None
+            if len(self._asked) >= _QUESTIONS:
+                self._asked.clear()
+            self._asked[text] = vector
+            return vector
+
+    def part(self, db: sqlite3.Connection, most: int, *, anew: bool = False) -> int:
+        """Part notes into passages that are not yet, at most `most`. Returns how many; with `anew` all notes are looked
+        at, else those that came since the last call. Expects to run inside a transaction."""
+        after = self._parted[1] if self._parted[0] is db and not anew else 0
+        count, last = spans.part(db, most, after)
+        self._parted = (db, last)
+        return count
+
+    def waiting(self, db: sqlite3.Connection, most: int, characters: int) -> dict[int, str]:
+        """Texts of passages that have no vector yet, by key: at most `most`, and all but the first within so many
+        characters together."""
+        with self._turn:
+            self._look(db)
+            bare = np.flatnonzero(self._at == _NOWHERE)
+            found: dict[int, str] = {}
+            for at in range(0, len(bare), most):
+                some = bare[at : at + most]
+                keys = self._spans.key[some]
+                found.update(spans.texts(db, self._spans.note[some].tolist(), set(keys.tolist())))
+                gone = [key not in found for key in keys.tolist()]
+                self._at[some[gone]] = _GONE
+                if found:
+                    break
+            lengths = accumulate(len(text) for text in found.values())
+            fitting = sum(length <= characters for length in lengths)
+            return dict(islice(found.items(), max(fitting, 1)))
+
+    def embed(self, texts: dict[int, str]) -> int:
+        """Make and keep the vectors of `texts`, given by key. Returns how many the model could read.
+
+        Raises NoModel, NoAnswer, StorageError.
+        """
+        embedder = self.model
+        keys = list(texts)
+        readable = [at for at, key in enumerate(keys) if embedder.reads(texts[key])]
+        made = embedder.embed([texts[keys[at]] for at in readable] or ["a"])  # else how long a vector is, is not known
+        rows = np.zeros((len(keys), made.shape[1]), np.float32)
+        rows[readable] = made[: len(readable)]
+        self._file.append(np.array(keys, np.uint64), rows)
+        return len(readable)
+
+    def counts(self, db: sqlite3.Connection) -> Counts:
+        """How far embedding is."""
+        with self._turn:
+            self._look(db)
+            done = self._at[self._at >= 0]
+            blank = 0
+            for at in range(0, len(done), 8192):
+                blank += int((~self._file.rows[done[at : at + 8192]].any(axis=1)).sum())
+            return Counts(len(self._at), len(done) - blank, blank, spans.waiting(db))
+
+    def forget_gone(self, db: sqlite3.Connection) -> int:
+        """Drop the passages of notes that are gone from the index. Expects to run inside a transaction."""
+        return spans.forget_gone(db)
+
+    def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
+        """Drop vectors of texts that are in none of the index files, if they are at least that share of all, and the
+        vectors of other models. Returns how many of this model's went. Raises StorageError."""
+        if not self._file.path.exists():
+            return 0
+        with self._turn, locked(self._file.path.with_suffix(".lock")):
+            wanted = np.unique(np.concatenate([np.empty(0, np.uint64), *map(spans.keys_of, indexes)]))
+            self._file.refresh()
+            dead = len(self._file.keys) - int(np.isin(wanted, self._file.keys).sum())
+            gone = self._file.keep(wanted) if dead and dead >= least_share * len(self._file.keys) else 0
+        for other in self.folder.iterdir():
+            if other.stem != self.identity.key and other.suffix in (_ENDING, ".lock"):
+                other.unlink(missing_ok=True)
+        return gone
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _look(self, db: sqlite3.Connection) -> None:
+        """Take up what any process added: passages and vectors, and which belong together."""
+        same = self._spans.refresh(db)
+        changed = self._file.refresh()
+        if not same or self._file.generation != self._generation:
+            self._at = np.empty(0, np.int64)
+            if self._file.generation != self._generation:
+                self._rough = Rough()
+                self._generation = self._file.generation
+        known, total = len(self._at), len(self._spans.key)
+        if known < total:
+            self._at = np.concatenate([self._at, np.full(total - known, _NOWHERE)])
+        if not changed and known == total:
+            return
+        bare = np.flatnonzero(self._at == _NOWHERE)
+        keys = self._file.keys
+        if not len(bare) or not len(keys):
+            return
+        order = np.argsort(keys, kind="stable")
+        wanted = self._spans.key[bare]
+        place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+        found = keys[order[place]] == wanted
+        self._at[bare[found]] = order[place[found]]
+
+    def _chosen(self, rows: Collection[int] | None) -> np.ndarray | None:
+        """The passages of the notes `rows` that have vectors; None = of all."""
+        if rows is None:
+            return None
+        wanted = np.fromiter(rows, np.int64, len(rows))
+        return np.flatnonzero(np.isin(self._spans.note, wanted) & (self._at >= 0))
+
+    def _best(self, question: np.ndarray, chosen: np.ndarray | None, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest passages and their cosines, nearest first."""
+        count = len(self._file.rows)
+        if not count or question.shape[0] != self._file.rows.shape[1]:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        if chosen is None:
+            if count <= self._exact:
+                chosen = np.flatnonzero(self._at >= 0)
+                cosines = (self._file.rows @ question)[self._at[chosen]]
+                return _top(chosen, cosines, most)
+            chosen = self._near_by_signs(question, most)
+        return _top(chosen, self._cosines(question, chosen), most)
+
+    def _near_by_signs(self, question: np.ndarray, most: int) -> np.ndarray:
+        self._rough.extend(self._file.rows)
+        chosen = np.flatnonzero(self._at >= 0)
+        size = max(_ROUGH_LEAST, _ROUGH_SHARE * most, len(chosen) // _ROUGH_PART)
+        if len(chosen) <= size:
+            return chosen
+        distances = self._rough.distances(question)[self._at[chosen]]
+        within = np.cumsum(np.bincount(distances))
+        return chosen[distances <= np.searchsorted(within, size)]
+
+    def _cosines(self, question: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        if not len(chosen) or question.shape[0] != self._file.rows.shape[1]:
+            return np.zeros(len(chosen), np.float32)
+        return self._file.rows[self._at[chosen]] @ question
+
+    def _shown(
+        self, db: sqlite3.Connection, passages: np.ndarray, cosines: np.ndarray, viewer: str | None
+    ) -> list[Near]:
+        """Those of `passages` that are still there as they were embedded, and that `viewer` may see."""
+        notes = self._spans.note[passages].tolist()
+        there = {
+            row: (seq, scope)
+            for row, seq, scope in db.execute(
+                "select e.note, e.seq, n.scope from embedded e join note n on n.row = e.note and n.etag = e.etag"
+                " where e.note in (select value from json_each(?))",
+                (json.dumps(sorted(set(notes))),),
+            )
+        } if notes else {}  # fmt: skip
+        found = []
+        for at, row, cosine in zip(passages.tolist(), notes, cosines.tolist(), strict=True):
+            seq, scope = there.get(row, (None, ""))
+            if seq == self._spans.seq[at] and cosine > 0 and may_see(scope, viewer):
+                found.append(Near(row, int(self._spans.start[at]), int(self._spans.stop[at]), cosine))
+        return found
+
+
+def _top(passages: np.ndarray, cosines: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    if len(passages) > most:
+        best = np.argpartition(cosines, len(cosines) - most)[-most:]
+        passages, cosines = passages[best], cosines[best]
+    order = np.argsort(-cosines, kind="stable")
+    return passages[order], cosines[order]

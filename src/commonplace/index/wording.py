@@ -1,0 +1,172 @@
+"""The words of a question in the index: which notes hold them, and how much each tells."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from math import log
+
+from commonplace.index import kin, weights
+from commonplace.index.facets import quoted
+from commonplace.index.listing import passing
+from commonplace.index.question import MOST_WORDS
+from commonplace.index.ranking import Asked
+from commonplace.index.text import is_cjk, query_text
+
+MOST_HELD = 1_500
+"""Of a word that more notes hold, the newest are looked at."""
+
+SEEN = "(?2 is null or exists (select 1 from note n where n.row = s.row and n.scope in ('global', ?2)))"
+"""Whether the viewer whose own scope is ?2 sees the note of standing `s`."""
+
+_LEAST_SIZE = 255
+_COMMON = 100
+_PREFIX_FROM = 4
+_SPELLED = range(5, 20)
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_NEWEST = (
+    "select group_concat(rowid) from (select rowid from {table} where {table} match ? order by rowid desc limit ?)"
+)
+_NAMES = "name_fts"
+_EVERY = "select rowid from {table} where {table} match ? order by rowid desc"
+_COUNT = "select count(*) from {table} where {table} match ?"
+
+
+@dataclass(slots=True)
+class Word:
+    """A word of the question: the notes that hold it or a form of it, those that hold a word akin or one it begins,
+    and those whose names hold it. `weight`: how much it tells. `voice`: somebody is called so. `expression`
+    finds them all."""
+
+    text: str
+    rows: list[int]
+    akin: list[int]
+    weight: float
+    voice: bool
+    expression: str
+    named: Sequence[int] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more notes hold it than were looked at."""
+        return max(len(self.rows), len(self.akin)) >= MOST_HELD
+
+
+class Lookup:
+    """Finds the notes that hold the words of one question."""
+
+    def __init__(self, asked: Asked):
+        self.asked, self.db = asked, asked.db
+        title = asked.table == "name_fts"
+        self.table, self.column = ("name_fts", "title : ") if title else ("stem_fts", "")
+        # A power of two, so that no agent learns from the order how many notes of others there are.
+        self.size = 1 << max(_LEAST_SIZE, self.db.execute("select max(row) from note").fetchone()[0] or 0).bit_length()
+
+    def words(self, texts: Sequence[str]) -> list[Word]:
+        """The words that some note holds, of very many the rarest."""
+        table = weights.WEIGHTS
+        texts = texts[: MOST_WORDS * 8]
+        voices = {text for (text,) in self.db.execute(
+            f"select value from json_each(?) where exists (select 1 from standing s where s.said = value and {SEEN})",
+            (json.dumps(texts), self.asked.own),
+        )}  # fmt: skip
+        found = [self._word(text, text in voices) for text in texts]
+        found = [word for word in found if word.rows or word.akin or word.voice]
+        if len(found) > MOST_WORDS:
+            rare = nlargest(MOST_WORDS, found, key=lambda word: word.weight)
+            found = [word for word in found if word in rare]
+        if not all(word.voice for word in found):
+            for word in found:
+                word.weight *= table.name if word.voice else 1.0
+        self._name(found)
+        return found
+
+    def count(self, words: Sequence[Word]) -> int:
+        """How many notes hold any of the words; without what only the filters outside FTS5 can tell."""
+        return self.db.execute(_COUNT.format(table=self.table), (self._any(words),)).fetchone()[0]
+
+    def every(self, words: Sequence[Word]) -> list[int]:
+        """All those notes, the newest first."""
+        return [note for (note,) in self.db.execute(_EVERY.format(table=self.table), (self._any(words),))]
+
+    def _any(self, words: Sequence[Word]) -> str:
+        return self.asked.full(f"{self.column}({' OR '.join(word.expression for word in words)})")
+
+    def _word(self, text: str, voice: bool) -> Word:
+        latin = not is_cjk(text)
+        own = " OR ".join(map(quoted, _forms(text)))
+        if not latin and len(text) == 1:
+            own += "*"
+        rows = self._rows(own)
+        others = list(map(quoted, kin.akin(text))) if latin and len(rows) < _COMMON else []
+        if latin and len(text) >= _PREFIX_FROM and len(rows) < _COMMON:
+            others.append(f"{quoted(text)}*")
+        akin = self._rows(" OR ".join(others)) if others else []
+        weight = self._rarity(rows or akin)
+        if not (rows or akin or voice) and len(text) in _SPELLED and text.isascii() and text.isalpha():
+            own = " OR ".join(map(quoted, one_edit(text)))
+            rows = self._rows(own)
+            weight = self._rarity(rows) * weights.WEIGHTS.spelled
+        return Word(text, rows, akin, weight, voice, " OR ".join([own, *others]))
+
+    def _name(self, words: Sequence[Word]) -> None:
+        """Which notes carry the words in their names: asked once for all, then for each."""
+        if self.column or not words:
+            return
+        every = [" OR ".join(map(quoted, _forms(word.text))) for word in words]
+        if self._rows(" OR ".join(every), 1, _NAMES):
+            for word, own in zip(words, every, strict=True):
+                word.named = self._rows(own, MOST_HELD, _NAMES)
+
+    def _rows(self, text: str, most: int = MOST_HELD, table: str = "") -> list[int]:
+        """The newest notes that match and pass the filters."""
+        column = self.column if not table else "{title headings tags} : "
+        full = self.asked.full(f"{column}({text})")
+        try:
+            newest = _NEWEST.format(table=table or self.table)
+            found = self.db.execute(newest, (full, most)).fetchone()[0]  # one text is read faster than many rows
+        except sqlite3.OperationalError as error:
+            if "phrase queries" not in str(error):
+                raise
+            return []  # a word of a script SQLite is too old to know comes apart in several
+        rows = list(map(int, found.split(","))) if found else []
+        if self.asked.filtered and rows:
+            passed = set(passed_of(self.asked, rows))
+            rows = [row for row in rows if row in passed]
+        return rows
+
+    def _rarity(self, rows: Sequence[int]) -> float:
+        """How much a word tells, as in bm25; how many hold it is estimated where not all were looked at."""
+        held = float(len(rows))
+        if held >= MOST_HELD:
+            held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
+        return log(1 + (max(self.size, held) - held + 0.5) / (held + 0.5))
+
+
+def passed_of(asked: Asked, notes: Iterable[int]) -> list[int]:
+    """Those of `notes` that pass the filters FTS5 cannot apply."""
+    where = " and ".join(["n.row in (select value from json_each(?))", *asked.conditions])
+    found = asked.db.execute(f"select n.row from note n where {where}", (json.dumps(list(notes)), *asked.values))
+    return passing(asked.db, asked.query, [row for (row,) in found])
+
+
+def one_edit(word: str) -> list[str]:
+    """All words one letter more, less, other or swapped away from `word`; the first letter is right."""
+    found: dict[str, None] = {}
+    for at in range(1, len(word) + 1):
+        head, tail = word[:at], word[at:]
+        found.update(dict.fromkeys(head + letter + tail for letter in _ALPHABET))
+        if tail:
+            found[head + tail[1:]] = None
+            found.update(dict.fromkeys(head + letter + tail[1:] for letter in _ALPHABET))
+        if len(tail) > 1:
+            found[head + tail[1] + tail[0] + tail[2:]] = None
+    found.pop(word, None)
+    return list(found)
+
+
+def _forms(text: str) -> tuple[str, ...]:
+    return (query_text(text)[0],) if is_cjk(text) else kin.forms(text)

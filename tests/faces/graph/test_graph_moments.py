@@ -1,0 +1,74 @@
+"""A reply shows the graph as it is at one moment, whatever others write meanwhile (contract 002, 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.engine import graph_lines
+from commonplace.engine.graph_file import FileGraph
+from commonplace.engine.graph_notes import NoteGraph
+from commonplace.engine.graph_projects import open_graph, opener
+from contract.graph_tools import Nodes
+
+pytestmark = pytest.mark.promise("002-14.26")
+
+WHOLE = {
+    "entities": [{"name": "Ada", "entityType": "thing", "observations": ["likes tea"]}],
+    "relations": [{"from": "Ada", "to": "Acme", "relationType": "works_at"}],
+}
+
+
+@pytest.fixture(params=["notes", "file"])
+def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`race(read)`: what `read` returns while another process deletes Ada in the middle of it."""
+    kind = FileGraph if request.param == "file" else NoteGraph
+
+    def process() -> Any:
+        return opener(tmp_path / "people.jsonl") if request.param == "file" else open_graph
+
+    open_here = process()
+
+    def run(read: Callable[[Nodes], Any]) -> Any:
+        with open_memory(tmp_path / "home") as ours, open_memory(tmp_path / "home", watch=False) as theirs:
+            nodes, other = Nodes(ours, open_graph=open_here), Nodes(theirs, open_graph=process())
+            nodes.entity("Ada", "likes tea")
+            nodes.relate("Ada works_at Acme")
+            for name in ("keys", "named", "matching"):
+                looked = getattr(kind, name)
+
+                def looking(graph: Any, *given: Any, looked: Any = looked) -> Any:
+                    found = looked(graph, *given)
+                    if graph.memory is ours:
+                        other("delete_entities", entityNames=["Ada"])
+                    return found
+
+                monkeypatch.setattr(kind, name, looking)
+            found = read(nodes)
+            monkeypatch.undo()
+            assert nodes("read_graph") == {"entities": [], "relations": []}
+            return found
+
+    run.open = open_here  # type: ignore[attr-defined]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [("read_graph", {}), ("search_nodes", {"query": "tea"}), ("open_nodes", {"names": ["Ada"]}),
+     ("read_graph", {"project": "*"})],
+)  # fmt: skip
+def test_no_reply_shows_half_of_what_another_process_did(race, tool: str, given: dict[str, Any]) -> None:
+    found = race(lambda nodes: nodes(tool, **given))
+    shown = [{key: each[key] for key in WHOLE["entities"][0]} for each in found["entities"]]
+    assert {"entities": shown, "relations": found["relations"]} == WHOLE
+
+
+def test_no_export_shows_half_of_what_another_process_did(race) -> None:
+    lines = race(lambda nodes: list(graph_lines.written(race.open(nodes.memory, "graph"))))
+    assert len(lines) == 2
+    assert "likes tea" in lines[0]

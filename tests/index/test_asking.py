@@ -1,0 +1,174 @@
+"""Questions, ranked by what notes hold and by how they stand among others."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from commonplace.index import search
+from commonplace.index.kin import akin, forms
+from commonplace.index.wording import one_edit
+from commonplace.query import Query
+from index.conftest import Desk
+
+TALK = [
+    ("Mel", "Hey Ada, how was the weekend?"),
+    ("Ada", "Lovely, we went to the lake with the kids."),
+    ("Mel", "Did you bring the new canoe?"),
+    ("Ada", "Yes! It holds three of us, and it is bright red."),
+    ("Mel", "I bought a kettle yesterday, mine broke."),
+    ("Ada", "Mine is old too."),
+]
+
+
+def talk(desk: Desk, day: str = "2023-05-08", folder: str = "talk") -> None:
+    desk.put_all({
+        f"{folder}/{at}.md": f"---\nsource: {who}\ndate: {day}\n---\n{who}: {text}\n" for at, (who, text) in enumerate(TALK)
+    })  # fmt: skip
+
+
+def asked(desk: Desk, text: str, **more: object) -> list[str]:
+    return [hit.note.path for hit in search.search(desk.db, Query(text), viewer=None, limit=20, **more)]  # type: ignore[arg-type]
+
+
+def test_an_answer_that_holds_no_word_of_the_question_is_found_beside_it(desk: Desk) -> None:
+    talk(desk)
+    assert "talk/3.md" in asked(desk, "What color is the canoe?")[:2]
+
+
+def test_a_name_in_the_question_favours_what_that_person_said(desk: Desk) -> None:
+    desk.put("a/1.md", "Mel: a kettle is on the stove")
+    desk.put("b/1.md", "Ada: a kettle is on the stove")
+    assert asked(desk, "What did Ada say about the kettle?")[0] == "b/1.md"
+    assert asked(desk, "What did Mel say about the kettle?")[0] == "a/1.md"
+
+
+def test_a_name_is_no_hard_filter(desk: Desk) -> None:
+    talk(desk)
+    desk.put("plain.md", "The zeppelin belongs to Mel.")
+    assert asked(desk, "Which zeppelin did Ada mean?")[0] == "plain.md"
+
+
+def test_a_statement_comes_before_a_question_of_the_same_words(desk: Desk) -> None:
+    desk.put("a.md", "Ada: the red canoe leaks badly")
+    desk.put("b.md", "Mel: the red canoe leaks badly?")
+    assert asked(desk, "does the red canoe leak?") == ["a.md", "b.md"]
+
+
+def test_other_forms_and_words_akin_are_found(desk: Desk) -> None:
+    desk.put("a.md", "She bought a bicycle.")
+    desk.put("b.md", "The violin stands in the corner.")
+    assert asked(desk, "who will buy something today?")[0] == "a.md"
+    assert asked(desk, "what instruments are around?") == ["b.md"]
+    assert "bought" in forms("buy")
+    assert "violin" in akin("instruments")
+
+
+def test_the_day_a_question_names_favours_its_notes(desk: Desk) -> None:
+    for month in ("05", "06", "07"):
+        desk.put(f"{month}.md", f"---\ndate: 2026-{month}-10\n---\nThe choir sang in the old barn.")
+    assert asked(desk, "What did the choir sing in June?")[0] == "06.md"
+    assert asked(desk, "What did the choir sing last month?", today=date(2026, 8, 3))[0] == "07.md"
+    assert asked(desk, "上个月 choir 唱了什么？", today=date(2026, 6, 3))[0] == "05.md"
+
+
+def test_a_time_is_asked_for_and_named(desk: Desk) -> None:
+    desk.put("a.md", "Ada: the roof was mended by the neighbours")
+    desk.put("b.md", "Ada: the roof was mended last Tuesday")
+    assert asked(desk, "When was the roof mended?")[0] == "b.md"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["which zepelin was it?", "which zeppelni was it?", "which zeppelins was it?", "which zappelin was it?"],
+)
+def test_a_word_no_note_holds_is_taken_for_one_an_edit_away(desk: Desk, text: str) -> None:
+    desk.put("a.md", "The zeppelin flew over the lake.")
+    assert asked(desk, text) == ["a.md"]
+
+
+def test_a_word_that_notes_hold_is_not_taken_for_another(desk: Desk) -> None:
+    desk.put("a.md", "The canoe is red.")
+    desk.put("b.md", "The canon is loud.")
+    assert asked(desk, "where is the canon now?") == ["b.md"]
+
+
+def test_one_edit_is_a_letter_more_less_other_or_swapped() -> None:
+    found = set(one_edit("boat"))
+    assert {"boats", "bot", "bolt", "baot", "booat"} <= found
+    assert "boat" not in found
+    assert not any(word[0] != "b" for word in found)
+
+
+def test_a_long_prompt_before_a_question_changes_nothing(desk: Desk) -> None:
+    talk(desk)
+    prompt = "You are a careful assistant with an old kettle of rules; keep answers short and friendly. " * 23
+    assert len(prompt) > 2_000
+    question = "What did Ada bring to the lake?"
+    assert asked(desk, prompt + question) == asked(desk, question)
+
+
+def test_explain_names_the_share_of_each_feature(desk: Desk) -> None:
+    talk(desk)
+    hit = desk.search("When did Mel buy a kettle?", explain=True)[0]
+    assert hit.note.path == "talk/4.md"
+    named = {why.split(" ")[0] for why in hit.why}
+    assert {"words:", "words", "said", "timed", "relaxed"} <= named
+    shares = [
+        float(why.split(" ")[1])
+        for why in hit.why
+        if len(why.split(" ")) == 2 and why.split(" ")[1][-1].isdigit()
+    ]
+    assert sum(shares) == pytest.approx(hit.score, abs=0.01)
+
+
+def test_neighbours_do_not_bring_in_what_filters_or_scopes_keep_out(desk: Desk) -> None:
+    talk(desk)
+    desk.put(
+        "talk/3.md", "---\nsource: Ada\ndate: 2023-05-08\nscope: agent:ada\n---\nAda: Yes! It is bright red."
+    )
+    assert "talk/3.md" in desk.found("What color is the canoe?", viewer="ada")
+    assert "talk/3.md" not in desk.found("What color is the canoe?", viewer="bob")
+    assert desk.found("What color is the canoe?", projects=("elsewhere",)) == []
+    assert all(path == "talk/2.md" for path in desk.found("What color is the canoe?", contains="canoe"))
+
+
+def test_pages_of_a_question_put_together_are_the_whole_list(desk: Desk) -> None:
+    for day in range(1, 9):
+        talk(desk, f"2023-05-0{day}", f"talk{day}")
+    whole = desk.found("What did Ada bring to the lake with a kettle?", limit=100)
+    assert len(set(whole)) == len(whole) == desk.search("What did Ada bring to the lake with a kettle?").total
+    pages = [path for offset in range(0, len(whole), 3)
+             for path in desk.found("What did Ada bring to the lake with a kettle?", limit=3, offset=offset)]  # fmt: skip
+    assert pages == whole
+
+
+def test_a_question_of_stop_words_is_asked_as_words(desk: Desk) -> None:
+    desk.put("a.md", "to be or not to be")
+    assert asked(desk, "is it to be or not to be") == []
+    assert asked(desk, "to be or not to be?") == ["a.md"]
+
+
+def test_a_word_of_a_script_sqlite_cannot_part_is_no_error(desk: Desk) -> None:
+    desk.put("a.md", "plain words here")
+    assert asked(desk, "what is a\U0001e900b of plain words?") == ["a.md"]
+
+
+def test_a_question_for_nothing_but_a_day_is_answered_by_the_notes_of_that_day(desk: Desk) -> None:
+    for day in ("08", "09", "10"):
+        desk.put(f"{day}.md", f"---\ndate: 2026-06-{day}\n---\nThe choir sang number {day}.")
+    assert asked(desk, "What was yesterday?", today=date(2026, 6, 10)) == ["09.md"]
+    assert set(asked(desk, "What did I do this week?", today=date(2026, 6, 10))) == {"08.md", "09.md", "10.md"}
+
+
+def test_a_question_with_a_phrase_nobody_holds_is_asked_by_its_words(desk: Desk) -> None:
+    desk.put("a.md", "Ada told of the red canoe.")
+    assert asked(desk, 'Who told of the "canoe made of gold"?') == ["a.md"]
+    assert asked(desk, '"canoe made of gold"') == []
+
+
+def test_who_said_it_may_stand_in_the_header(desk: Desk) -> None:
+    desk.put("a.md", "---\nspeaker: Mel\n---\nThe kettle is on the stove.")
+    desk.put("b.md", "---\nspeaker: Ada\n---\nThe kettle is on the stove.")
+    assert asked(desk, "What did Mel say about the kettle?")[0] == "a.md"

@@ -1,0 +1,124 @@
+"""The file of vectors: appended by any process, never half, and lean again when texts are gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
+
+from commonplace.errors import StorageError  # noqa: E402
+from commonplace.index.vectors.file import VectorFile, locked  # noqa: E402
+
+
+def rows(*keys: int) -> Any:
+    return np.array([[key, key + 0.5, -key] for key in keys], np.float32)
+
+
+def some(path: Path, *keys: int) -> VectorFile:
+    file = VectorFile(path, "m")
+    file.append(np.array(keys, np.uint64), rows(*keys))
+    return file
+
+
+def held(file: VectorFile) -> dict[int, list[float]]:
+    file.refresh()
+    return {int(key): row.tolist() for key, row in zip(file.keys, file.rows, strict=True)}
+
+
+def test_what_one_appends_the_others_see(tmp_path: Path) -> None:
+    path = tmp_path / "private" / "v.vectors"
+    other = VectorFile(path, "m")
+    assert (held(other), other.refresh()) == ({}, False)
+    big = 2**64 - 1
+    some(path, 1, big)
+    assert held(other) == {1: [1, 1.5, -1], big: rows(big)[0].tolist()}
+    some(path, 3)
+    assert sorted(held(other)) == [1, 3, big]
+    assert not other.refresh()
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 8, 19])
+def test_half_a_record_of_a_killed_process_counts_for_nothing(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "v"
+    some(path, 1, 2)
+    with open(path, "r+b") as file:
+        file.truncate(path.stat().st_size - cut)
+    assert sorted(held(VectorFile(path, "m"))) == [1]
+    some(path, 3)
+    assert held(VectorFile(path, "m")) == {1: rows(1)[0].tolist(), 3: rows(3)[0].tolist()}
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 100, b"\0" * 400, b"[1]" + b"\0" * 300, b'{"format": 9}' + b"\0" * 300])
+def test_a_damaged_file_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "v"
+    path.write_bytes(damage)
+    assert held(VectorFile(path, "m")) == {}
+    some(path, 5)
+    assert sorted(held(VectorFile(path, "m"))) == [5]
+
+
+def test_vectors_of_another_length_replace_the_old_ones(tmp_path: Path) -> None:
+    path = tmp_path / "v"
+    file = some(path, 1)
+    held(file)
+    generation = file.generation
+    file.append(np.array([2], np.uint64), np.ones((1, 5), np.float32))
+    assert held(file) == {2: [1.0] * 5}
+    assert file.generation != generation
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "v"
+    file = some(path, 1)
+    write = os.write
+
+    def full(fd: int, data: Any) -> int:
+        if len(data) < 16:
+            raise OSError(errno.ENOSPC, "no space")
+        return write(fd, data[:-9])
+
+    monkeypatch.setattr(os, "write", full)
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="the disk is full"):
+        some(path, 2)
+    assert path.read_bytes() == before
+    monkeypatch.undo()
+    some(path, 2)
+    monkeypatch.setattr(os, "write", full)
+    before = path.read_bytes()
+    with locked(path.with_suffix(".lock")), pytest.raises(StorageError, match="the disk is full"):
+        file.keep(np.array([1], np.uint64))
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_dropping_keeps_the_wanted_vectors_once(tmp_path: Path) -> None:
+    path = tmp_path / "v"
+    some(path, 1, 2, 3)
+    some(path, 2)
+    reader = VectorFile(path, "m")
+    held(reader)
+    old, generation = reader.rows, reader.generation
+    with locked(path.with_suffix(".lock")):
+        assert VectorFile(path, "m").keep(np.array([2, 3, 9], np.uint64)) == 2
+        assert VectorFile(path, "m").keep(np.array([2, 3, 9], np.uint64)) == 0
+    assert old[0].tolist() == [1, 1.5, -1]  # who still looks at the old file may go on
+    assert sorted(held(reader)) == [2, 3]
+    assert reader.generation != generation
+    with locked(path.with_suffix(".lock")):
+        assert reader.keep(np.empty(0, np.uint64)) == 2
+    assert held(reader) == {}
+    assert not path.exists()
+
+
+def test_a_taken_lock_is_not_waited_for_unless_asked(tmp_path: Path) -> None:
+    with locked(tmp_path / "l") as mine, locked(tmp_path / "l", wait=False) as second:
+        assert (mine, second) == (True, False)
+    with locked(tmp_path / "l", wait=False) as free:
+        assert free

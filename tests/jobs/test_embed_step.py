@@ -1,0 +1,93 @@
+"""Embedding in the background, by the daemon's round and by a server between calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
+
+from commonplace import config
+from commonplace.engine import Memory, open_memory
+from commonplace.engine.embedding import Embedding
+from commonplace.jobs import tick as ticks
+from commonplace.jobs.tick import FACE, Tick
+from commonplace.note.model import Draft
+from commonplace.serve import turns
+from commonplace.serve.stdio import embed_some
+from index.vectors import tiny
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Any:
+    settings = replace(config.load(tmp_path / "home"), semantic_model=str(tiny.make(tmp_path / "tiny")))
+    with open_memory(config=settings, face=FACE) as opened:
+        yield opened
+
+
+def write(memory: Memory, count: int) -> None:
+    memory.write_many([Draft(f"bread {at}", title=f"Note {at}") for at in range(count)])
+
+
+def embedded(memory: Memory) -> int:
+    counts = Embedding(memory).counts()
+    assert counts is not None
+    return counts.embedded
+
+
+def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(memory: Memory, monkeypatch: Any) -> None:
+    monkeypatch.setattr(ticks, "EMBED_SECONDS", 0.0)
+    monkeypatch.setattr(ticks, "EMBED_BETWEEN", 0.0)
+    write(memory, 70)
+    tick = Tick(memory)
+    tick.keep_up()
+    assert embedded(memory) == 0  # nothing says yet that there is something to do
+    assert dict(tick.steps())["embed"]() == 32
+    tick.keep_up()
+    assert embedded(memory) == 64
+    tick.stop = lambda: True
+    tick.keep_up()
+    assert embedded(memory) == 64
+
+
+def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: Any) -> None:
+    broken = tiny.make(tmp_path / "broken", hidden_act="silu")
+    settings = replace(config.load(tmp_path / "home"), semantic_model=str(broken))
+    with open_memory(config=settings, face=FACE) as memory, caplog.at_level(logging.WARNING):
+        write(memory, 1)
+        step = dict(Tick(memory).steps())["embed"]
+        assert (step(), step()) == (0, 0)
+    assert [each.getMessage() for each in caplog.records] == [
+        f'[embed] semantic.model: {broken}: hidden_act "silu" is not known; only BERT encoders run with numpy alone.'
+    ]
+
+
+def test_a_server_embeds_between_calls_as_long_as_there_is_more(memory: Memory, monkeypatch: Any) -> None:
+    monkeypatch.setattr(turns, "KEPT_UP_AFTER", 0.0)
+    monkeypatch.setattr(turns, "AGAIN_AFTER", 0.0)
+    finished = asyncio.Event()
+    pieces: list[bool] = []
+
+    async def session(background: Any) -> None:
+        loop = asyncio.get_running_loop()
+
+        def piece(opened: Memory) -> bool:
+            pieces.append(background(opened))
+            if not pieces[-1]:
+                loop.call_soon_threadsafe(finished.set)
+            return pieces[-1]
+
+        served = turns.Turns(lambda: memory, background=piece)
+        await served.take(lambda opened: write(opened, 70))
+        await asyncio.wait_for(finished.wait(), 60)
+        served.refuse_waiting()
+
+    asyncio.run(session(lambda opened: Embedding(opened).some(0.0) > 0))
+    assert pieces == [True, True, True, False]
+    assert embedded(memory) == 70
+    assert not embed_some(memory)

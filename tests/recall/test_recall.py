@@ -1,0 +1,265 @@
+"""Searching in plain language finds the right notes: our own recall set, with a floor for every category.
+
+`notes/*.yaml` are the notes of some invented people, `questions.jsonl` what is asked of them on 16 March 2026 and
+which notes answer it, `floors.toml` what the search reached when it was measured last. README.md says more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from math import floor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from commonplace import Draft, open_memory
+
+HERE = Path(__file__).parent
+TODAY = datetime(2026, 3, 16, 12, tzinfo=UTC)
+LIMIT = 10
+LEAST_MARGIN = 2.0
+"""Points between what is reached and the floor where one question weighs less."""
+SAME_WORDS = 6
+"""A question may not repeat so many words (Chinese: characters) of a note in a row."""
+
+_WORD = re.compile(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A note of the set: the draft it is written from, and when."""
+
+    key: str
+    created: datetime
+    draft: Draft
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and the keys of the notes that hold the answer."""
+
+    category: str
+    text: str
+    evidence: frozenset[str]
+
+    @property
+    def language(self) -> str:
+        return "中文" if _CHINESE.search(self.text) else "English"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The keys of the notes a question found, best first."""
+
+    question: Question
+    found: tuple[str, ...]
+
+    @property
+    def recall(self) -> float:
+        return len(self.question.evidence.intersection(self.found)) / len(self.question.evidence)
+
+    @property
+    def hit(self) -> float:
+        return float(self.recall > 0)
+
+    @property
+    def first(self) -> float:
+        """One over the place of the first note that helps, 0 when none does."""
+        return next((1 / place for place, key in enumerate(self.found, 1) if key in self.question.evidence), 0.0)
+
+
+class Figures(NamedTuple):
+    """Means over some answers, in percent."""
+
+    recall: float
+    hit: float
+    first: float
+
+
+def kept_of(key: str, fields: dict[str, str]) -> Kept:
+    """The note as the face that would have written it does."""
+    project, _, folder = fields["in"].partition("/")
+    created = datetime.fromisoformat(fields["created"]).replace(tzinfo=UTC)
+    metadata: dict[str, object] = {"created_at": created}
+    if project == "categories":
+        metadata |= {"updated_at": created}
+    if project == "kv":
+        metadata |= {"namespace": folder, "key": fields["title"]}
+    draft = Draft(
+        fields["text"].rstrip("\n"),
+        project=project,
+        folder="" if project == "categories" else folder,
+        category=folder if project == "categories" else None,
+        title=fields.get("title"),
+        type=fields.get("type", "kv" if project == "kv" else None),
+        tags=tuple(filter(None, fields.get("tags", "").split(", "))),
+        source=fields.get("source"),
+        date=fields.get("date"),
+        metadata=metadata,
+    )
+    return Kept(key, created, draft)
+
+
+def read_notes() -> list[Kept]:
+    files = sorted((HERE / "notes").glob("*.yaml"))
+    every = [yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader) for file in files]
+    return [kept_of(key, fields) for notes in every for key, fields in notes.items()]
+
+
+def read_questions() -> list[Question]:
+    lines = (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Question(one["category"], one["question"], frozenset(one["evidence"])) for one in map(json.loads, lines)]
+
+
+NOTES = read_notes()
+QUESTIONS = read_questions()
+FLOORS: dict[str, list[float]] = tomllib.loads((HERE / "floors.toml").read_text(encoding="utf-8"))["floors"]
+
+
+def figures(answers: list[Answer]) -> Figures:
+    def mean(values: Iterator[float]) -> float:
+        return 100 * sum(values) / len(answers)
+
+    return Figures(mean(a.recall for a in answers), mean(a.hit for a in answers), mean(a.first for a in answers))
+
+
+def of(group: str, answers: list[Answer]) -> list[Answer]:
+    """The answers of a category or a language."""
+    return [one for one in answers if group in (one.question.category, one.question.language)]
+
+
+def table(answers: list[Answer]) -> str:
+    """All figures beside their floors."""
+    lines = [f"{'':12}{'recall@10':>16}{'hit@10':>16}{'first':>16}   (reached / floor, percent)"]
+    for group, floors in FLOORS.items():
+        reached = figures(of(group, answers))
+        cells = "".join(f"{got:9.1f} / {least:4.0f}" for got, least in zip(reached, floors, strict=True))
+        lines.append(f"{group:12}{cells}")
+    return "\n".join(lines)
+
+
+def missed(answers: list[Answer]) -> str:
+    """The questions that lack evidence, and what they lack."""
+    return "\n".join(
+        f"{one.question.text} -> {', '.join(sorted(one.question.evidence.difference(one.found)))}"
+        for one in answers
+        if one.recall < 1
+    )
+
+
+def set_floors(answers: list[Answer]) -> None:
+    """Raise the floors to one question below what is reached; none sinks, so that no update hides a worse ranking."""
+    place = HERE / "floors.toml"
+    kept = re.sub(r"(?m)^measured = .*$", f"measured = {date.today()}", place.read_text(encoding="utf-8"))
+    lines = [kept[: kept.index("[floors]")] + "[floors]"]
+    for group in FLOORS:
+        mine = of(group, answers)
+        reached, margin = figures(mine), max(LEAST_MARGIN, 100 / len(mine))
+        FLOORS[group] = [max(old, floor(got - margin)) for old, got in zip(FLOORS[group], reached, strict=True)]
+        now = ", ".join(f"{got:.1f}" for got in reached)
+        least = ", ".join(f"{each:3}" for each in FLOORS[group])
+        lines.append(f'"{group}" = [{least}]  # {now}')
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def ask(home: Path) -> list[Answer]:
+    """Every question asked of one home, into which all the notes were written as one change.
+
+    Files get the time their note was written: of notes equally good the newer one comes first.
+    """
+    with open_memory(home, clock=lambda: TODAY, watch=False) as memory:
+        written = memory.write_many(one.draft for one in NOTES)
+        keys = {(note.project, note.path): one.key for note, one in zip(written, NOTES, strict=True)}
+        for place, (note, one) in enumerate(zip(written, NOTES, strict=True)):
+            seconds = one.created.timestamp() + place / 1_000
+            os.utime(home / note.project / note.path, (seconds, seconds))
+        return [
+            Answer(one, tuple(keys[hit.note.project, hit.note.path] for hit in memory.search(one.text, limit=LIMIT)))
+            for one in QUESTIONS
+        ]
+
+
+@pytest.fixture(scope="session")
+def answers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> list[Answer]:
+    given = ask(tmp_path_factory.mktemp("recall") / "home")
+    if request.config.getoption("update"):
+        set_floors(given)
+    return given
+
+
+@pytest.mark.parametrize("group", FLOORS)
+def test_a_search_finds_what_it_found_when_the_floors_were_set(group: str, answers: list[Answer]) -> None:
+    mine = of(group, answers)
+    reached = figures(mine)
+    below = [name for name, got, least in zip(Figures._fields, reached, FLOORS[group], strict=True) if got < least]
+    assert not below, f"{group}: {', '.join(below)} below the floor\n{table(answers)}\n\n{missed(mine)}"
+
+
+def test_evidence_that_is_not_found_lowers_every_figure() -> None:
+    question = Question("date", "When?", frozenset({"a", "b"}))
+    assert figures([Answer(question, ("x", "a", "y", "b"))]) == (100, 100, 50)
+    assert figures([Answer(question, ("x", "a"))]) == (50, 100, 50)
+    assert figures([Answer(question, ("x", "y")), Answer(question, ("a", "b"))]) == (50, 50, 50)
+
+
+def test_there_are_enough_notes_and_questions_a_third_of_them_chinese() -> None:
+    assert len(NOTES) >= 250
+    assert len(QUESTIONS) >= 120
+    chinese = [one for one in NOTES if len(_CHINESE.findall(f"{one.draft.title}{one.draft.text}")) >= 8]
+    assert 3 * len(chinese) >= len(NOTES)
+    assert 3 * sum(one.language == "中文" for one in QUESTIONS) >= len(QUESTIONS)
+
+
+def test_every_note_has_a_key_of_its_own_and_none_is_twice_in_a_file() -> None:
+    written = [
+        line[:-1]
+        for file in (HERE / "notes").glob("*.yaml")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.fullmatch(r"[a-z0-9-]+:", line)
+    ]
+    assert Counter(written) == Counter(one.key for one in NOTES)
+    assert max(Counter(written).values()) == 1
+
+
+def test_all_evidence_exists_and_no_question_is_asked_twice() -> None:
+    keys = {one.key for one in NOTES}
+    assert [one.text for one in QUESTIONS if not one.evidence or one.evidence - keys] == []
+    assert max(Counter(one.text for one in QUESTIONS).values()) == 1
+
+
+def test_categories_are_of_about_one_size_and_each_is_asked_in_both_languages() -> None:
+    sizes = Counter(one.category for one in QUESTIONS)
+    chinese = Counter(one.category for one in QUESTIONS if one.language == "中文")
+    assert set(FLOORS) == {*sizes, "English", "中文"}
+    assert min(sizes.values()) >= 12
+    assert max(sizes.values()) <= 18
+    assert min(chinese[name] for name in sizes) >= 4
+
+
+def test_notes_are_written_in_the_ways_of_all_faces_over_two_years() -> None:
+    assert {one.draft.project for one in NOTES} >= {"categories", "graph", "kv", "notes"}
+    assert sum(one.draft.source is not None and one.draft.date is not None for one in NOTES) >= 20, "turns of talks"
+    days = sorted(one.created for one in NOTES)
+    assert (days[-1] - days[0]).days >= 700
+    assert days[-1] < TODAY
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    words = _WORD.findall(text.lower())
+    return {tuple(words[at : at + SAME_WORDS]) for at in range(len(words) - SAME_WORDS + 1)}
+
+
+def test_no_question_repeats_a_note_word_for_word() -> None:
+    evidence = {one.key: runs(f"{one.draft.title or ''}\n{one.draft.text}") for one in NOTES}
+    copied = [(one.text, key) for one in QUESTIONS for key in one.evidence if runs(one.text) & evidence[key]]
+    assert copied == []

@@ -1,0 +1,61 @@
+"""The access log: counts that several processes add to and one folds (DESIGN.md, 4)."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from commonplace.store.access import AccessLog
+
+ONE, OTHER = (f"{number}50e8400-e29b-41d4-a716-446655440000" for number in (1, 2))
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "access.log"
+
+
+def folded(place, text=b""):
+    """Another process folds: a new file stands in the log's place."""
+    fresh = place.with_name("fresh")
+    fresh.write_bytes(text)
+    os.replace(fresh, place)
+
+
+def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place):
+    here, elsewhere = AccessLog(place), AccessLog(place)
+    here.note(ONE)
+    elsewhere.note(ONE)
+    elsewhere.note(OTHER)
+    assert here.counts() == elsewhere.counts() == {ONE: 2, OTHER: 1}
+    elsewhere.restart(ONE)
+    assert here.counts() == {OTHER: 1}
+    here.close()
+    elsewhere.close()
+
+
+def test_a_folded_log_is_counted_anew_even_if_the_system_gives_it_the_number_of_the_old_one(place):
+    here, elsewhere = AccessLog(place), AccessLog(place)
+    for _ in range(3):
+        here.note(ONE)
+    assert here.counts() == {ONE: 3}
+    before = place.stat().st_ino
+    for _ in range(20):  # some file systems take a free number again at once
+        folded(place)
+        for _ in range(4):
+            elsewhere.note(OTHER)
+        if place.stat().st_ino == before:
+            break
+    assert here.counts() == {OTHER: 4}
+    here.close()
+    elsewhere.close()
+
+
+def test_a_log_that_is_gone_counts_nothing(place):
+    log = AccessLog(place)
+    log.note(ONE)
+    assert log.counts() == {ONE: 1}
+    place.unlink()
+    assert log.counts() == {}
+    log.close()

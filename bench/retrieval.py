@@ -13,6 +13,7 @@ from statistics import median
 from typing import Protocol
 
 from commonplace import open_memory
+from commonplace.engine.embedding import Embedding
 from conversations import Question, Turn
 
 DEPTH, PAGE = 50, 10
@@ -35,14 +36,15 @@ class Pipeline(Protocol):
 
 
 class Ours:
-    """The public API: one note per turn, written in batches, found by `search`."""
+    """The public API: one note per turn, written in batches, found by `search`; with vectors where a model is."""
 
     name = "commonplace"
 
     def __init__(self, home: Path):
         self._memory = open_memory(home)
         self._keys: dict[str, str] = {}
-        self.seconds = 0.0
+        self.seconds = self.embedding_seconds = 0.0
+        self.embedded = 0
 
     def load(self, turns: Sequence[Turn]) -> None:
         begin = time.perf_counter()
@@ -51,6 +53,11 @@ class Ours:
             notes = self._memory.write_many([turn.draft() for turn in some])
             self._keys.update(zip((note.path for note in notes), (turn.key for turn in some), strict=True))
         self.seconds += time.perf_counter() - begin
+        begin = time.perf_counter()
+        self.embedded += Embedding(self._memory).some(math.inf)
+        self.embedding_seconds += time.perf_counter() - begin
+        if self.embedded:
+            self.name = f"commonplace + {Embedding(self._memory).name}"
 
     def find(self, text: str, depth: int) -> list[str]:
         return [self._keys[hit.note.path] for hit in self._memory.search(text, limit=depth)]

@@ -24,7 +24,8 @@ TALK = [
 
 def talk(desk: Desk, day: str = "2023-05-08", folder: str = "talk") -> None:
     desk.put_all({
-        f"{folder}/{at}.md": f"---\nsource: {who}\ndate: {day}\n---\n{who}: {text}\n" for at, (who, text) in enumerate(TALK)
+        f"{folder}/{at}.md": f"---\nsource: {who}\ndate: {day}\n---\n{who}: {text}\n"
+        for at, (who, text) in enumerate(TALK)
     })  # fmt: skip
 
 

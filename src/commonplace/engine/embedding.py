@@ -14,11 +14,14 @@ from commonplace.store.atomic import make_private, reason
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.index.asking import Nearness
     from commonplace.index.vectors.nearest import Counts, Near, Vectors
 
 AT_ONCE, CHARACTERS = 32, 8_000
 """Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
 _NOTES_AT_ONCE = 100
+_NEAREST = 100
+"""Passages a question is compared with besides those its words find."""
 
 
 class Embedding:
@@ -85,6 +88,26 @@ class Embedding:
         except model.NoModel as error:
             self._give_up(error)
             return {}
+
+    @property
+    def nearness(self) -> Nearness | None:
+        """How near notes are to a question, for the ranking; None without a model or before anything is embedded."""
+        vectors = self.vectors
+        if vectors is None or not self._core.layout.vectors.exists():
+            return None
+
+        def near(text: str, rows: Collection[int]) -> dict[int, float]:
+            db, viewer = self._core.db, self.memory.agent
+            try:
+                nearest = vectors.nearest(db, text, _NEAREST, viewer=viewer)
+                found = vectors.best_of(db, text, rows, viewer=viewer)
+            except model.NoModel as error:
+                self._give_up(error)
+                return {}
+            cosines = {one.row: one.cosine for one in reversed(nearest)}
+            return cosines | {row: one.cosine for row, one in found.items()}
+
+        return near
 
     @verb
     def counts(self) -> Counts | None:

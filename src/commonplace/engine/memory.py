@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ResolvedLinks,
         Stored,
     )
+    from commonplace.index.asking import Nearness
     from commonplace.index.rows import Edge, Hits
     from commonplace.index.smart import Ranking
     from commonplace.index.sync import Result
@@ -299,11 +300,16 @@ class Memory:
 
         self._core.fresh()
         hits = search.search(self._core.db, self._query(query), viewer=self.agent, limit=limit, offset=offset,
-                             explain=explain, today=self._today())  # fmt: skip
+                             explain=explain, today=self._today(), near=self._nearness())  # fmt: skip
         self._core.counted(hit.note for hit in hits)
         if max_tokens is not None:
             hits.hits = _within(hits.hits, max_tokens * _CHARACTERS_PER_TOKEN)
         return hits
+
+    def _nearness(self) -> Nearness | None:
+        from commonplace.engine.embedding import Embedding
+
+        return Embedding(self).nearness
 
     @verb
     def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> Ranking:
@@ -403,7 +409,7 @@ class Memory:
         self._core.fresh()
         room = (max_tokens or 2000) * _CHARACTERS_PER_TOKEN
         hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
-                                 today=self._today())  # fmt: skip
+                                 today=self._today(), near=self._nearness())  # fmt: skip
         return "\n\n".join(_evidence(hit) for hit in hits)[:room]
 
     @verb

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -23,6 +23,8 @@ from commonplace.index.ranking import Asked
 from commonplace.index.wording import SEEN, Lookup, Word, passed_of
 
 _LEAST_ROOT = 4
+_LEAST_NEAR = 0.2
+"""The cosine from which a note without a word of the question is worth showing."""
 _FACET = re.compile('"([^"]+)"')
 
 
@@ -64,6 +66,10 @@ class Answers:
         """What each feature adds to the score of a note; nothing for one that was not weighed."""
         return self.weighing.shares(note) if self.weighing else {}
 
+    def is_meant(self, note: int) -> bool:
+        """Whether a note was found by its meaning."""
+        return self.weighing is not None and note in self.weighing.meant
+
     def held(self, note: int) -> list[str]:
         """The words of the question that a note holds."""
         return self.weighing.held(note) if self.weighing else []
@@ -96,15 +102,21 @@ class Answers:
         return part[offset - first : stop - first]
 
 
-def answers(asked: Asked, text: str, today: date | None = None) -> Answers:
+Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
+"""(question, notes) -> cosines of these notes and of those nearest in meaning, by row; {} where no model helps."""
+
+
+def answers(asked: Asked, text: str, today: date | None = None, near: Nearness | None = None) -> Answers:
     """The notes that answer the question `text`, for the filters and the viewer of `asked`. `today` is what "last
-    week" counts from."""
+    week" counts from, `near` tells what means the same in other words."""
     asks = question.read(text, today)
     lookup = Lookup(asked)
     words = lookup.words(asks.words)
-    if not words and not asks.only_days:
+    if not words and not asks.only_days and near is None:
         return Answers()
     weighing = Weighing(asked, asks, words)
+    if near is not None:
+        weighing.mean(near, question.focus(text))
     found = Answers(words=[word.text for word in words], weighing=weighing)
     found.scores = scores = weighing.scores()
     found.notes = sorted(scores, key=lambda note: (-scores[note], -note))
@@ -127,6 +139,7 @@ class Weighing:
         self.table = weights.WEIGHTS
         self.voices = {word.text for word in words if word.voice}
         self.bits = _bits(words)
+        self.meant: dict[int, float] = {}
         self._told: dict[int, float] = {0: 0.0}
         self.known: dict[int, Standing] = {}
         self._best: dict[int, float] = {}
@@ -138,6 +151,17 @@ class Weighing:
         self.lent = self._lend()
         self._most = max(map(self._tell, {*self._together.values(), *map(self._of, self.known)}), default=0.0) or 1.0
         self._present = self._present_in(self._best)
+
+    def mean(self, near: Nearness, text: str) -> None:
+        """Take in what `text`, the question, is near to in meaning, weighed against the best score by words."""
+        best = max(self.scores().values(), default=1.0)
+        cosines = {row: cosine for row, cosine in near(text, list(self.known)).items() if cosine > 0}
+        for row in [row for row, cosine in cosines.items() if cosine >= _LEAST_NEAR and row not in self.known]:
+            found = self.db.execute(f"select {_COLUMNS} from standing p where p.row = ?", (row,)).fetchone()
+            if found is not None:
+                self._joins(Standing._make(found))
+        most = max(cosines.values(), default=1.0)
+        self.meant = {row: best * cosine / most for row, cosine in cosines.items() if row in self.known}
 
     def scores(self) -> dict[int, float]:
         """The score of every known note: its features' shares together."""
@@ -152,6 +176,7 @@ class Weighing:
         for row, note in self.known.items():
             own, place = worth.get(row, 0.0), note.sitting
             score = table.words * own + lent.get(row, 0.0) + asking * note.asks + own_share * note.own
+            score += table.meaning * self.meant.get(row, 0.0)
             if place is None:
                 score += table.sitting * own + session * self._tell(self._of(row))
             else:
@@ -183,6 +208,7 @@ class Weighing:
             "own": table.own * note.own / 4,
             "asks": table.asks * note.asks / 100,
             "date": table.date * sum(period.share(note.day) for period in self.asks.periods),
+            "meaning": table.meaning * self.meant.get(row, 0.0),
             "timed": table.timed if self.asks.when and note.timed else 0.0,
         }
         return {name: round(value, 3) for name, value in parts.items() if value}

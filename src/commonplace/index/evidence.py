@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from commonplace.index import expression as ex
-from commonplace.index.asking import answers
+from commonplace.index.asking import Nearness, answers
 from commonplace.index.database import snapshot
 from commonplace.index.lookup import infos
 from commonplace.index.ranking import Asked, texts
@@ -24,20 +24,20 @@ _NEIGHBOUR, _WHOLE_NOTE = 0.1, 1.0
 
 def evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
-    projects: Sequence[str] | None = None, today: date | None = None,
+    projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
 ) -> list[Hit]:  # fmt: skip
     """The passages that best answer `question`, best first, at most `max_chars` characters in all.
 
     A hit is one turn or one passage of about 200 words, cut from the note's text; a note may give several.
-    `today` is what "last week" in the question counts from.
+    `today` is what "last week" in the question counts from; `near` as for `answers`.
     """
     with snapshot(db):
         query = Query(sound(question), projects=None if projects is None else tuple(projects))
-        return list(_filled(Asked(db, query, viewer), max_chars, today))
+        return list(_filled(Asked(db, query, viewer), max_chars, today, near))
 
 
-def _filled(asked: Asked, space: int, today: date | None) -> Iterator[Hit]:
-    found = answers(asked, asked.query.text, today)
+def _filled(asked: Asked, space: int, today: date | None, near: Nearness | None) -> Iterator[Hit]:
+    found = answers(asked, asked.query.text, today, near)
     rows = found.page(asked.db, 0, _MOST_NOTES)
     terms = [one for one in map(ex.term, found.roots()) if one is not None]
     judge = asked.judge(terms)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from commonplace.index import expression as ex
-from commonplace.index.asking import answers
+from commonplace.index.asking import Nearness, answers
 from commonplace.index.database import snapshot
 from commonplace.index.facets import may_see
 from commonplace.index.listing import listing
@@ -23,13 +23,13 @@ from commonplace.query import Query
 
 def search(
     db: sqlite3.Connection, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0,
-    explain: bool = False, today: date | None = None,
+    explain: bool = False, today: date | None = None, near: Nearness | None = None,
 ) -> Hits:  # fmt: skip
     """One page of the notes that match the text and the filters of `query`, best first.
 
     `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass
     the filters. `explain` adds numbers to each hit's `why`; `today` is what "last week" in a
-    question counts from. Raises InvalidInput for a broken metadata filter; no text raises.
+    question counts from, `near` tells what means the same as a question in other words. Raises InvalidInput for a broken metadata filter; no text raises.
     """
     predicate(query.metadata)
     query = query.but(text=sound(query.text))
@@ -47,10 +47,10 @@ def search(
         relaxable = ex.relaxable(text, quotes=asking)
         relaxed = Hits([], 0)
         if relaxable and text.bare and asking:
-            relaxed = _relaxed(asked, limit, offset, explain, today)
+            relaxed = _relaxed(asked, limit, offset, explain, today, near)
         found = relaxed if relaxed.total else _strict(asked, text, limit, offset, explain)
         if found.total == 0 and relaxable:
-            return relaxed if relaxed.relaxed else _relaxed(asked, limit, offset, explain, today)
+            return relaxed if relaxed.relaxed else _relaxed(asked, limit, offset, explain, today, near)
         return found
 
 
@@ -76,9 +76,11 @@ def _strict(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: boo
     return Hits(_page(asked, terms, found, loose, limit, offset, explain), total)
 
 
-def _relaxed(asked: Asked, limit: int, offset: int, explain: bool, today: date | None) -> Hits:
+def _relaxed(
+    asked: Asked, limit: int, offset: int, explain: bool, today: date | None, near: Nearness | None
+) -> Hits:  # fmt: skip
     """Any of the informative words may be there."""
-    found = answers(asked, asked.query.text, today)
+    found = answers(asked, asked.query.text, today, near)
     rows = found.page(asked.db, offset, limit)
     terms = [one for one in map(ex.term, found.roots()) if one is not None]
     judge = None
@@ -94,7 +96,7 @@ def _relaxed(asked: Asked, limit: int, offset: int, explain: bool, today: date |
             verdict = judge.judge(text)
             passage, line = snippet(text.text, verdict.passage, verdict.places, judge.weights)
         held = found.held(row)
-        why = [f"words: {', '.join(held)}"] if held else []
+        why = [f"words: {', '.join(held)}"] if held else ["meaning"] if found.is_meant(row) else []
         numbers = [f"{name} {value:.3f}" for name, value in found.shares(row).items()] if explain else []
         score = found.scores.get(row, 0.0)
         hits.append(Hit(notes[row], passage, score, [*why, *numbers, "relaxed"], line + text.front.count("\n")))

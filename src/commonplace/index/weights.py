@@ -28,6 +28,7 @@ class Weights:
     own: float = 0.15  # it speaks of the speaker ("I", "my"): people tell of themselves
     asks: float = -0.5  # it is a question itself: answers are wanted
     date: float = 0.75  # its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
+    meaning: float = 0.4  # how near its meaning is to the question's (extra `semantic`), against the best score by words
     timed: float = 0.45  # the question asks when, and the piece names a time
     most: int = 150  # so many pieces by words alone are weighed with all features
     sources: int = 20  # so many of the best of them lend their words to the pieces beside them

@@ -33,6 +33,7 @@ from commonplace.note.compose import compose_memory  # noqa: E402
 from table import Budget, Row, table  # noqa: E402
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
+SETTLED = 5.0
 NOW = "2026-05-02T00:00:00Z"
 MEMORY = [sys.executable, "-m", "commonplace"]
 CATEGORIES = ("people", "project", "knowledge", "preferences", "decisions", "lessons", "habits", "skills")
@@ -104,7 +105,8 @@ def commands(home: Path, memories: int, rounds: int) -> list[Row]:
 
 
 def socket_rows(home: Path, memories: int) -> list[Row]:
-    """One client of the daemon: a request on its way, and back."""
+    """One client of the daemon, which has no upkeep to do: a request on its way, and back."""
+    (home / "config.yaml").write_text("daemon:\n  decay_threshold: 9999d\n  dream: false\n", encoding="utf-8")
     environment = os.environ | {"MEMORY_HOME": str(home), "PYTHONPATH": str(SOURCE)}
     daemon = subprocess.Popen([*MEMORY, "serve", "--interval", "1h"], env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL)  # fmt: skip
@@ -116,7 +118,7 @@ def socket_rows(home: Path, memories: int) -> list[Row]:
             client.connect("memory.sock")
             os.chdir(here)
             with client.makefile("rwb") as wire:
-                _asked(wire, "memory_list", limit=1)  # the first round of upkeep is over then
+                time.sleep(SETTLED)  # the first round of upkeep is over then
                 calls = {
                     "search of a word in every tenth": ("memory_search", {"query": "prefers"}, None),
                     "search of a rare word": ("memory_search", {"query": "a17or"}, 0.005),
@@ -131,6 +133,7 @@ def socket_rows(home: Path, memories: int) -> list[Row]:
     finally:
         daemon.terminate()
         daemon.communicate(timeout=60)
+        (home / "config.yaml").unlink()
 
 
 def _asked(wire: BufferedRWPair, tool: str, **params: object) -> float:

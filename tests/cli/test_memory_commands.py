@@ -261,6 +261,11 @@ def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -
     assert sum(len(each["passage"]) for each in few["memories"]) <= 400
 
 
+def test_a_budget_of_tokens_needs_a_ranking(terminal: Any) -> None:
+    ran = terminal("search", "x", "--max-tokens", "100")
+    assert (ran.status, ran.error) == (2, "--max-tokens needs --ranked")
+
+
 def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None:
     terminal.write("Invoices are numbered per country since May", "--category", "decisions")
     terminal.write("The garden needs water", "--category", "knowledge")

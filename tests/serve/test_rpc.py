@@ -154,3 +154,14 @@ def test_every_object_gets_one_line_of_json(protocol, request_):
     reply = protocol.answer(json.dumps(request_).encode() + b"\n")
     assert reply.count(b"\n") == 1
     assert ("result" in json.loads(reply)) != ("error" in json.loads(reply))
+
+
+def test_a_fault_of_ours_is_answered_and_logged_and_the_connection_goes_on(protocol, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("a place nobody should hear of")
+
+    monkeypatch.setattr("commonplace.serve.rpc.call", fail)
+    reply = json.loads(protocol.answer(b'{"id": 7, "method": "memory_list"}\n'))
+    assert reply["id"] == 7
+    assert reply["error"].startswith("The call failed inside the server.")
+    assert "a place nobody should hear of" in caplog.text

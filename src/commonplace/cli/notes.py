@@ -10,7 +10,7 @@ import click
 from commonplace.cli import memories
 from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.syntax import Names, Number, command, text_from
+from commonplace.cli.syntax import Names, Number, Usage, command, text_from
 from commonplace.engine.memories import holding
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, PHASES, Draft
 from commonplace.query import check_memory, day, memory_query, split_list
@@ -128,6 +128,8 @@ def search(
     max_tokens: int | None,
 ) -> None:
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
+    if max_tokens is not None and not ranked:
+        raise Usage("--max-tokens needs --ranked", click.get_current_context())
     wanted = memory_query(category=category, phase=phase, scope=scope, tags=split_list(tags))
     with call.memory() as memory:
         zone = memory.settings.zone

@@ -10,13 +10,13 @@ import os
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from commonplace import config
 from commonplace.clock import Clock
@@ -25,7 +25,6 @@ from commonplace.engine import elsewhere, showing, stores
 from commonplace.errors import (
     CommonplaceError,
     ConfigError,
-    Conflict,
     NotFound,
     ProjectNotFound,
     ReadOnlyProject,
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from commonplace.index import sync
     from commonplace.index.changes import Watch
     from commonplace.index.vectors.nearest import Vectors
-
-T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
@@ -465,7 +462,7 @@ class Core:
         except sqlite3.Error as error:
             if database.is_corrupt(error):
                 raise  # the verb makes the index anew and starts again
-            raise StorageError("the index", plain(error)) from None
+            raise StorageError("the index", database.plain(error)) from None
 
     def close(self) -> None:
         """Release the index, the watch and the home."""
@@ -496,26 +493,6 @@ def _identity(path: str | Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def repeated(run: Callable[[], T]) -> T:
-    """`run`, again if a file changed between its reading and its writing; the fifth Conflict passes."""
-    for _ in range(4):
-        try:
-            return run()
-        except Conflict:
-            continue
-    return run()
-
-
-def plain(error: sqlite3.Error) -> str:
-    """What SQLite complains of, in words for people."""
-    text = str(error)
-    if "full" in text:
-        return "the disk is full"
-    if "readonly" in text or "read-only" in text:
-        return "it is read-only"
-    return "it is in use by another program" if "locked" in text else "SQLite could not use it; run memory doctor"
 
 
 def _is_broken(note: Note) -> bool:

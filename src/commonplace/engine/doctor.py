@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine import changing
-from commonplace.engine.core import NOT_UTF8, Core, plain
+from commonplace.engine.core import NOT_UTF8, Core
 from commonplace.engine.stores import FOLDER, absolute
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.index import database, lookup, places
@@ -56,7 +56,7 @@ def examine(memory: Memory) -> list[Finding]:
             found += _notes(memory)
         except sqlite3.Error as error:
             if not database.is_corrupt(error):
-                raise StorageError("the index", plain(error)) from None
+                raise StorageError("the index", database.plain(error)) from None
             core.rebuild()  # what the notes say can only be seen with an index
             found = [*_unfinished(core), _damaged(), *_notes(memory)]
         found += [*_config(core), *_lock(core), *_temps(core), *_permissions(core), *_graph_files(core)]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.core import repeated
 from commonplace.engine.storing import scope_of
+from commonplace.engine.verb import repeated
 from commonplace.errors import (
     CommonplaceError,
     Exists,

@@ -41,15 +41,20 @@ def _with_link(memory: Memory, info: NoteInfo, other: NoteInfo) -> Step | None:
     if other.id in info.links:
         return None
     file, text = changing.editable(memory, info)
+    return changing.key_step(memory, info, file, text, linked_keys(info, other))
+
+
+def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
+    """The header keys of a memory once it links to `other`; the pair is not unwanted any more."""
     keys: dict[str, Any] = {"links": [*info.links, other.id]}
-    unlinked = _ids(info.header.get("unlinked"))
+    unlinked = ids(info.header.get("unlinked"))
     if other.id in unlinked:
-        unlinked.remove(other.id)
-        keys["unlinked"] = unlinked or REMOVE
-    return changing.key_step(memory, info, file, text, keys)
+        keys["unlinked"] = [each for each in unlinked if each != other.id] or REMOVE
+    return keys
 
 
-def _ids(value: Any) -> list[str]:
+def ids(value: Any) -> list[str]:
+    """The ids a header key lists; none for anything but a list."""
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
@@ -88,7 +93,7 @@ def unlink(memory: Memory, a: Ref, b: Ref) -> bool:
 def _without_link(memory: Memory, info: NoteInfo, other: NoteInfo) -> Step:
     file, text = changing.editable(memory, info)
     links = [each for each in info.links if each != other.id]
-    unlinked = _ids(info.header.get("unlinked"))
+    unlinked = ids(info.header.get("unlinked"))
     keys = {"links": links or REMOVE, "unlinked": [*unlinked, other.id] if other.id not in unlinked else unlinked}
     return changing.key_step(memory, info, file, text, keys)
 

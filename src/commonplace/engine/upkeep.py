@@ -13,11 +13,11 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import changing, storing
+from commonplace.engine.linking import ids, linked_keys
 from commonplace.engine.memory import verb
 from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
 from commonplace.index import graph, lookup, places
@@ -31,7 +31,6 @@ from commonplace.note.markdown import names
 from commonplace.note.model import CATEGORIES, MEMORY_KEYS
 from commonplace.note.record import Record
 from commonplace.query import Query
-from commonplace.store.atomic import sync_folder, write_file
 from commonplace.store.base import File
 from commonplace.store.history import FOLD
 from commonplace.store.home import Step
@@ -172,9 +171,9 @@ class Upkeep:
                 if target not in own:
                     gained.setdefault(target, []).append(record.id)
         steps = []
-        for target, ids in gained.items():
+        for target, sources in gained.items():
             info = self._known(target)
-            if info is None or not (new := [each for each in ids if each not in info.links]):
+            if info is None or not (new := [each for each in sources if each not in info.links]):
                 continue
             file, text = changing.editable(self.memory, info)
             steps.append(changing.key_step(self.memory, info, file, text, {"links": [*info.links, *new]}))
@@ -256,9 +255,7 @@ class Upkeep:
             for info, other in ((a, b), (b, a)):
                 file, text = self._as_read(info)
                 if other.id not in info.links:
-                    keys = _pinned(info) | {"links": [*info.links, other.id]}
-                    if other.id in (unlinked := _ids(info.header.get("unlinked"))):
-                        keys["unlinked"] = [each for each in unlinked if each != other.id] or REMOVE
+                    keys = _pinned(info) | linked_keys(info, other)
                     steps.append(changing.key_step(self.memory, info, file, text, keys))
             if steps:
                 core.commit(verb, steps, (PROJECT, a.path), self.memory.agent, self.memory.face)
@@ -327,18 +324,6 @@ class Upkeep:
         if file.etag != info.etag:
             raise Conflict(info.permalink, file.etag[:8], info.checksum)
         return file, text
-
-    # --- files of our own -----------------------------------------------------------------------
-
-    @verb
-    def keep(self, place: Path, data: bytes) -> None:
-        """Put a file of this program's own below `.commonplace` in place of the one there: derived, so no change."""
-        with self._core.writing():
-            temp = place.with_name(f"{place.name}.new")
-            temp.unlink(missing_ok=True)
-            write_file(str(temp), data)
-            os.replace(temp, place)
-            sync_folder(place.parent)
 
     # --- counts of reads ------------------------------------------------------------------------
 
@@ -427,9 +412,9 @@ def _merged(
     tags: dict[str, str] = {}
     for tag in (*survivor.tags, *other.tags):
         tags.setdefault(tag.casefold(), tag)
-    merged = [*_ids(survivor.header.get("merged")), other.id, *_ids(other.header.get("merged"))]
-    unlinked = [*_ids(survivor.header.get("unlinked")), *_ids(other.header.get("unlinked"))]
-    reminded = [*_ids(survivor.header.get("reminded")), *_ids(other.header.get("reminded"))]
+    merged = [*ids(survivor.header.get("merged")), other.id, *ids(other.header.get("merged"))]
+    unlinked = [*ids(survivor.header.get("unlinked")), *ids(other.header.get("unlinked"))]
+    reminded = [*ids(survivor.header.get("reminded")), *ids(other.header.get("reminded"))]
     in_inbox = survivor.phase == "inbox" and other.phase != "inbox"
     keys: dict[str, Any] = {
         "tags": list(tags.values()) or REMOVE,
@@ -447,7 +432,3 @@ def _merged(
     if in_inbox:
         keys |= {"phase": "organized", "category": category}
     return keys, category
-
-
-def _ids(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from commonplace.engine.core import plain, repeated
-from commonplace.errors import CommonplaceError, StorageError
+from commonplace.errors import CommonplaceError, Conflict, StorageError
 from commonplace.index import database
 from commonplace.store.atomic import reason
 
@@ -35,7 +34,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not outermost:
                     raise
                 if not database.is_corrupt(error):
-                    raise StorageError("the index", plain(error)) from None
+                    raise StorageError("the index", database.plain(error)) from None
                 core.rebuild()
                 if core.commits != commits:  # it is written; repeated, it would be written twice
                     raise CommonplaceError("The change is made, but the index was damaged; it is made anew.") from None
@@ -46,3 +45,13 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 core.leave()
 
     return call
+
+
+def repeated(run: Callable[[], T]) -> T:
+    """`run`, again if a file changed between its reading and its writing; the fifth Conflict passes."""
+    for _ in range(4):
+        try:
+            return run()
+        except Conflict:
+            continue
+    return run()

@@ -124,6 +124,16 @@ def _make(path: Path) -> sqlite3.Connection:
     return db
 
 
+def plain(error: sqlite3.Error) -> str:
+    """What SQLite complains of, in words for people."""
+    text = str(error)
+    if "full" in text:
+        return "the disk is full"
+    if "readonly" in text or "read-only" in text:
+        return "it is read-only"
+    return "it is in use by another program" if "locked" in text else "SQLite could not use it; run memory doctor"
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
     db.execute("pragma page_size = 8192")

@@ -13,7 +13,7 @@ from commonplace.errors import NotFound, StorageError
 from commonplace.jobs.job import LINK, MERGE, REMIND, Action
 from commonplace.note.model import CATEGORIES
 from commonplace.note.reminder import CATEGORY
-from commonplace.store.atomic import reason
+from commonplace.store.atomic import put_derived, reason
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -87,13 +87,11 @@ def store(memory: Memory, found: Report) -> None:
 
     Raises StorageError.
     """
-    from commonplace.engine.upkeep import Upkeep
-
     before = load(memory.home)
     if before and not found["actions"] and found["level"] < DEEP:
         found = before | {"last_dream": found["last_dream"]}
     data = json.dumps(found, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n"
-    Upkeep(memory).keep(Layout(memory.home).dream_report, data)
+    put_derived(Layout(memory.home).dream_report, data)
 
 
 def load(home: Path) -> Report | None:

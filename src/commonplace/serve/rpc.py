@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from commonplace.faces.agent.given import parsed
 from commonplace.faces.agent.results import call, described, is_hard, result
+from commonplace.serve.turns import Unforeseen
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -17,6 +19,7 @@ LIMIT = 1 << 20
 
 _NOT_JSON, _NO_REQUEST, _NO_TOOL, _BAD_PARAMS, _TOOL_ERROR = -32700, -32600, -32601, -32602, -32000
 _FLAT = ("name", "params", "arguments")
+_log = logging.getLogger("commonplace.serve")
 
 
 class _Refused(Exception):
@@ -81,7 +84,11 @@ class Protocol:
         return self._memory.as_caller(agent)
 
     def _called(self, memory: Memory, name: str, arguments: Any) -> Any:
-        reply = call(self._registry, memory, name, arguments)
+        try:
+            reply = call(self._registry, memory, name, arguments)
+        except Exception:  # the outermost loop of this transport: reported, and the connection lives
+            _log.exception("A call failed")
+            raise _Refused(_TOOL_ERROR, str(Unforeseen())) from None
         if not is_hard(reply):
             return result(reply)
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)

@@ -100,6 +100,7 @@ class SocketServer:
         self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="socket")
         self._connections: dict[asyncio.Task[None], bool] = {}  # whether each has a request in progress
         self._server: asyncio.Server | None = None
+        self._stopping = False
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -119,8 +120,6 @@ class SocketServer:
                 task.cancel()
         await asyncio.to_thread(self._threads.shutdown)
         self._listener.close()
-
-    _stopping = False
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -10,6 +10,8 @@ from commonplace.errors import InvalidInput
 
 Clock = Callable[[], datetime]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"(\d+)([smhd])")
 
@@ -22,6 +24,11 @@ def now() -> datetime:
 def stamp(moment: datetime) -> str:
     """`moment` as ISO 8601 UTC with `Z`; the fraction only when there is one."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def microseconds(moment: datetime) -> int:
+    """An aware time as whole microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def parse_stamp(text: str) -> datetime:

@@ -36,9 +36,9 @@ def test_several_files_are_one_change(memory: Memory, files: Files) -> None:
     assert change is not None
     assert (change.verb, change.path, change.details) == ("create", "code/a/b.md", {"why": "x"})
     assert memory.log(limit=0) == [change]
-    assert [each.path for each in files.notes()] == ["b.md", "x/a.md"]
+    assert list(files.notes()) == ["b.md", "x/a.md"]
     memory.undo()
-    assert files.notes() == []
+    assert files.notes() == {}
     assert not place(memory, "").exists()
 
 
@@ -93,7 +93,7 @@ def test_a_place_that_is_taken_is_refused_and_nothing_is_written(
     ):
         with pytest.raises(error):
             files.put(lambda path=path: {"other.md": ("x", None), path: ("y", None)}, "edit")
-    assert [each.path for each in files.notes()] == ["a.md", "folder/b.md"]
+    assert list(files.notes()) == ["a.md", "folder/b.md"]
     assert place(memory, "a.md").read_text() == "one"
 
 
@@ -103,7 +103,7 @@ def test_notes_below_a_link_are_none_of_ours(memory: Memory, tmp_path: Path) -> 
     os.symlink(tmp_path, root / "away")
     with pytest.raises(OutsideError):
         Files(memory, "banks", "code/away").notes()
-    assert Files(memory, "banks", "code/none").notes() == []
+    assert Files(memory, "banks", "code/none").notes() == {}
 
 
 def test_a_folder_that_cannot_be_read_is_no_empty_one(

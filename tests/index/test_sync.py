@@ -9,7 +9,7 @@ import pytest
 from commonplace.index import lookup, sync
 from commonplace.index.sync import Added, Modified, Moved, Removed
 from commonplace.note.model import Note
-from commonplace.store.base import Entry, Listing, Stamp
+from commonplace.store.base import Listing, Stamp
 from index.conftest import Desk
 
 
@@ -25,7 +25,7 @@ class Shelf:
         self.files[path] = (text, Stamp(len(text), mtime, inode or hash(path) & 0xFFFF))
 
     def listing(self, unreadable: tuple[str, ...] = ()) -> Listing:
-        return Listing([Entry(path, stamp) for path, (_, stamp) in self.files.items()], list(unreadable))
+        return Listing({path: stamp for path, (_, stamp) in self.files.items()}, list(unreadable))
 
     def load(self, path: str) -> tuple[Note, Stamp] | None:
         self.read.append(path)
@@ -145,10 +145,16 @@ def test_one_folder_and_one_file_are_planned_by_themselves(shelf: Shelf) -> None
     shelf.sync()
     assert sync.plan(shelf.desk.db, "notes", Listing(), "b") == [Removed("b/d.md")]
     stamp = Stamp(1, 99, 5)
-    one = Listing([Entry("a.md", stamp)])
-    assert sync.plan_one(shelf.desk.db, "notes", "a.md", one) == [Modified("a.md", stamp)]
-    assert sync.plan_one(shelf.desk.db, "notes", "new.md", Listing([Entry("new.md", stamp)])) == [
-        Added("new.md", stamp)
-    ]
-    assert sync.plan_one(shelf.desk.db, "notes", "a.md", Listing()) == [Removed("a.md")]
-    assert sync.plan_one(shelf.desk.db, "notes", "none.md", Listing()) == []
+    assert sync.plan_one(shelf.desk.db, "notes", "a.md", stamp) == [Modified("a.md", stamp)]
+    assert sync.plan_one(shelf.desk.db, "notes", "new.md", stamp) == [Added("new.md", stamp)]
+    assert sync.plan_one(shelf.desk.db, "notes", "a.md", None) == [Removed("a.md")]
+    assert sync.plan_one(shelf.desk.db, "notes", "none.md", None) == []
+
+
+def test_a_moved_file_that_says_something_else_by_now_has_a_new_row(shelf: Shelf) -> None:
+    shelf.sync()
+    row, (text, stamp) = shelf.desk.get("a.md").row, shelf.files.pop("a.md")
+    shelf.files["new.md"] = (text.replace("text", "test"), stamp)
+    assert shelf.plan() == [Moved("new.md", "a.md", stamp)]
+    shelf.sync()
+    assert shelf.desk.get("new.md").row > row

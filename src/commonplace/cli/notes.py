@@ -96,8 +96,8 @@ def list_memories(call: Invocation, *, phase: str | None, category: str | None, 
             memories.LIST_ROW.format("ID", "Phase", "Category", "Source", "Created", "Preview"),
             "-" * 100,
         ]
-        for info in infos:
-            shown = memories.preview(memories.content_of(memory, info), 40)
+        for info, content in zip(infos, memories.contents(memory, infos), strict=True):
+            shown = memories.preview(content, 40)
             lines.append(memories.LIST_ROW.format(info.id[:8], info.phase, info.category, info.source or "",
                                                   memories.minute(info.created, zone), shown))  # fmt: skip
         call.answer("\n".join([*lines, "", f"Showing {len(infos)} of {total} memories"]))
@@ -154,8 +154,8 @@ def rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
     """Lines of id, phase, category and a preview of `length` characters."""
     return [
         memories.SEARCH_ROW.format(info.id[:8], info.phase, info.category,
-                                   memories.preview(memories.content_of(memory, info), length))
-        for info in infos
+                                   memories.preview(content, length))
+        for info, content in zip(infos, memories.contents(memory, infos), strict=True)
     ]  # fmt: skip
 
 

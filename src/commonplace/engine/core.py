@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace import config
-from commonplace.clock import Clock
+from commonplace.clock import Clock, microseconds
 from commonplace.config import Settings
 from commonplace.engine import elsewhere, showing, stores
 from commonplace.errors import (
@@ -31,13 +31,12 @@ from commonplace.errors import (
     StorageError,
 )
 from commonplace.index import database, lookup, places
+from commonplace.index.holding import Texts
 from commonplace.index.rows import NoteInfo
-from commonplace.note import entry
-from commonplace.note.markdown import parse_note
 from commonplace.note.model import Note
 from commonplace.store.access import AccessLog
 from commonplace.store.atomic import folders_held, make_private, reason
-from commonplace.store.base import Entry, File, Listing, Stamp
+from commonplace.store.base import File, Listing, Stamp, bounded
 from commonplace.store.folder import FolderStore
 from commonplace.store.history import Change
 from commonplace.store.home import Home, Step
@@ -80,6 +79,7 @@ class Core:
         self._looked = False
         self._closed = False
         self.vectors: Vectors | None = None
+        self.texts = Texts()
         self.no_vectors, self.collected = "", False
         self.commits = 0
         self.changed: set[str] = set()
@@ -214,10 +214,10 @@ class Core:
 
     def retire(self, db: sqlite3.Connection) -> None:
         """An entry past its time to live is in no face, from that moment on (contract 004, 4)."""
-        from commonplace.index import entries, writer
+        now = microseconds(self.clock())
+        if places.over(db, now):
+            from commonplace.index import entries
 
-        now = writer.microseconds(self.clock())
-        if entries.any_over(db, now):
             with self.home.lock, database.transaction(db):
                 entries.retire(db, now)
 
@@ -311,14 +311,14 @@ class Core:
         """Leave out files known to be no text, as long as they are the same."""
         if not self._skipped and not self.unreadable:
             return
-        stamps = {entry.path: entry.stamp for entry in listing.entries}
         for (name, path), _ in list(self.unreadable.items()):
             inside = not folder or path.startswith(f"{folder}/")
-            if name == project and inside and path not in stamps:
+            if name == project and inside and path not in listing.stamps:
                 del self.unreadable[name, path]
                 self._skipped.pop((name, path), None)
-        skipped = self._skipped
-        listing.entries = [e for e in listing.entries if skipped.get((project, e.path)) != e.stamp]
+        for (name, path), stamp in self._skipped.items():
+            if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
+                del listing.stamps[path]
 
     def _check_file(
         self, db: sqlite3.Connection, store: FolderStore | GraphStore, path: str, result: sync.Result
@@ -329,8 +329,7 @@ class Core:
         known = places.stamp(db, store.name, path)
         if stamp == known or (stamp is not None and self._skipped.get((store.name, path)) == stamp):
             return
-        listing = Listing([Entry(path, stamp)] if stamp else [])
-        changes = sync.plan_one(db, store.name, path, listing)
+        changes = sync.plan_one(db, store.name, path, stamp)
         if changes:
             sync.apply(db, store.name, changes, partial(self.load, store), self.home.lock, result)
 
@@ -357,6 +356,8 @@ class Core:
 
     def note_of(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None for bytes that are no UTF-8 text where that is no note."""
+        from commonplace.note.markdown import parse_note  # 8 ms; a search that finds nothing new reads no file
+
         warnings = []
         try:
             text = file.data.decode("utf-8")
@@ -385,8 +386,10 @@ class Core:
         """
         if store is None:
             self.check_writable(project)
-        if project == entry.PROJECT and isinstance(old := more.get("old"), File) and entry.is_passing(old.data):
-            more["kept"] = False
+        if project == "kv" and isinstance(old := more.get("old"), File):
+            from commonplace.note.entry import is_passing
+
+            more["kept"] = more.get("kept", True) and not is_passing(old.data)
         root = (store or self.store(project)).root
         away = bool(self.extra or store) and elsewhere.own_root(self, project) != root
         return Step(do, project, root, path, away=away, **more)  # type: ignore[arg-type]

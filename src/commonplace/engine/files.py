@@ -23,7 +23,7 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
-from commonplace.store.base import Entry, File
+from commonplace.store.base import File, Stamp, bounded
 from commonplace.store.folder import FolderStore, Place
 from commonplace.store.history import Change
 from commonplace.store.home import HEAD, Step, read_file, read_head
@@ -123,21 +123,21 @@ class Files:
             raise NotFound(path, self._project)
         return self._store.read(place.path)
 
-    def notes(self) -> list[Entry]:
-        """Every note below that the caller may see, sorted by path, with its stamp. No folder, no notes.
+    def notes(self) -> dict[str, Stamp]:
+        """Every note below that the caller may see, in the order of paths, with its stamp. No folder, no notes.
 
         Raises OutsideError when a link leads there, StorageError for a folder that cannot be read.
         """
         place = self._store.place(self._base)
         if place.kind == "missing":
-            return []
+            return {}
         if place.kind != "folder":
             raise OutsideError(self._base, self._project)
         listing = self._store.list(self._base)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
         start = len(self._base) + 1 if self._base else 0
-        return sorted(Entry(path[start:], stamp) for path, stamp in listing.entries if self._seen(path))
+        return {path[start:]: bounded(listing.stamps[path]) for path in sorted(listing.stamps) if self._seen(path)}
 
     def count_access(self, place: Place) -> None:
         """Count a read of the note at `place`."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from commonplace.clock import microseconds
 from commonplace.engine.changing import editable
 from commonplace.engine.entities import AmbiguousEntity, Entity, Key, NoEntity, Relation, T
 from commonplace.engine.memory import verb
@@ -16,7 +17,6 @@ from commonplace.index import entities as index
 from commonplace.index import lookup
 from commonplace.index.database import snapshot
 from commonplace.index.entities import EntityRow, Lowered, target_name
-from commonplace.index.writer import microseconds
 from commonplace.note.entity import EntityText, compose, file_stem, folded_name
 from commonplace.note.model import Relation as Item
 from commonplace.query import Query

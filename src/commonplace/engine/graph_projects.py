@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.clock import parse_stamp
+from commonplace.clock import microseconds, parse_stamp
 from commonplace.engine.entities import Entity, Graph, Key, NoEntity, Relation, T
 from commonplace.engine.graph_file import FileGraph
 from commonplace.engine.graph_notes import NoteGraph, Plan, key_of
@@ -21,7 +21,6 @@ from commonplace.index import graph as links
 from commonplace.index import lookup, resolve
 from commonplace.index.entities import EntityRow
 from commonplace.index.rows import Edge, NoteInfo
-from commonplace.index.writer import microseconds
 from commonplace.note.entity import EntityText
 from commonplace.note.grammar import scan
 from commonplace.note.model import Relation as Item

@@ -14,7 +14,7 @@ from commonplace.engine.entities import Entity, Relation
 from commonplace.errors import NotFound
 from commonplace.note import frontmatter
 from commonplace.note.entity import file_stem, sections
-from commonplace.store.base import Entry, File, Listing, Stamp
+from commonplace.store.base import File, Listing, Stamp
 from commonplace.store.folder import Place
 from commonplace.store.home import Home, stamp_of
 from commonplace.store.json_lines import BadLine, value_of
@@ -269,7 +269,7 @@ class GraphStore:
         for name in self.held.named if not below else ():
             for path in self.paths(name):
                 if (file := self.rendered(path)) is not None:
-                    found.entries.append(Entry(path, file.stamp))
+                    found.stamps[path] = file.stamp
         return found
 
     def folders(self) -> Iterator[str]:

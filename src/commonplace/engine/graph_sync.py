@@ -48,7 +48,7 @@ def sweep(
 
 def _all(db: sqlite3.Connection, store: GraphStore) -> list[sync.Change]:
     """What has to change so that the index shows every entity: removals, then new ones in the file's order."""
-    known = lookup.stamps(db, store.name)
+    known = {path: Stamp._make(stamp) for path, stamp in lookup.stamps(db, store.name).items()}
     changes: list[sync.Change] = []
     for name, lines in store.held.named.items():
         for twin, line in enumerate(lines):

@@ -172,7 +172,7 @@ def _refuse_foreign(memory: Memory, change: Change, moved: Touched) -> None:
         scopes = [info.scope for info in lookup.below(core.db, moved.project, moved.to)]
     else:
         store = _store(core, change, moved)
-        scopes = [scope_of(store.read(each.path).data) for each in store.list(moved.to).entries]
+        scopes = [scope_of(store.read(path).data) for path in store.list(moved.to).stamps]
     if not all(map(memory.sees, scopes)):
         raise CannotUndo(f"cannot undo #{change.number}: {moved.project}/{moved.to} holds notes of another agent")
 

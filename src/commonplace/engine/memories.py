@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
+from commonplace.engine.verb import verb
 from commonplace.errors import Ambiguous, NotFound
-from commonplace.note.record import FURTHER
+from commonplace.index import places
+from commonplace.note.model import FURTHER
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -33,11 +35,14 @@ _TIMES = ("due_at", "fired_at", "acked_at")
 
 def content_of(memory: Memory, info: NoteInfo) -> str:
     """The content of a memory the index knows: its text without frontmatter and final newline."""
-    from commonplace.note.frontmatter import split
+    return contents(memory, [info])[0]
 
-    text = memory.text_of(info)
-    body = text[split(text)[1] :]
-    return body[:-1] if body.endswith("\n") else body
+
+@verb
+def contents(memory: Memory, infos: Sequence[NoteInfo]) -> list[str]:
+    """The contents of several memories, in their order."""
+    bodies = places.bodies(memory._core.db, [info.row for info in infos])
+    return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
 def on_one_line(text: str) -> str:
@@ -65,7 +70,7 @@ def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any
         "version": each.version,
         "path": f"{PROJECT}/{each.path}",
     }
-    for key in FURTHER:
+    for key in FURTHER if not hasattr(each, "may_say") or each.may_say(FURTHER) else ():
         value = _further(key, each.header.get(key))
         if key == "unlinked" and value:
             value = visible_links(memory, value)
@@ -76,7 +81,8 @@ def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any
 
 def records(memory: Memory, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
     """The objects of several memories."""
-    return [record(memory, info, content_of(memory, info)) for info in infos]
+    every = list(infos)
+    return [record(memory, info, content) for info, content in zip(every, contents(memory, every), strict=True)]
 
 
 def visible_links(memory: Memory, links: Iterable[str]) -> list[str]:

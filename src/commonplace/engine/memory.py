@@ -329,7 +329,7 @@ class Memory:
 
         self._core.fresh()
         infos, total = listing.listing(self._core.db, self._query(query), viewer=self.agent, order=order,
-                                       limit=limit or None, offset=offset)  # fmt: skip
+                                       limit=limit or None, offset=offset, texts=self._core.texts)  # fmt: skip
         self._core.counted(infos)
         return infos, total
 

@@ -13,7 +13,6 @@ from commonplace.errors import Conflict, Exists, InvalidInput, Locked, NotFound,
 from commonplace.index import find, lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
 from commonplace.store import jail
 from commonplace.store.base import File
@@ -203,6 +202,8 @@ def check_place(memory: Memory, project: str, path: str) -> None:
 
 def _check_permalink(memory: Memory, project: str, path: str, text: str) -> None:
     """The permalink the new text gives itself must not be another note's."""
+    from commonplace.note.markdown import parse_note
+
     note = parse_note(text, project=project, path=path, changed=_EPOCH)
     other = places.by_permalink(memory._core.db, project, note.permalink) if note.own_permalink else None
     if other is not None and other.path != path:
@@ -221,6 +222,8 @@ def scope_of(data: bytes) -> str:
     """The scope the frontmatter of these bytes names; `global` without one."""
     if b"scope" not in data:
         return GLOBAL
+    from commonplace.note.markdown import parse_note
+
     text = data.decode("utf-8", "replace")
     return parse_note(text, project="memories", path="x", changed=_EPOCH).scope
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commonplace.errors import StorageError
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "standing")

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from commonplace.index import writer
+from commonplace.index import places, writer
 from commonplace.index.keys import key as link_fold
 from commonplace.index.lookup import get
 from commonplace.note.entry import PROJECT, namespace_in, namespace_of
@@ -75,14 +75,10 @@ def paths_with(db: sqlite3.Connection, key: str) -> Sequence[str]:
     return [path for (path,) in found]
 
 
-def any_over(db: sqlite3.Connection, now: int) -> bool:
-    """Whether some entry's time is over at `now` (microseconds since 1970) and the index still shows it."""
-    return _over(db, now, 1) != []
-
-
 def retire(db: sqlite3.Connection, now: int) -> None:
-    """Takes all such entries out of the tables every face reads. Expects to run inside a transaction."""
-    for path in _over(db, now, -1):
+    """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
+    Expects to run inside a transaction."""
+    for path in places.over(db, now):
         info = get(db, PROJECT, path)
         assert info is not None
         writer.remove(db, PROJECT, path)
@@ -90,8 +86,3 @@ def retire(db: sqlite3.Connection, now: int) -> None:
             "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
             (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
         )
-
-
-def _over(db: sqlite3.Connection, now: int, limit: int) -> list[str]:
-    found = db.execute(f"select path from note where expires < ? and project = {_PROJECT} limit ?", (now, limit))
-    return [path for (path,) in found]

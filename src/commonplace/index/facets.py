@@ -16,6 +16,7 @@ from commonplace.query import Query
 
 _FIRST_MARK = 0xE000
 _NONE = "\uf8ff"
+_TOKEN = re.compile('"([^"]+)"')
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
 _TYPE_BLANKS = re.compile(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS = range(9)
@@ -94,6 +95,12 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
     if not unwanted or not positive:
         return positive
     return f"({positive}) NOT ({' OR '.join(map(quoted, unwanted))})"
+
+
+def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
+    """Whether a note with these facet tokens passes the filters `wanted` gave."""
+    held = set(facets.split(" "))
+    return held.isdisjoint(unwanted) and not any(held.isdisjoint(_TOKEN.findall(each)) for each in needed)
 
 
 def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from commonplace.clock import microseconds
 from commonplace.index.facets import may_see
 from commonplace.index.keys import CATEGORIES_PROJECT, first_line_of, keys_of, keys_of_links
 from commonplace.index.lookup import in_order, infos, text_of
 from commonplace.index.resolve import RESOLVED, Answer, Resolver
 from commonplace.index.rows import Edge, NoteInfo, Reached
-from commonplace.index.writer import microseconds
 
 MOST_VISITED = 2_000
 """A walk stops after so many notes, however large the graph."""

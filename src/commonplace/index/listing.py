@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
-from commonplace.index.facets import expression, wanted
-from commonplace.index.lookup import header_of, in_order
+from commonplace.index.facets import expression, passes, wanted
+from commonplace.index.holding import Texts
+from commonplace.index.lookup import in_order
 from commonplace.index.metadata import UNDERSTOOD, needs_header, predicate
-from commonplace.index.rows import NoteInfo
+from commonplace.index.rows import NoteInfo, header_of
 from commonplace.index.text import sound
-from commonplace.index.writer import microseconds
 from commonplace.query import Query
 
 _ORDERS = {
@@ -22,18 +23,20 @@ _ORDERS = {
     "created": "n.created desc, n.permalink, n.row",
     "path": "n.project, n.path",
 }
+_THESE = "select value from json_each(?)"
 _FEW = 5_000
 """Up to so many notes are fetched by their facets and sorted; more are walked in order."""
 
 
 def listing(
     db: sqlite3.Connection, query: Query, *, viewer: str | None, order: str = "changed",
-    limit: int | None = 10, offset: int = 0,
+    limit: int | None = 10, offset: int = 0, texts: Texts | None = None,
 ) -> tuple[list[NoteInfo], int]:  # fmt: skip
     """One page of the notes that pass the filters of `query` (its text is not looked at), and their number.
 
     `order` is `changed` or `created` (newest first, ties by permalink) or `path`. `contains`
-    compares with case folded as Python does. Raises InvalidInput for a broken metadata filter.
+    compares with case folded as Python does; `texts` are those the caller holds of this index. Raises InvalidInput
+    for a broken metadata filter.
     """
     if order not in _ORDERS:
         raise InvalidInput(f'Parameter `order` must be one of {", ".join(_ORDERS)}; got "{order}".')
@@ -43,6 +46,10 @@ def listing(
     if unwanted and not facets:
         conditions.append("n.scope in ('global', ?)")
         values.append(f"agent:{viewer}")
+    if query.contains:
+        facets = ""
+        conditions.append(f"n.row in ({_THESE})")
+        values.append(json.dumps(_holding(db, query.contains, texts or Texts(), needed, unwanted)))
     where = " and ".join(conditions)
     if query.metadata or query.contains or limit is None:
         return _whole(db, query, facets, where, values, order, limit, offset)
@@ -73,19 +80,17 @@ def _whole(
 ) -> tuple[list[NoteInfo], int]:  # fmt: skip
     """The list by looking at every note that passes the filters SQL can apply."""
     source, where, values = _source(facets, where, values)
-    by = _ORDERS[order]
-    if query.contains:
-        needle = query.contains.casefold()
-        found = db.execute(f"select n.row, t.text from {source} join text t on t.row = n.row{where}", values)
-        rows = [row for row, text in found if needle in text.casefold()]
-        found = db.execute(
-            f"select n.row from note n where n.row in (select value from json_each(?)) order by {by}",
-            (json.dumps(rows),),
-        )
-    else:
-        found = db.execute(f"select n.row from {source}{where} order by {by}", values)
+    found = db.execute(f"select n.row from {source}{where} order by {_ORDERS[order]}", values)
     rows = passing(db, query.but(contains=None), [row for (row,) in found])
     return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
+
+
+def _holding(
+    db: sqlite3.Connection, text: str, texts: Texts, needed: Sequence[str], unwanted: Sequence[str]
+) -> list[int]:  # fmt: skip
+    """The rows of the notes that hold `text` and pass the filters by facet."""
+    found = db.execute(f"select row, facet from text where row in ({_THESE})", (json.dumps(texts.holding(db, text)),))
+    return [row for row, facet in found if passes(facet, needed, unwanted)]
 
 
 def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int]:

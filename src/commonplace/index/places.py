@@ -47,6 +47,13 @@ def permalink(db: sqlite3.Connection, project: str, path: str) -> str | None:
     return None if found is None else found[0]
 
 
+def over(db: sqlite3.Connection, now: int) -> list[str]:
+    """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
+    still shows them."""
+    found = db.execute(f"select path from note where project = {_PROJECT} and expires < ?", ("kv", now))
+    return [path for (path,) in found]
+
+
 def in_other_case(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
     """A note of the same folder and name but for case."""
     rows = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,13 +38,41 @@ class NoteInfo:
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
-    header: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    written: tuple[str, str | None] = ("", None)
+    """The frontmatter as text; and as JSON, where the header does not stand in the text."""
+    _header: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def may_say(self, keys: Iterable[str]) -> bool:
+        """False when no such key can stand in the header: told without reading it."""
+        text = self.written[1] or self.written[0]
+        return "\\" in text or any(key in text for key in keys)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The header as written. It is read when it is first asked for: of most notes in a list nobody asks."""
+        if self._header is None:
+            self._header = header_of(*self.written)
+        return self._header
 
     @property
     def checksum(self) -> str:
         """First 8 hex digits of SHA-256 over the file's bytes."""
         return self.etag[:8]
+
+
+def header_of(front: str, header: str | None) -> dict[str, Any]:
+    """A header, read again from the frontmatter, or from the JSON of it; {} when it is no YAML."""
+    if header:
+        return json.loads(header)
+    if len(front) < 4:
+        return {}
+    from commonplace.note import frontmatter  # 4 ms, and most commands look at no header
+
+    try:
+        return frontmatter.parse(frontmatter.split(front)[0] or "")
+    except ValueError:
+        return {}
 
 
 @dataclass(slots=True)

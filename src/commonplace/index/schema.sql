@@ -49,6 +49,7 @@ create unique index note_path on note (project, path);
 create index note_id on note (id);
 create index note_permalink on note (permalink);
 create index note_changed on note (changed);
+create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
 create index note_expires on note (project, expires) where expires is not null;
@@ -174,6 +175,7 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('note', 'note_id', '100000 1'),
   ('note', 'note_permalink', '100000 2'),
   ('note', 'note_changed', '100000 2'),
+  ('note', 'note_created', '100000 2'),
   ('note', 'note_base', '1000 3'),
   ('note', 'note_scope', '1000 100'),
   ('note', 'note_expires', '1000 500 2'),

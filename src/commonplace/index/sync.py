@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from commonplace.index import lookup, places, writer
+from commonplace.index import lookup, places
 from commonplace.index.database import transaction
 from commonplace.note.model import Note
-from commonplace.store.base import Entry, Listing, Stamp
+from commonplace.store.base import Listing, Stamp, Values, bounded
 
 BATCH = 200
 
@@ -71,30 +71,27 @@ def plan(db: sqlite3.Connection, project: str, listing: Listing, folder: str = "
     """What has to change so that the index shows `listing`, all of a project or of one folder of it:
     removals first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed.
     """
-    known = lookup.stamps(db, project)
-    if folder:
-        known = {path: stamp for path, stamp in known.items() if path.startswith(f"{folder}/")}
-    if not listing.unreadable and dict(listing.entries) == known:
+    known = lookup.stamps(db, project, folder)
+    if not listing.unreadable and listing.stamps == known:
         return []  # the usual case, compared in C
-    fresh: list[Entry] = []
+    fresh: dict[str, Stamp] = {}
     changes: list[Change] = []
-    for entry in listing.entries:
-        stamp = known.pop(entry.path, None)
-        if stamp is None:
-            fresh.append(entry)
-        elif stamp != entry.stamp:
-            changes.append(Modified(entry.path, entry.stamp))
+    for path, values in listing.stamps.items():
+        before = known.pop(path, None)
+        if before is None:
+            fresh[path] = bounded(values)
+        elif before != values and before != (stamp := bounded(values)):
+            changes.append(Modified(path, stamp))
     if listing.unreadable and known:
         known = {path: stamp for path, stamp in known.items() if not _is_below(path, listing.unreadable)}
     return _with_moves(known, fresh) + sorted(changes, key=_age)
 
 
-def plan_one(db: sqlite3.Connection, project: str, path: str, listing: Listing) -> list[Change]:
-    """The same for the single note at `path`, which `listing` holds if it is there."""
+def plan_one(db: sqlite3.Connection, project: str, path: str, stamp: Stamp | None) -> list[Change]:
+    """The same for the single note at `path`, which has this stamp if it is there."""
     known = places.stamp(db, project, path)
-    if not listing.entries:
+    if stamp is None:
         return [] if known is None else [Removed(path)]
-    stamp = listing.entries[0].stamp
     if known is None:
         return [Added(path, stamp)]
     return [] if known == stamp else [Modified(path, stamp)]
@@ -104,18 +101,18 @@ def _is_below(path: str, folders: Sequence[str]) -> bool:
     return any(not folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def _with_moves(gone: dict[str, Stamp], fresh: list[Entry]) -> list[Change]:
+def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change]:
     """Pair a file that is gone with a new one of equal stamp; the rest is removed or added."""
-    by_stamp = {stamp: path for path, stamp in gone.items()} if fresh else {}
+    by_stamp = {values: path for path, values in gone.items()} if fresh else {}
     moved: list[Change] = []
     added: list[Change] = []
-    for entry in fresh:
-        old = by_stamp.pop(entry.stamp, None)
+    for path, stamp in fresh.items():
+        old = by_stamp.pop(stamp, None)
         if old is None:
-            added.append(Added(entry.path, entry.stamp))
+            added.append(Added(path, stamp))
         else:
             del gone[old]
-            moved.append(Moved(entry.path, old, entry.stamp))
+            moved.append(Moved(path, old, stamp))
     removed: list[Change] = [Removed(path) for path in gone]
     return removed + moved + sorted(added, key=_age)
 
@@ -145,6 +142,8 @@ def apply(
 
 
 def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
+    from commonplace.index import writer  # 8 ms, and most calls find nothing new
+
     if isinstance(change, Removed):
         if load(change.path) is None and writer.remove(db, project, change.path):
             result.removed += 1
@@ -153,7 +152,8 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
     row = None
     if isinstance(change, Moved):
         old = lookup.get(db, project, change.old_path)
-        row = old.row if old else None
+        if old is not None and loaded is not None and old.etag == loaded[0].etag:
+            row = old.row  # a row's text never changes
         writer.remove(db, project, change.old_path)
     if loaded is None:
         writer.remove(db, project, change.path)

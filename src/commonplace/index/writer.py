@@ -10,10 +10,11 @@ import re
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
+from commonplace.clock import microseconds
 from commonplace.index import entities, permalinks, standing
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
@@ -26,8 +27,6 @@ LONG_TEXT = 16_000
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 _INSERT_NOTE = (
     "insert into note (row, project, path, id, title, type, permalink, own, base, etag, size, mtime_ns, inode,"
@@ -125,11 +124,6 @@ def project_id(db: sqlite3.Connection, name: str) -> int:
     if found is not None:
         return found[0]
     return db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()[0]
-
-
-def microseconds(moment: datetime) -> int:
-    """An aware time as whole microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
 
 
 def _insert(

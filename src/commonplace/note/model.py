@@ -21,6 +21,12 @@ MEMORY_KEYS = (
 )  # fmt: skip
 """The header keys of a memory, in the order they are written (contract 001, 2)."""
 
+FURTHER = (
+    "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
+    "reminder_of", "merged", "unlinked",
+)  # fmt: skip
+"""Further header keys of contract 001, 2; they follow `version`."""
+
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 GLOBAL = "global"
 

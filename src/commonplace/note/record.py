@@ -9,12 +9,6 @@ from typing import Any
 from commonplace.note.compose import compose_memory
 from commonplace.note.model import GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, Note
 
-FURTHER = (
-    "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
-    "reminder_of", "merged", "unlinked",
-)  # fmt: skip
-"""Further header keys of contract 001, 2; they follow `version`."""
-
 _OLD_PHASES = ("short", "long")
 
 

@@ -6,16 +6,19 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from commonplace.errors import NotFound, OutsideError
 from commonplace.store.atomic import refusal
-from commonplace.store.base import Entry, File, Listing, Stamp
+from commonplace.store.base import File, Listing, Stamp
 from commonplace.store.home import read_file, stamp_of
 from commonplace.store.jail import Folder, has_link, open_folder
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 
 _LINKS = 40
+_NAME = attrgetter("name")
+_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
 
 
 @dataclass(slots=True)
@@ -78,22 +81,27 @@ class FolderStore:
     def _list_folder(
         self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: list[str]
     ) -> None:
+        """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
+        there are thousands."""
         prefix = f"{folder}/" if folder else ""
-        found, new = listing.entries, tuple.__new__  # much faster than the classes themselves, for many files
-        for each in entries:
-            name = each.name
-            if name[0] == ".":
-                continue
-            if self._every_text or name.endswith(NOTE_SUFFIXES) or name.lower().endswith(NOTE_SUFFIXES):
-                try:
-                    status = each.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                if stat.S_ISREG(status.st_mode) and (name.isprintable() or _is_unicode(name)):
-                    found.append(new(Entry, (prefix + name, stamp_of(status))))
-                    continue
-            if name not in SKIPPED_FOLDERS and each.is_dir(follow_symlinks=False) and _is_unicode(name):
-                waiting.append(prefix + name)
+        shown = [each for each in entries if each.name[0] != "."]
+        if not "".join(map(_NAME, shown)).isprintable():
+            shown = [each for each in shown if _is_unicode(each.name)]
+        every = self._every_text
+        notes = [
+            each
+            for each in shown
+            if (every or each.name.lower().endswith(NOTE_SUFFIXES)) and each.is_file(follow_symlinks=False)
+        ]
+        if len(notes) < len(shown):
+            folders = [each.name for each in shown if each.is_dir(follow_symlinks=False)]
+            waiting += [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
+        try:
+            found = [each.stat(follow_symlinks=False) for each in notes]
+        except FileNotFoundError:  # one went away meanwhile
+            there = [(each, status) for each in notes if (status := _status(each)) is not None]
+            notes, found = [each for each, _ in there], [status for _, status in there]
+        listing.stamps.update(zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True))
 
     def folders(self) -> Iterator[str]:
         """Absolute paths of the project's folder and all that may hold notes, for watching."""
@@ -191,6 +199,13 @@ class FolderStore:
                 return found
         except OSError as error:
             raise refusal(path, error) from None
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
 def _is_unicode(name: str) -> bool:

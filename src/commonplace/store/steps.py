@@ -11,7 +11,7 @@ from typing import Any
 
 from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
 from commonplace.store.atomic import read_fd, write_file
-from commonplace.store.base import File, Stamp
+from commonplace.store.base import File, Stamp, bounded
 from commonplace.store.history import CANNOT_LINK, History, Touched
 from commonplace.store.jail import Folder, open_folder
 from commonplace.store.layout import TEMP_PREFIX
@@ -19,7 +19,6 @@ from commonplace.store.layout import TEMP_PREFIX
 NEW_MODE = 0o600
 HEAD = 65536
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
-_LARGEST = (1 << 63) - 1
 
 
 @dataclass(slots=True)
@@ -320,11 +319,8 @@ def write_temp(step: Step) -> None:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp of a stat result, in numbers the index can hold: a date or an inode may be any 64 bits."""
-    when = status.st_mtime_ns
-    if not -_LARGEST <= when <= _LARGEST:
-        when = _LARGEST if when > 0 else -_LARGEST
-    return tuple.__new__(Stamp, (status.st_size, when, status.st_ino & _LARGEST))
+    """The stamp of a stat result."""
+    return bounded((status.st_size, status.st_mtime_ns, status.st_ino))
 
 
 def _lstat(name: str, folder: int) -> os.stat_result | None:

@@ -12,8 +12,8 @@ from commonplace.clock import parse_stamp
 from commonplace.engine import memories
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.note.markdown import parse_note
-from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
-from commonplace.note.record import FURTHER, Record
+from commonplace.note.model import CATEGORIES, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
+from commonplace.note.record import Record
 from commonplace.query import check_memory
 
 if TYPE_CHECKING:

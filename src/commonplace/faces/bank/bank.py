@@ -15,7 +15,7 @@ from commonplace.faces.bank.repository import Repository
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.store.base import Entry, File
+    from commonplace.store.base import File, Stamp
 
 PROJECT = "banks"
 RECORD = ".bank.json"
@@ -45,9 +45,9 @@ class Bank:
         self.agent = memory.agent
         self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
 
-    def notes(self) -> list[Entry]:
-        """The bank's Markdown files with their stamps. Raises as `Files.notes`."""
-        return [each for each in self.files.notes() if each.path.lower().endswith(".md")]
+    def notes(self) -> dict[str, Stamp]:
+        """The bank's Markdown files, in the order of paths, with their stamps. Raises as `Files.notes`."""
+        return {path: stamp for path, stamp in self.files.notes().items() if path.lower().endswith(".md")}
 
     def exists(self) -> bool:
         """Whether there is a record or a file. Raises OutsideError when the folder is a link, StorageError."""

@@ -39,7 +39,7 @@ class Copies:
         """The bank as it is on disk now, and whether it was in memory just so. Raises as `Files.notes`."""
         key = (bank.agent, bank.key)
         known = self._copies.get(key)
-        stamps = {each.path: each.stamp for each in bank.notes()}
+        stamps = bank.notes()
         if known is not None and known.stamps == stamps and not known.unreadable:
             return known, True
         copy = Copy(stamps={path: stamps[path] for path in templates.in_order(bank.kind, list(stamps))})

@@ -32,7 +32,7 @@ def _rows(memory: Memory, kind: str) -> list[dict[str, str]]:
 
 def _row(bank: Bank) -> dict[str, str]:
     description = bank.beginning().description or _description(bank)
-    last_used = last_change(bank, [each.stamp for each in bank.notes()])
+    last_used = last_change(bank, list(bank.notes().values()))
     return {"id": bank.id, "last_used": last_used, "description": description}
 
 

@@ -1,0 +1,110 @@
+"""Which notes hold a piece of text, case folded as Python does."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+_MOST_BYTES = 16_000_000
+"""More than this is not held: about 50,000 memories of 50 words."""
+
+_BETWEEN = "\0"
+
+
+class _Block(NamedTuple):
+    """Some notes' texts in one string; the text of `rows[n]` begins at `starts[n]`."""
+
+    width: int
+    rows: list[int]
+    starts: list[int]
+    text: str
+
+    def matched(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        """The row of each match."""
+        return (self.rows[bisect_right(self.starts, found.start()) - 1] for found in pattern.finditer(self.text))
+
+    def with_(self, other: _Block) -> _Block:
+        shift = len(self.text) + len(_BETWEEN)
+        starts = [*self.starts, *(start + shift for start in other.starts)]
+        return _Block(self.width, self.rows + other.rows, starts, f"{self.text}{_BETWEEN}{other.text}")
+
+
+class Texts:
+    """The texts of an index. Whoever asks twice is likely to ask again: from then on they are held folded in memory,
+    and an answer takes a twentieth of the time.
+
+    Nothing has to be taken out: a row's text never changes, new rows are the highest, and what is gone from the index
+    passes no filter of the caller's.
+    """
+
+    def __init__(self) -> None:
+        self._forget(None)
+
+    def holding(self, db: sqlite3.Connection, needle: str) -> list[int]:
+        """The rows of the notes whose text holds `needle`, in no order; rows that are gone may be among them."""
+        needle = needle.casefold()
+        if db is not self._db:
+            self._forget(db)
+            return _scanned(db, needle)
+        if self._extended() and _BETWEEN not in needle:
+            once = re.compile(f"{re.escape(needle)}[^{_BETWEEN}]*")  # to the end of the text; faster than str.find
+            return [row for block in self._blocks for row in block.matched(once)]
+        return _scanned(db, needle)
+
+    def _forget(self, db: sqlite3.Connection | None) -> None:
+        self._db, self._last, self._bytes, self._too_many = db, 0, 0, False
+        self._blocks: list[_Block] = []
+
+    def _extended(self) -> bool:
+        """Takes up what is new; False when there is too much to hold."""
+        assert self._db is not None
+        if not self._too_many:
+            self._take(self._db)
+            if self._bytes > _MOST_BYTES:
+                self._forget(self._db)  # without what is gone there may be room
+                self._take(self._db)
+                if self._bytes > _MOST_BYTES * 3 // 4:
+                    self._forget(self._db)
+                    self._too_many = True
+        return not self._too_many
+
+    def _take(self, db: sqlite3.Connection) -> None:
+        """Adds the texts of the rows after the last one known, as long as there is room."""
+        parts: dict[int, list[tuple[int, str]]] = {}
+        for row, text in db.execute("select row, text from text where row > ? order by row", (self._last,)):
+            folded = text.casefold()
+            width = _width(folded)
+            parts.setdefault(width, []).append((row, folded))
+            self._last = row
+            self._bytes += width * len(folded)
+            if self._bytes > _MOST_BYTES:
+                return
+        for width, texts in parts.items():
+            self._add(_block(width, texts))
+
+    def _add(self, new: _Block) -> None:
+        """One more block; those much like it are joined with it, so that there are few."""
+        for at, block in enumerate(self._blocks):
+            if block.width == new.width and len(block.rows) <= 2 * len(new.rows):
+                del self._blocks[at]
+                return self._add(block.with_(new))
+        self._blocks.append(new)
+
+
+def _width(text: str) -> int:
+    """The bytes a character takes in memory: apart from others, ASCII takes one."""
+    return 1 if text.isascii() else 2 if max(text) < "\U00010000" else 4
+
+
+def _block(width: int, texts: list[tuple[int, str]]) -> _Block:
+    lengths = (len(text) + len(_BETWEEN) for _, text in texts[:-1])
+    return _Block(width, [row for row, _ in texts], list(accumulate(lengths, initial=0)),
+                  _BETWEEN.join(text for _, text in texts))  # fmt: skip
+
+
+def _scanned(db: sqlite3.Connection, needle: str) -> list[int]:
+    return [row for row, text in db.execute("select row, text from text") if needle in text.casefold()]

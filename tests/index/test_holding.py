@@ -1,0 +1,92 @@
+"""What holds a piece of text: the texts held in memory answer as the index does, whatever happened since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commonplace.index import holding, listing
+from commonplace.index.holding import Texts
+from commonplace.query import Query
+from tests.index.conftest import Desk
+
+PIECES = ("Straße", "STRASSE", "K", "heron", "Heron ", "苍鹭在河边", "İstanbul", "🦩 flamingo", "a\0b", "ﬁne", "x", "")
+NEEDLES = ("strasse", "k", "HERON", "鹭在", "i", "🦩", "a\0b", "\0", "fine", "fi", "n x", "heron h", "zz")
+
+
+def held(desk: Desk, texts: Texts, needle: str, **filters: object) -> list[str]:
+    query = Query(contains=needle, **filters)  # type: ignore[arg-type]
+    found, total = listing.listing(desk.db, query, viewer=None, limit=None, order="path", texts=texts)
+    assert total == len(found)
+    return [info.path for info in found]
+
+
+steps = st.lists(
+    st.tuples(st.integers(0, 5), st.lists(st.sampled_from(PIECES), max_size=3).map("".join)), min_size=1, max_size=14
+)
+
+
+@given(steps)
+@settings(max_examples=60, deadline=None)
+def test_texts_held_in_memory_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
+    with TemporaryDirectory() as folder:
+        desk, texts = Desk(Path(folder) / "index.db"), Texts()
+        known: dict[str, str] = {}
+        for at, (number, text) in enumerate(changes):
+            path = f"{number}.md"
+            if text and path in known and at % 3 == 0:
+                desk.remove(path)
+                del known[path]
+            else:
+                desk.put(path, text)
+                known[path] = text
+            needle = NEEDLES[at % len(NEEDLES)]
+            expected = sorted(path for path, text in known.items() if needle.casefold() in text.casefold())
+            assert held(desk, texts, needle) == expected
+        for needle in NEEDLES:
+            expected = sorted(path for path, text in known.items() if needle.casefold() in text.casefold())
+            assert held(desk, texts, needle) == expected
+        desk.db.close()
+
+
+def test_filters_count_for_texts_held_in_memory(desk: Desk) -> None:
+    desk.put("a.md", "---\ntags: [bird]\n---\nA heron.\n")
+    desk.put("b.md", "Another heron.\n", project="other")
+    texts = Texts()
+    for _ in range(3):
+        assert held(desk, texts, "heron") == ["a.md", "b.md"]
+        assert held(desk, texts, "heron", tags=("bird",)) == ["a.md"]
+        assert held(desk, texts, "heron", projects=("other",)) == ["b.md"]
+        assert held(desk, texts, "heron", projects=("none",)) == []
+
+
+def test_what_is_too_much_to_hold_is_found_all_the_same(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
+    texts = Texts()
+    for number in range(30):
+        desk.put(f"{number:02}.md", f"heron {'reed ' * number}{number}")
+        assert len(held(desk, texts, "heron")) == number + 1
+    assert held(desk, texts, "reed 29") == ["29.md"]
+
+
+def test_what_is_gone_makes_room_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
+    texts = Texts()
+    for number in range(300):
+        desk.put("a.md", f"the heron number {number} of many more herons")
+        assert held(desk, texts, f"number {number} ") == ["a.md"]
+    assert held(desk, texts, "heron") == ["a.md"]
+    assert texts._bytes <= 2_000 and not texts._too_many
+
+
+def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
+    other, texts = Desk(tmp_path / "other.db"), Texts()
+    desk.put("a.md", "A heron.")
+    other.put("b.md", "A heron as well.")
+    for each, expected in ((desk, "a.md"), (desk, "a.md"), (other, "b.md"), (other, "b.md"), (desk, "a.md")):
+        assert held(each, texts, "heron") == [expected]
+    other.db.close()

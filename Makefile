@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: semantic demo test lint bench bench-graph bench-lifecycle bench-ingest bench-recall docs clean
+.PHONY: semantic demo test lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking docs clean
 
 .venv/ready: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -43,9 +43,13 @@ bench-graph: .venv/ready
 bench-ingest: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/ingest.py
 
-# DATA: a set of conversations in LoCoMo's JSON form.
+# DATA: sets of conversations in LoCoMo's or LongMemEval's JSON form. OPTIONS: say, --json or --notes session.
 bench-recall: .venv/ready
-	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/recall.py $(DATA)
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/recall.py $(DATA) $(OPTIONS)
+
+# DATA may be empty: the conversations are made up then. OPTIONS: say, --memories 6000 100000 (ten minutes).
+bench-asking: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/asking.py $(DATA) $(OPTIONS)
 
 bench-lifecycle: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/lifecycle.py

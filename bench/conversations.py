@@ -1,13 +1,14 @@
-"""Conversations with questions in the JSON form of LoCoMo, and the memories a chat's import would make of them."""
+"""Conversations with questions, and the memories a chat's import would make of them.
+
+Sets in the JSON form of LoCoMo are read here, those in LongMemEval's by `haystacks`.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from commonplace import Draft
 
@@ -55,35 +56,65 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Sitting:
+    """A session kept as one note: each turn a paragraph with the speaker's name in front. `key` is the session's."""
+
+    key: str
+    turns: tuple[Turn, ...]
+
+    @property
+    def spoken(self) -> str:
+        """The text as every pipeline gets it."""
+        return "\n\n".join(turn.spoken for turn in self.turns)
+
+    def draft(self, project: str = "notes") -> Draft:
+        """The note an import makes of it: the conversation is the folder, the session's name the title."""
+        folder, _, name = self.key.rpartition("/")
+        moment = self.turns[0].moment
+        date = None if moment is None else moment.isoformat(timespec="minutes")
+        return Draft(self.spoken, project=project, folder=folder, title=name[:1].upper() + name[1:], date=date)
+
+
+@dataclass(frozen=True)
 class Question:
-    """One question, its category (1 to 5) and the keys of the turns that hold the answer."""
+    """One question, its category (LoCoMo's 1 to 5, LongMemEval's type), the keys of the turns that hold the answer
+    and their sessions."""
 
     id: str
     text: str
     answer: str
-    category: int
+    category: int | str
     evidence: tuple[str, ...]
+    sessions: tuple[str, ...]
 
 
 @dataclass
 class Conversation:
-    """All turns of two people in order, and what is asked about them."""
+    """All turns in order, and what is asked about them. `asked`: the day of the question, when the set names it;
+    such a conversation is the haystack of one question and is never put together with others."""
 
     id: str
     turns: list[Turn] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     dropped: int = 0
+    asked: datetime | None = None
+
+    @property
+    def sittings(self) -> list[Sitting]:
+        """The turns by session."""
+        found: dict[str, list[Turn]] = {}
+        for turn in self.turns:
+            found.setdefault(turn.session, []).append(turn)
+        return [Sitting(key, tuple(turns)) for key, turns in found.items()]
 
 
-def read(paths: Iterable[Path]) -> list[Conversation]:
-    """The conversations of these files. Raises OSError and ValueError (no such form)."""
+def from_locomo(content: object, name: str) -> list[Conversation]:
+    """The conversations of a file's content; `name` stands for ids it lacks. Raises ValueError (no such form)."""
     found: list[Conversation] = []
-    for path in paths:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for number, one in enumerate(content if isinstance(content, list) else [content]):
-            if not isinstance(one, dict) or "conversation" not in one or "qa" not in one:
-                raise ValueError(f"{path.name} is no set of conversations in LoCoMo's form")
-            found.append(_conversation(one, str(one.get("sample_id") or f"{path.stem}-{number}")))
+    for number, one in enumerate(content if isinstance(content, list) else [content]):
+        if not isinstance(one, dict) or "conversation" not in one or "qa" not in one:
+            raise ValueError("no set of conversations in LoCoMo's or LongMemEval's form")
+        found.append(_conversation(one, str(one.get("sample_id") or f"{name}-{number}")))
     return found
 
 
@@ -107,19 +138,22 @@ def _conversation(raw: dict, name: str) -> Conversation:
             found.turns.append(
                 Turn(f"{name}/{turn['dia_id']}", f"{name}/session {number:02}", at, turn["speaker"], text, moment)
             )
-    known = [turn.key.rpartition("/")[2] for turn in found.turns]
+    sessions_of = {turn.key: turn.session for turn in found.turns}
+    known = [key.rpartition("/")[2] for key in sessions_of]
     for at, raw_question in enumerate(raw["qa"], 1):
         ids = repaired(raw_question.get("evidence") or (), known)
         if not ids:
             found.dropped += 1
             continue
+        evidence = tuple(f"{name}/{one}" for one in ids)
         found.questions.append(
             Question(
                 f"{name}-q{at:03}",
                 str(raw_question["question"]),
                 str(raw_question.get("answer", "")),
                 int(raw_question["category"]),
-                tuple(f"{name}/{one}" for one in ids),
+                evidence,
+                tuple(dict.fromkeys(sessions_of[key] for key in evidence)),
             )
         )
     return found

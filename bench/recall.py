@@ -1,10 +1,12 @@
 """How much of the evidence is found: questions about long conversations, beside plain baselines in the same run.
 
-    python bench/recall.py SET.json [SET.json ...] [--json] [--prompt 2000] [--sessions FILE] [--ablation]
+    python bench/recall.py SET.json [SET.json ...] [--json] [--notes session] [--tokens 700] [--prompt 2000]
+                           [--sessions FILE] [--ablation]
 
-A set is in LoCoMo's JSON form. Each turn becomes a memory through the public API, each question goes through the
-public `search`: once with one conversation in the home, once with all of them. Where the `semantic` extra finds a
-model, passages are embedded first. Plain cosine is not measured.
+A set is in LoCoMo's JSON form, or in LongMemEval's. Each turn becomes a memory through the public API, or each
+session one note (`--notes session`); each question goes through the public `search` and `context_for`: once with one
+conversation in the home, once with all of them. Where the `semantic` extra finds a model, ours is measured with it
+and without, and plain cosine with the same model beside it.
 """
 
 from __future__ import annotations
@@ -14,23 +16,26 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-for place in (HERE, HERE.parent / "src"):
-    if str(place) not in sys.path:
-        sys.path.insert(0, str(place))
+for each in (HERE, HERE.parent / "src"):
+    if str(each) not in sys.path:
+        sys.path.insert(0, str(each))
 
-import conversations  # noqa: E402
+import haystacks  # noqa: E402
+import scorer  # noqa: E402
 from commonplace.index import weights  # noqa: E402
-from conversations import CATEGORIES, Conversation, Question, Turn  # noqa: E402
-from retrieval import PAGE, PIPELINES, Answer, Ours, ask, gain, measures, ranked_sessions  # noqa: E402
+from commonplace.index.vectors.model import NoModel  # noqa: E402
+from conversations import CATEGORIES, RULES, Conversation  # noqa: E402
+from retrieval import PAGE, PIPELINES, Answer, ByWords, Kept, Ours, Place, ask, measures, possible  # noqa: E402
+from shelf import Shelf  # noqa: E402
 
-GROUPS = {"1-4": (1, 2, 3, 4), "1-5": (1, 2, 3, 4, 5), **{str(one): (one,) for one in CATEGORIES}}
 SHOWN = ("recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
          "session_recall@10")  # fmt: skip
-_PROMPT = (
+_LOCOMO = {"1-4": (1, 2, 3, 4), "1-5": (1, 2, 3, 4, 5), **{str(one): (one,) for one in CATEGORIES}}
+PROMPT = (
     "You are a careful assistant with a long memory. Answer in the language of the person you talk with, keep to "
     "what you know, say so when you do not know something, and never make up a source. Before you answer, look "
     "through everything that was said earlier, weigh what is recent against what is old, and prefer the exact words "
@@ -50,128 +55,121 @@ class Run:
     answers: list[Answer]
 
 
+@dataclass
+class Bench:
+    """What is measured, and with what: `whole` keeps each session as one note, `tokens` is the room of a context."""
+
+    every: list[Conversation]
+    whole: bool
+    tokens: int
+    prompt: str
+    shelf: Shelf | None
+    trouble: str
+    rates: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        turns = [turn for one in self.every for turn in one.turns]
+        self.spoken = {turn.key: turn.spoken for turn in turns}
+        self.sessions = {turn.key: turn.session for turn in turns}
+        self.sessions |= {turn.session: turn.session for turn in turns}
+        kinds = list(dict.fromkeys(question.category for one in self.every for question in one.questions))
+        named = [kind for kind in kinds if isinstance(kind, str)]
+        self.groups: dict[str, tuple[int | str, ...]] = dict(_LOCOMO) if len(named) < len(kinds) else {}
+        if named:
+            self.groups |= {"all": tuple(named), **{kind: (kind,) for kind in named}}
+
+    def texts(self, some: Sequence[Conversation]) -> list[Kept]:
+        """What the pipelines hold of these conversations."""
+        return [text for one in some for text in (one.sittings if self.whole else one.turns)]
+
+    def figures(self, answers: Sequence[Answer]) -> dict[str, float | None]:
+        return measures(answers, self.sessions, self.tokens, whole=self.whole)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     asked = _arguments(arguments)
     try:
-        every = conversations.read(asked.sets)
+        every = haystacks.read(asked.sets)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    if asked.conversations:
-        every = [one for one in every if one.id in asked.conversations]
+    every = [one for one in every if not asked.conversations or one.id in asked.conversations]
     for one in every:
         one.questions = one.questions[:: asked.sample]
-    sessions = {turn.key: turn.session for one in every for turn in one.turns}
     weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
+    shelf, trouble = _shelf()
+    prompt = (PROMPT * (asked.prompt // len(PROMPT) + 1))[: asked.prompt] + "\n" * bool(asked.prompt)
+    bench = Bench(every, asked.notes == "session", asked.tokens, prompt, shelf, trouble)
     if asked.ablation:
-        _ablation(every, asked, sessions)
+        _ablation(bench)
         return 0
-    rate: list[float] = []
-    runs = list(_runs(every, asked, rate))
+    runs = list(_runs(bench, asked))
     if asked.sessions:
-        asked.sessions.write_text("".join(_for_scorer(runs, every, sessions)), encoding="utf-8")
+        asked.sessions.write_text("".join(_log(runs, bench)), encoding="utf-8")
     if asked.json:
-        for line in _lines(runs, sessions):
+        for line in _lines(runs, bench):
             print(json.dumps(line))
-        return 0
-    _report(runs, every, sessions)
-    if rate:
-        print(f"\nLoaded {rate[0]:,.0f} turns a second, durable and indexed.")
-    if len(rate) > 1:
-        print(f"Embedded {rate[1]:,.0f} passages a second.")
-    print("Plain cosine is not measured.")
-    print(conversations.RULES)
-    print(f"Left out: {sum(one.dropped for one in every)} questions.")
+    else:
+        _report(runs, bench)
+    print("\n".join(_remarks(bench)), file=sys.stderr if asked.json else sys.stdout)
     return 0
 
 
-def _ablation(every: Sequence[Conversation], asked: argparse.Namespace, sessions: dict[str, str]) -> None:
-    """Recall@10 in percent with one feature left out at a time; each home is made once."""
-    usual = weights.WEIGHTS
-    names = [each.name for each in fields(usual) if isinstance(getattr(usual, each.name), float)]
-    found: dict[tuple[str, str], list[Answer]] = {}
-    for scope, some in (*(("conversation", [one]) for one in every), ("pooled", list(every))):
-        with tempfile.TemporaryDirectory(prefix="commonplace-recall-") as folder:
-            pipeline = Ours(Path(folder))
-            pipeline.load([turn for one in some for turn in one.turns])
-            questions = [question for one in some for question in one.questions if question.category in GROUPS["1-4"]]
-            for name in ("", *names):
-                weights.WEIGHTS = replace(usual, **{name: 0.0}) if name else usual
-                found.setdefault((name, scope), []).extend(_top(pipeline, questions))
-            weights.WEIGHTS = usual
-            pipeline.close()
-    print(
-        f"{'without':<12}{'weight':>8}{'1-4':>8}"
-        + "".join(f"{CATEGORIES[one]:>13}" for one in (1, 2, 3, 4))
-        + f"{'pooled':>9}"
-    )
-    for name in ("", *names):
-        answers = found[name, "conversation"]
-        parts = [
-            measures(_of(answers, GROUPS[group]), sessions)["recall@10"] * 100 for group in ("1-4", "1", "2", "3", "4")
-        ]
-        pooled = measures(found[name, "pooled"], sessions)["recall@10"] * 100
-        weight = f"{getattr(usual, name):.2f}" if name else ""
-        print(
-            f"{name or '(nothing)':<12}{weight:>8}{parts[0]:>8.1f}"
-            + "".join(f"{one:>13.1f}" for one in parts[1:])
-            + f"{pooled:>9.1f}",
-            flush=True,
-        )
-
-
-def _top(pipeline: Ours, questions: Sequence[Question]) -> list[Answer]:
-    return [Answer(question, pipeline.find(question.text, PAGE), 0.0) for question in questions]
+def _shelf() -> tuple[Shelf | None, str]:
+    """The embedding model, or None and why there is none."""
+    try:
+        return Shelf(), ""
+    except NoModel as error:
+        return None, str(error)
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
-    parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument(
-        "--sessions", type=Path, metavar="FILE", help="ranked sessions as LongMemEval's scorer reads them"
-    )
-    parser.add_argument(
-        "--prompt", type=int, default=0, metavar="N", help="N characters of prompt before each question"
-    )
-    parser.add_argument("--ablation", action="store_true", help="what each feature is worth, one left out at a time")
-    parser.add_argument("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
-    parser.add_argument("--sample", type=int, default=1, metavar="N", help="only every Nth question")
-    parser.add_argument("--scope", choices=("conversation", "pooled", "both"), default="both")
-    parser.add_argument("--only", nargs="+", choices=list(PIPELINES), default=list(PIPELINES), help="these pipelines")
-    parser.add_argument("--conversations", nargs="+", metavar="ID", help="only these")
+    add = parser.add_argument
+    add("sets", nargs="+", type=Path, metavar="SET")
+    add("--json", action="store_true", help="one object a line; remarks go to stderr")
+    add("--notes", choices=("turn", "session"), default="turn", help="what is a note: a turn or a whole session")
+    add("--tokens", type=int, default=700, metavar="N", help="the room for evidence in `context_for` [700], 0 = none")
+    add("--sessions", type=Path, metavar="FILE", help="ranked sessions as LongMemEval's scorer reads them")
+    add("--prompt", type=int, default=0, metavar="N", help="N characters of prompt before each question")
+    add("--ablation", action="store_true", help="what each feature is worth, one left out at a time (LoCoMo's form)")
+    add("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
+    add("--sample", type=int, default=1, metavar="N", help="only every Nth question")
+    add("--scope", choices=("conversation", "pooled", "both"), default="both")
+    add("--only", nargs="+", choices=list(PIPELINES), default=list(PIPELINES), help="these pipelines")
+    add("--conversations", nargs="+", metavar="ID", help="only these")
     return parser.parse_args(arguments)
 
 
-def _runs(every: Sequence[Conversation], asked: argparse.Namespace, rate: list[float]) -> Iterator[Run]:
-    prompt = (_PROMPT * (asked.prompt // len(_PROMPT) + 1))[: asked.prompt] + "\n" * bool(asked.prompt)
-    seconds, loaded = 0.0, 0
-    embedded: list[tuple[int, float]] = []
-    for name in asked.only:
+def _runs(bench: Bench, asked: argparse.Namespace) -> Iterator[Run]:
+    loaded, loading, embedded, embedding = 0, 0.0, 0, 0.0
+    together = [one for one in bench.every if one.asked is None]  # a haystack stays alone
+    for name in possible(asked.only, bench.shelf):
         scopes: list[tuple[str, str | None, list[Conversation]]] = []
         if asked.scope != "pooled":
-            scopes += [("conversation", one.id, [one]) for one in every]
-        if asked.scope != "conversation":
-            scopes.append(("pooled", None, list(every)))
+            scopes += [("conversation", one.id, [one]) for one in bench.every if one.questions]
+        if asked.scope != "conversation" and together:
+            scopes.append(("pooled", None, together))
         for scope, conversation, some in scopes:
             with tempfile.TemporaryDirectory(prefix="commonplace-recall-") as folder:
-                pipeline = PIPELINES[name](Path(folder))
-                turns: list[Turn] = [turn for one in some for turn in one.turns]
-                pipeline.load(turns)
-                if isinstance(pipeline, Ours):
-                    seconds, loaded = seconds + pipeline.seconds, loaded + len(turns)
-                    embedded.append((pipeline.embedded, pipeline.embedding_seconds))
-                answers = ask(pipeline, [question for one in some for question in one.questions], prompt)
+                pipeline = PIPELINES[name](Place(Path(folder), bench.shelf, some[0].asked))
+                texts = bench.texts(some)
+                pipeline.load(texts)
+                if isinstance(pipeline, ByWords):
+                    loaded, loading = loaded + len(texts), loading + pipeline.loading
+                    embedded, embedding = embedded + pipeline.embedded, embedding + pipeline.embedding
+                questions = [question for one in some for question in one.questions]
+                answers = ask(pipeline, questions, bench.prompt, bench.tokens, bench.spoken)
                 pipeline.close()
             yield Run(scope, conversation, pipeline.name, answers)
-    if seconds:
-        rate.append(loaded / seconds)
-        if passages := sum(count for count, _ in embedded):
-            rate.append(passages / sum(taken for _, taken in embedded))
+    if loading:
+        bench.rates.append(f"Loaded {loaded / loading:,.0f} notes a second, durable and indexed.")
+    if embedding:
+        bench.rates.append(f"Embedded {embedded / embedding:,.0f} passages a second, kept durably.")
 
 
-def _of(answers: Sequence[Answer], categories: Sequence[int]) -> list[Answer]:
+def _of(answers: Sequence[Answer], categories: Sequence[int | str]) -> list[Answer]:
     return [answer for answer in answers if answer.question.category in categories]
 
 
@@ -184,76 +182,124 @@ def _together(runs: Sequence[Run], scope: str) -> dict[str, list[Answer]]:
     return found
 
 
-def _lines(runs: Sequence[Run], sessions: dict[str, str]) -> Iterator[dict[str, object]]:
+def _lines(runs: Sequence[Run], bench: Bench) -> Iterator[dict[str, object]]:
     """The objects of `--json`."""
+    kept = {"notes": "session"} if bench.whole else {}
     for scope in ("conversation", "pooled"):
         for name, answers in _together(runs, scope).items():
-            for group, categories in GROUPS.items():
+            for group, categories in bench.groups.items():
                 if some := _of(answers, categories):
-                    yield {"scope": scope, "categories": group, "pipeline": name, "questions": len(some),
-                           **measures(some, sessions)}  # fmt: skip
+                    yield {"scope": scope, "categories": group, "pipeline": name, "questions": len(some), **kept,
+                           **bench.figures(some)}  # fmt: skip
 
 
-def _report(runs: Sequence[Run], every: Sequence[Conversation], sessions: dict[str, str]) -> None:
-    print(
-        f"{len(every)} conversations, {len(sessions):,} turns, {sum(len(one.questions) for one in every):,} questions\n"
-    )
-    for scope, title in (("conversation", "Each conversation by itself"), ("pooled", "All conversations in one home")):
+def _report(runs: Sequence[Run], bench: Bench) -> None:
+    questions = sum(len(one.questions) for one in bench.every)
+    turns = sum(len(one.turns) for one in bench.every)
+    print(f"{len(bench.every)} conversations, {turns:,} turns, {questions:,} questions")
+    if bench.whole:
+        print("Each session is one note: hit, all, MRR and nDCG are of sessions, evidence is still whole turns.")
+    print()
+    titles = {"conversation": "Each conversation by itself", "pooled": "All conversations in one home"}
+    for scope, title in titles.items():
         together = _together(runs, scope)
         if not together:
             continue
-        print(f"{title}\n{_head()}")
-        for group, categories in GROUPS.items():
-            label = CATEGORIES[categories[0]] if len(categories) == 1 else f"categories {group}"
+        print(f"{title}\n{_head(bench)}")
+        for group, categories in bench.groups.items():
+            label = _label(group, categories)
             for name, answers in together.items():
                 if some := _of(answers, categories):
-                    print(_row(label, name, some, sessions))
+                    print(_row(label, name, some, bench))
         print()
-    print(f"Conversation by conversation, categories 1-4\n{_head()}")
+    if "1-4" not in bench.groups:
+        return
+    print(f"Conversation by conversation, categories 1-4\n{_head(bench)}")
     for run in runs:
-        if run.conversation and (some := _of(run.answers, GROUPS["1-4"])):
-            print(_row(run.conversation, run.pipeline, some, sessions))
+        if run.conversation and (some := _of(run.answers, bench.groups["1-4"])):
+            print(_row(run.conversation, run.pipeline, some, bench))
 
 
-def _head() -> str:
+def _label(group: str, categories: Sequence[int | str]) -> str:
+    if len(categories) == 1 and isinstance(categories[0], int):
+        return CATEGORIES[categories[0]]
+    return f"categories {group}" if group in _LOCOMO else group
+
+
+def _head(bench: Bench) -> str:
     names = "".join(f"{name.replace('session_recall', 'session'):>11}" for name in SHOWN)
-    return f"{'':<16}{'':<18}{'n':>6}{names}{'ms':>8}"
+    evidence = f"{f'evidence@{bench.tokens}':>14}" if bench.tokens else ""
+    return f"{'':<26}{'':<32}{'n':>6}{names}{evidence}{'ms':>8}"
 
 
-def _row(label: str, name: str, answers: Sequence[Answer], sessions: dict[str, str]) -> str:
-    found = measures(answers, sessions)
-    numbers = "".join(f"{found[each] * 100:>11.1f}" for each in SHOWN)
-    return f"{label:<16}{name:<18}{len(answers):>6}{numbers}{found['ms_per_query']:>8.2f}"
+def _row(label: str, name: str, answers: Sequence[Answer], bench: Bench) -> str:
+    found = bench.figures(answers)
+    numbers = "".join(_percent(found[each], 11) for each in SHOWN)
+    evidence = _percent(found.get(f"evidence@{bench.tokens}"), 14) if bench.tokens else ""
+    return f"{label:<26}{name:<32}{len(answers):>6}{numbers}{evidence}{found['ms_per_query']:>8.2f}"
 
 
-def _for_scorer(runs: Sequence[Run], every: Sequence[Conversation], sessions: dict[str, str]) -> Iterator[str]:
-    """Our ranking as LongMemEval's retrieval log, one question a line, sessions and turns as its scorer reads them."""
-    moments = {turn.session: turn.moment for one in every for turn in one.turns}
+def _percent(value: float | None, width: int) -> str:
+    return f"{'-':>{width}}" if value is None else f"{value * 100:>{width}.1f}"
+
+
+def _remarks(bench: Bench) -> Iterator[str]:
+    """What has to be known about a run besides its figures."""
+    yield ""
+    yield from bench.rates
+    if bench.shelf is None:
+        yield f"Plain cosine is left out: {bench.trouble}"
+    if bench.tokens:
+        yield (f"evidence@{bench.tokens}: the share of a question's evidence turns that stand whole, with who said "
+               f"them, in `context_for(question, max_tokens={bench.tokens})`, a token being 4 characters.")  # fmt: skip
+    if bench.prompt:
+        yield f"{len(bench.prompt) - 1:,} characters of prompt stood before each question."
+    yield RULES
+    yield f"Left out: {sum(one.dropped for one in bench.every)} questions."
+
+
+def _log(runs: Sequence[Run], bench: Bench) -> Iterator[str]:
+    """Our ranking, each conversation by itself, for LongMemEval's scorer."""
+    ours = next((run.pipeline for run in runs if run.pipeline.startswith(ByWords.name)), None)
+    asked = {one.id: one for one in bench.every}
     for run in runs:
-        if run.scope == "pooled" or run.pipeline != Ours.name:
-            continue
-        for answer in run.answers:
-            question = answer.question
-            ranked = ranked_sessions(answer.found, sessions)
-            meant = list(dict.fromkeys(sessions[key] for key in question.evidence))
-            items = [{"corpus_id": each, "timestamp": str(moments[each] or "")} for each in ranked]
-            metrics = {"session": _scored(ranked, meant, (5, 10)),
-                       "turn": _scored(answer.found, question.evidence, (5, 10, 50))}  # fmt: skip
-            yield json.dumps({
-                "question_id": question.id, "question_type": CATEGORIES[question.category], "question": question.text,
-                "answer": question.answer, "answer_session_ids": meant, "ranked_session_ids": ranked,
-                "retrieval_results": {"query": question.text, "ranked_items": items, "metrics": metrics},
-            }) + "\n"  # fmt: skip
+        if run.conversation is not None and run.pipeline == ours:
+            yield from scorer.lines(asked[run.conversation], run.answers, bench.sessions, turns=not bench.whole)
 
 
-def _scored(ranked: Sequence[str], wanted: Sequence[str], depths: Sequence[int]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for depth in depths:
-        held = set(ranked[:depth]) & set(wanted)
-        found[f"recall_any@{depth}"] = float(bool(held))
-        found[f"recall_all@{depth}"] = float(held == set(wanted))
-        found[f"ndcg_any@{depth}"] = gain(ranked, wanted, depth)
-    return found
+def _ablation(bench: Bench) -> None:
+    """Recall@10 in percent with one feature left out at a time; each home is made once."""
+    usual = weights.WEIGHTS
+    names = [each.name for each in fields(usual) if isinstance(getattr(usual, each.name), float)]
+    found: dict[tuple[str, str], list[Answer]] = {}
+    for scope, some in (*(("conversation", [one]) for one in bench.every), ("pooled", bench.every)):
+        with tempfile.TemporaryDirectory(prefix="commonplace-recall-") as folder:
+            pipeline = Ours(Place(Path(folder), bench.shelf))
+            pipeline.load(bench.texts(some))
+            questions = [question for one in some for question in one.questions if question.category in _LOCOMO["1-4"]]
+            for name in ("", *names):
+                weights.WEIGHTS = replace(usual, **{name: 0.0}) if name else usual
+                answers = [Answer(question, pipeline.find(question.text, PAGE), 0.0) for question in questions]
+                found.setdefault((name, scope), []).extend(answers)
+            weights.WEIGHTS = usual
+            pipeline.close()
+    print(_ablated("without", "weight", ["1-4", *(CATEGORIES[one] for one in (1, 2, 3, 4)), "pooled"]))
+    for name in ("", *names):
+        answers = found[name, "conversation"]
+        parts = [_of(answers, _LOCOMO[group]) for group in ("1-4", "1", "2", "3", "4")]
+        shares = [_recall_at_ten(bench, some) for some in (*parts, found[name, "pooled"])]
+        print(_ablated(name or "(nothing)", f"{getattr(usual, name):.2f}" if name else "", shares), flush=True)
+
+
+def _recall_at_ten(bench: Bench, answers: Sequence[Answer]) -> str:
+    if not answers:
+        return "-"
+    found = measures(answers, bench.sessions, whole=bench.whole)
+    return f"{(found['session_recall@10' if bench.whole else 'recall@10'] or 0.0) * 100:.1f}"
+
+
+def _ablated(name: str, weight: str, columns: Sequence[str]) -> str:
+    return f"{name:<12}{weight:>8}" + "".join(f"{column:>13}" for column in columns)
 
 
 if __name__ == "__main__":

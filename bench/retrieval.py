@@ -1,4 +1,4 @@
-"""Ways to find the turns that answer a question: ours, and plain baselines on the very same texts."""
+"""Ways to find the texts that answer a question: ours, and plain baselines on the very same texts."""
 
 from __future__ import annotations
 
@@ -6,64 +6,138 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Protocol
 
-from commonplace import open_memory
+from commonplace import Draft, config, open_memory
 from commonplace.engine.embedding import Embedding
-from conversations import Question, Turn
+from conversations import Question
+from shelf import Nearest, Shelf
 
 DEPTH, PAGE = 50, 10
-"""So many turns are asked for: enough to name ten sessions. The time is that of asking for one page."""
+"""So many texts are asked for: enough to name ten sessions. The time is that of asking for one page."""
 
+WARM = "What did somebody say about the weather?"
 AT_ONCE = 500
 _WORD = re.compile(r"\w+")
 
 
+class Kept(Protocol):
+    """A text as all pipelines get it: a turn, or a session as one note."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def spoken(self) -> str: ...
+
+    def draft(self, project: str = "notes") -> Draft: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a pipeline stands: an empty folder, the run's embedding model if there is one, the day of the questions
+    (None = today)."""
+
+    folder: Path
+    shelf: Shelf | None = None
+    asked: datetime | None = None
+
+
 class Pipeline(Protocol):
-    """Holds turns and ranks them for a text; `name` stands in the table."""
+    """Holds texts and ranks them for a question; `name` stands in the table."""
 
     name: str
 
-    def load(self, turns: Sequence[Turn]) -> None: ...
+    def load(self, texts: Sequence[Kept]) -> None: ...
 
     def find(self, text: str, depth: int) -> list[str]: ...
 
     def close(self) -> None: ...
 
 
-class Ours:
-    """The public API: one note per turn, written in batches, found by `search`; with vectors where a model is."""
+class ByWords:
+    """The public API without a model: one note per text, written in batches, found by `search`.
+
+    `loading` is how many seconds that took, `computing` how many of them processors worked for it.
+    """
 
     name = "commonplace"
+    meaning = False
 
-    def __init__(self, home: Path):
-        self._memory = open_memory(home)
-        self._keys: dict[str, str] = {}
-        self.seconds = self.embedding_seconds = 0.0
+    def __init__(self, place: Place):
+        settings = config.load(place.folder)
+        self._shelf = place.shelf if self.meaning else None
+        if self._shelf is None:
+            settings = replace(settings, semantic_model="off", semantic_endpoint=None)
+        else:
+            self.name = f"{self.name} + {self._shelf.name}"
+        day = None if place.asked is None else place.asked.replace(tzinfo=UTC)
+        clock = {} if day is None else {"clock": lambda: day}
+        self._memory = open_memory(place.folder, config=settings, **clock)
+        self.known: dict[str, str] = {}
+        self.loading = self.computing = self.embedding = 0.0
         self.embedded = 0
 
-    def load(self, turns: Sequence[Turn]) -> None:
-        begin = time.perf_counter()
-        for at in range(0, len(turns), AT_ONCE):
-            some = turns[at : at + AT_ONCE]
-            notes = self._memory.write_many([turn.draft() for turn in some])
-            self._keys.update(zip((note.path for note in notes), (turn.key for turn in some), strict=True))
-        self.seconds += time.perf_counter() - begin
-        begin = time.perf_counter()
-        self.embedded += Embedding(self._memory).some(math.inf)
-        self.embedding_seconds += time.perf_counter() - begin
-        if self.embedded:
-            self.name = f"commonplace + {Embedding(self._memory).name}"
+    def load(self, texts: Sequence[Kept]) -> None:
+        begin, computing = time.perf_counter(), time.process_time()
+        for at in range(0, len(texts), AT_ONCE):
+            some = texts[at : at + AT_ONCE]
+            notes = self._memory.write_many([one.draft() for one in some])
+            self.known.update(zip((note.path for note in notes), (one.key for one in some), strict=True))
+        self.loading += time.perf_counter() - begin
+        self.computing += time.process_time() - computing
+        if self._shelf is not None:
+            before = self._shelf.fresh
+            with self._shelf.lent(), self._shelf.keeping():
+                begin = time.perf_counter()
+                Embedding(self._memory).some(math.inf)
+                took = time.perf_counter() - begin
+            if fresh := self._shelf.fresh - before:  # else they are known from another home
+                self.embedded, self.embedding = self.embedded + fresh, self.embedding + took
 
     def find(self, text: str, depth: int) -> list[str]:
-        return [self._keys[hit.note.path] for hit in self._memory.search(text, limit=depth)]
+        with nullcontext() if self._shelf is None else self._shelf.lent():
+            return [self.known[hit.note.path] for hit in self._memory.search(text, limit=depth)]
+
+    def context(self, text: str, tokens: int) -> str:
+        """What an agent would be given to answer `text`."""
+        with nullcontext() if self._shelf is None else self._shelf.lent():
+            return self._memory.context_for(text, max_tokens=tokens)
 
     def close(self) -> None:
         self._memory.close()
+
+
+class Ours(ByWords):
+    """The public API as it comes: by words and, where the `semantic` extra finds a model, by meaning."""
+
+    meaning = True
+
+
+class Cosine:
+    """Every text as it stands and the question embedded with the same model; nothing but their cosine."""
+
+    name = "cosine"
+
+    def __init__(self, place: Place):
+        assert place.shelf is not None
+        self.name = f"cosine {place.shelf.name}"
+        self._nearest = Nearest(place.shelf)
+
+    def load(self, texts: Sequence[Kept]) -> None:
+        self._nearest.add([one.key for one in texts], [one.spoken for one in texts])
+
+    def find(self, text: str, depth: int) -> list[str]:
+        return self._nearest.nearest(text, depth)
+
+    def close(self) -> None:
+        pass
 
 
 class PlainFts:
@@ -71,12 +145,12 @@ class PlainFts:
 
     name = "fts5 porter, OR"
 
-    def __init__(self, _: Path):
+    def __init__(self, _: Place):
         self._db = sqlite3.connect(":memory:")
         self._db.execute("create virtual table turn using fts5(key unindexed, body, tokenize = 'porter unicode61')")
 
-    def load(self, turns: Sequence[Turn]) -> None:
-        self._db.executemany("insert into turn values (?, ?)", [(turn.key, turn.spoken) for turn in turns])
+    def load(self, texts: Sequence[Kept]) -> None:
+        self._db.executemany("insert into turn values (?, ?)", [(one.key, one.spoken) for one in texts])
 
     def find(self, text: str, depth: int) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(text)))
@@ -88,63 +162,106 @@ class PlainFts:
 
 
 class Grep:
-    """Every turn read: those that hold most of the question's words first, in their order."""
+    """Every text read: those that hold most of the question's words first, in their order."""
 
     name = "grep"
 
-    def __init__(self, _: Path):
-        self._turns: list[tuple[str, str]] = []
+    def __init__(self, _: Place):
+        self._texts: list[tuple[str, str]] = []
 
-    def load(self, turns: Sequence[Turn]) -> None:
-        self._turns += [(turn.key, turn.spoken.lower()) for turn in turns]
+    def load(self, texts: Sequence[Kept]) -> None:
+        self._texts += [(one.key, one.spoken.lower()) for one in texts]
 
     def find(self, text: str, depth: int) -> list[str]:
         words = set(_WORD.findall(text.lower()))
-        counted = [(sum(word in body for word in words), key) for key, body in self._turns]
+        counted = [(sum(word in body for word in words), key) for key, body in self._texts]
         return [key for held, key in sorted(counted, key=lambda one: -one[0])[:depth] if held]
 
     def close(self) -> None:
-        self._turns.clear()
+        self._texts.clear()
 
 
-PIPELINES: dict[str, type[Ours] | type[PlainFts] | type[Grep]] = {"ours": Ours, "fts": PlainFts, "grep": Grep}
+PIPELINES: dict[str, type[ByWords] | type[Cosine] | type[PlainFts] | type[Grep]] = {
+    "ours": Ours, "words": ByWords, "cosine": Cosine, "fts": PlainFts, "grep": Grep,
+}  # fmt: skip
+
+
+def possible(names: Sequence[str], shelf: Shelf | None) -> list[str]:
+    """Those of `names` that can be run and say something of their own: without a model there is no cosine, and ours
+    is by words alone."""
+    if shelf is not None:
+        return list(names)
+    return [name for name in names if name != "cosine" and not (name == "words" and "ours" in names)]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one pipeline found for one question: keys of turns, best first, and how long it took."""
+    """What one pipeline found for one question: keys of texts, best first, and how long it took. `within`: the share
+    of the evidence that stands in the context it gives, None when it gives none."""
 
     question: Question
     found: list[str]
     ms: float
+    within: float | None = None
 
 
-def ask(pipeline: Pipeline, questions: Sequence[Question], prompt: str = "") -> list[Answer]:
-    """Every question, with `prompt` in front."""
+def ask(
+    pipeline: Pipeline, questions: Sequence[Question], prompt: str = "", tokens: int = 0,
+    spoken: Mapping[str, str] | None = None,
+) -> list[Answer]:  # fmt: skip
+    """Every question, with `prompt` in front, after one that warms up.
+
+    With `tokens` our pipelines are asked for so much context too, where the evidence is looked for: `spoken`, the texts
+    of the turns by key.
+    """
     answers = []
+    pipeline.find(WARM, PAGE)
     for question in questions:
+        text = prompt + question.text
         begin = time.perf_counter()
-        pipeline.find(prompt + question.text, PAGE)
+        pipeline.find(text, PAGE)
         took = (time.perf_counter() - begin) * 1000
-        answers.append(Answer(question, pipeline.find(prompt + question.text, DEPTH), took))
+        within = None
+        if tokens and spoken is not None and isinstance(pipeline, ByWords):
+            within = held(pipeline.context(text, tokens), [spoken[key] for key in question.evidence])
+        answers.append(Answer(question, pipeline.find(text, DEPTH), took, within))
     return answers
 
 
-def measures(answers: Sequence[Answer], sessions: dict[str, str]) -> dict[str, float]:
+def held(context: str, texts: Sequence[str]) -> float:
+    """The share of `texts` that stand whole in `context`, whatever the blanks and line ends between words."""
+    flat = _flat(context)
+    return sum(_flat(text) in flat for text in texts) / len(texts)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def measures(
+    answers: Sequence[Answer], sessions: Mapping[str, str], tokens: int = 0, *, whole: bool = False
+) -> dict[str, float | None]:
     """The means over all answers by the names of the JSON form; `ms_per_query` is the median.
 
-    `sessions` names the session of every turn. Session recall looks at the first distinct sessions.
+    `sessions` names the session of every key. Session recall looks at the first distinct sessions. `whole`: what was
+    found are sessions, so recall of turns is None, and hit, all, MRR and nDCG are of sessions.
     """
     total: dict[str, float] = {}
     for answer in answers:
-        for name, value in _measured(answer, sessions).items():
+        for name, value in _measured(answer, sessions, whole).items():
             total[name] = total.get(name, 0.0) + value
-    means = {name: round(value / len(answers), 4) for name, value in total.items()}
-    return {**means, "ms_per_query": round(median(answer.ms for answer in answers), 3)}
+    means: dict[str, float | None] = {name: round(value / len(answers), 4) for name, value in total.items()}
+    if whole:
+        means |= dict.fromkeys(name for name in means if name.startswith("recall@"))
+    means["ms_per_query"] = round(median(answer.ms for answer in answers), 3)
+    shares = [answer.within for answer in answers if answer.within is not None]
+    if shares:
+        means[f"evidence@{tokens}"] = round(sum(shares) / len(shares), 4)
+    return means
 
 
-def ranked_sessions(found: Sequence[str], sessions: dict[str, str]) -> list[str]:
-    """The sessions of these turns, each once, in their order."""
+def ranked_sessions(found: Sequence[str], sessions: Mapping[str, str]) -> list[str]:
+    """The sessions of these texts, each once, in their order."""
     return list(dict.fromkeys(sessions[key] for key in found))
 
 
@@ -156,17 +273,17 @@ def gain(ranked: Sequence[str], wanted: Sequence[str], depth: int) -> float:
     return got / best
 
 
-def _measured(answer: Answer, sessions: dict[str, str]) -> dict[str, float]:
-    wanted = set(answer.question.evidence)
-    found = answer.found
+def _measured(answer: Answer, sessions: Mapping[str, str], whole: bool) -> dict[str, float]:
+    question, found = answer.question, answer.found
+    meant = set(question.sessions)
+    wanted = meant if whole else set(question.evidence)
     first = next((at for at, key in enumerate(found, 1) if key in wanted), None)
-    meant = {sessions[key] for key in wanted}
     seen = ranked_sessions(found, sessions)
-    held = {depth: len(wanted & set(found[:depth])) / len(wanted) for depth in (5, 10, 20)}
+    shares = {depth: len(wanted & set(found[:depth])) / len(wanted) for depth in (5, 10, 20)}
     return {
-        **{f"recall@{depth}": share for depth, share in held.items()},
-        "hit@10": float(held[10] > 0),
-        "all@10": float(held[10] == 1),
+        **{f"recall@{depth}": share for depth, share in shares.items()},
+        "hit@10": float(shares[10] > 0),
+        "all@10": float(shares[10] == 1),
         "mrr": 1 / first if first else 0.0,
         "ndcg@10": gain(found, list(wanted), 10),
         **{f"session_recall@{depth}": len(meant & set(seen[:depth])) / len(meant) for depth in (5, 10)},

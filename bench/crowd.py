@@ -1,0 +1,117 @@
+"""As many turns as are wanted: a set of conversations told again by other people, in other words, on other days.
+
+Each telling has names of its own, and half of the words that are neither very common nor rare trade places with words
+about as frequent, the same throughout a telling; one turn in twenty ends with a word of its own. So texts differ while
+their lengths and the shares of common and of rare words stay those of people talking. Without a set they are made up.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from random import Random
+
+import vault
+from conversations import Conversation, Question, Turn
+
+_NAMES = """
+Agnes Boris Clara Dmitri Edith Felix Greta Hugo Ines Jonas Karin Leon Mabel Nils Olga Pablo Queenie Rufus Selma Tobias
+Ursula Viktor Wanda Xavier Yvonne Zeno
+"""
+NAMES = tuple(_NAMES.split())
+_WORD = re.compile(r"\w+")
+_COMMON, _RARE, _BAND = 0.02, 3, 40
+_APART = timedelta(days=17)
+_TURNS = 20
+_OWN_WORD = 20
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """`turns` to be loaded, and questions somebody could ask about them."""
+
+    turns: list[Turn]
+    questions: list[str]
+
+
+def crowd(every: Sequence[Conversation], number: int, asked: int, seed: int = 1) -> Crowd:
+    """`number` turns and up to `asked` questions about them, the same ones every time."""
+    chance = Random(seed)
+    told = list(every) or list(_made_up(number, chance))
+    counts = Counter(word for one in told for turn in one.turns for word in set(_WORD.findall(turn.spoken.lower())))
+    turns: list[Turn] = []
+    questions: list[str] = []
+    telling = 0
+    while len(turns) < number:
+        for one in told:
+            words = _words(one, counts, chance) if telling else {}
+            some = one.turns[: number - len(turns)]
+            if telling:
+                some = [_again(turn, words, telling, len(turns) + at) for at, turn in enumerate(some)]
+            turns += some
+            there = {turn.key for turn in one.turns[: len(some)]}
+            questions += [_said(each.text, words) for each in one.questions if there.issuperset(each.evidence)]
+        telling += 1
+    chance.shuffle(questions)
+    return Crowd(turns, list(dict.fromkeys(questions))[:asked])
+
+
+def _words(one: Conversation, counts: Mapping[str, int], chance: Random) -> dict[str, str]:
+    """The words this telling of a conversation puts in place of others, its people's names among them."""
+    total = max(counts.values())
+    ordered = [word for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+               if _RARE < count <= max(_RARE + 1, _COMMON * total) and word.isalpha() and len(word) > 3]  # fmt: skip
+    found: dict[str, str] = {}
+    for at in range(0, len(ordered), _BAND):
+        moved = [word for word in ordered[at : at + _BAND] if chance.random() < 0.5]
+        found.update(zip(moved, [*moved[1:], *moved[:1]], strict=True))
+    people = list(dict.fromkeys(turn.speaker.lower() for turn in one.turns))
+    found.update(zip(people, (name.lower() for name in chance.sample(NAMES, len(people))), strict=True))
+    return found
+
+
+def _said(text: str, words: Mapping[str, str]) -> str:
+    def other(match: re.Match[str]) -> str:
+        word = match[0]
+        instead = words.get(word.lower(), word)
+        return instead.capitalize() if word[0].isupper() else instead
+
+    return _WORD.sub(other, text) if words else text
+
+
+def _again(turn: Turn, words: Mapping[str, str], telling: int, number: int) -> Turn:
+    own = "" if number % _OWN_WORD else f" {vault.rare_word(number).capitalize()}!"
+    moment = None if turn.moment is None else turn.moment - telling * _APART
+    return replace(turn, key=f"{telling}/{turn.key}", session=f"{telling}/{turn.session}", moment=moment,
+                   speaker=_said(turn.speaker, words), text=_said(turn.text, words) + own)  # fmt: skip
+
+
+def _made_up(number: int, chance: Random) -> Iterator[Conversation]:
+    """Conversations of ten sessions, each question about words of one turn."""
+    made = 0
+    while made < number:
+        one = Conversation(f"made-{made}")
+        people = chance.sample(NAMES, 2)
+        begin = datetime(2023, 1, 1, 9) + timedelta(days=chance.randrange(300))
+        for at in range(10 * _TURNS):
+            session = f"{one.id}/session {at // _TURNS + 1:02}"
+            text = _sentences(chance)
+            moment = begin + timedelta(days=7 * (at // _TURNS))
+            key = f"{one.id}/{at}"
+            one.turns.append(Turn(key, session, at % _TURNS + 1, people[at % 2], text, moment))
+            if at % 4 == 0:
+                few = [word for word in _WORD.findall(text) if len(word) > 4][-2:]
+                asked = f"What did {people[at % 2]} say about the {' and the '.join(few) or 'garden'}?"
+                one.questions.append(Question(f"{one.id}-q{at}", asked, "", 4, (key,), (session,)))
+        made += len(one.turns)
+        yield one
+
+
+def _sentences(chance: Random) -> str:
+    words, weights = vault.vocabulary()
+    drawn = [words[bisect_left(weights, chance.random() * weights[-1])] for _ in range(chance.randint(8, 45))]
+    return f"I {' '.join(drawn)}."

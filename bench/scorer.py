@@ -1,0 +1,67 @@
+"""Rankings as LongMemEval's retrieval log, counted as its own runs count, so that its scorer can be used on them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from conversations import CATEGORIES, Conversation
+from retrieval import Answer, ranked_sessions
+
+SESSIONS, TURNS = (1, 3, 5, 10), (1, 3, 5, 10, 30, 50)
+"""The depths at which it counts, as far as we rank."""
+
+
+def lines(
+    conversation: Conversation, answers: Sequence[Answer], sessions: Mapping[str, str], *, turns: bool = True
+) -> Iterator[str]:
+    """A line of the log for each answer. `sessions` names the session of every key; `turns`: what was found are turns.
+
+    A session counts once, at the place of its best turn, as when that scorer's own runs rank sessions.
+    """
+    moments = {turn.session: _written(turn.moment) for turn in conversation.turns}
+    for answer in answers:
+        question = answer.question
+        ranked = ranked_sessions(answer.found, sessions)
+        kind = question.category
+        yield json.dumps({
+            "question_id": question.id, "question_type": CATEGORIES[kind] if isinstance(kind, int) else kind,
+            "question": question.text, "answer": question.answer, "answer_session_ids": question.sessions,
+            "ranked_session_ids": ranked,
+            "retrieval_results": {
+                "query": question.text,
+                "ranked_items": [{"corpus_id": each, "timestamp": moments[each]} for each in ranked],
+                "metrics": {
+                    "session": scored(ranked, question.sessions, SESSIONS),
+                    "turn": scored(answer.found, question.evidence, TURNS) if turns else {},
+                },
+            },
+        }) + "\n"  # fmt: skip
+
+
+def scored(ranked: Sequence[str], wanted: Sequence[str], depths: Sequence[int]) -> dict[str, float]:
+    """Its figures by its names."""
+    found: dict[str, float] = {}
+    for depth in depths:
+        there = set(ranked[:depth]) & set(wanted)
+        found[f"recall_any@{depth}"] = float(bool(there))
+        found[f"recall_all@{depth}"] = float(there == set(wanted))
+        found[f"ndcg_any@{depth}"] = _gain(ranked, wanted, depth)
+    return found
+
+
+def _gain(ranked: Sequence[str], wanted: Sequence[str], depth: int) -> float:
+    """nDCG as it counts it: the second place weighs as much as the first, unlike in the usual one."""
+    there = set(wanted)
+    got = sum(_weight(at) for at, key in enumerate(ranked[:depth]) if key in there)
+    return got / sum(map(_weight, range(min(depth, len(there)))))
+
+
+def _weight(at: int) -> float:
+    return 1.0 if at == 0 else 1 / math.log2(at + 1)
+
+
+def _written(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y/%m/%d (%a) %H:%M}"

@@ -1,0 +1,67 @@
+"""The bench of asking at scale: what it loads, what it asks, what it prints. No test looks at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import haystacks
+from bench import conversation_sets as sets
+from crowd import NAMES, crowd
+
+
+def test_turns_told_again_differ_and_are_the_same_every_time(tmp_path):
+    every = haystacks.read([sets.locomo(tmp_path)])
+    told = crowd(every, 30, 8)
+    assert len(told.turns) == len({turn.key for turn in told.turns}) == 30
+    assert [turn.spoken for turn in told.turns[:7]] == [turn.spoken for turn in every[0].turns]
+    assert {turn.speaker for turn in told.turns[8:]} <= set(NAMES)
+    assert told.turns[8].moment != told.turns[0].moment
+    assert told == crowd(every, 30, 8)
+    assert len(told.questions) == len(set(told.questions)) == 8
+
+
+def test_questions_name_the_people_of_their_telling(tmp_path):
+    told = crowd(haystacks.read([sets.locomo(tmp_path)]), 80, 40)
+    people = {turn.speaker for turn in told.turns}
+    assert people - {"Ann", "Ben", "Eve"}
+    for question in told.questions:
+        assert people & set(re.findall(r"\w+", question)) or "Soot" in question
+
+
+def test_without_a_set_conversations_are_made_up():
+    told = crowd([], 500, 50)
+    assert len({turn.spoken for turn in told.turns}) == 500
+    assert len(told.questions) == 50
+    assert all(question.endswith("?") for question in told.questions)
+
+
+def test_every_kind_of_query_has_a_row_beside_plain_full_text(tmp_path):
+    printed, _ = sets.run("asking.py", "--memories", "120", "--each", "4")
+    assert "120 memories, made up" in printed
+    assert "Loaded " in printed
+    assert "By words alone: " in printed
+    for kind in ("questions", "a word of 1 or 2 turns", "the 20 commonest", "two words of one turn",
+                 "a phrase of three words", "2,000 characters, a question"):  # fmt: skip
+        rows = [line for line in printed.splitlines() if line.startswith(kind)]
+        assert ["commonplace" in rows[0], "fts5" in rows[1], len(rows)] == [True, True, 2]
+        assert rows[0].endswith((" ok", " over"))
+
+
+def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
+    pytest.importorskip("numpy", reason="the semantic extra is not installed")
+    from index.vectors import tiny
+
+    arguments = ("asking.py", sets.locomo(tmp_path), "--memories", "60", "--each", "3", "--json", "--vectors")
+    printed, remarks = sets.run(*arguments, "near", model=tiny.make(tmp_path / "wee"))
+    figures = [json.loads(line) for line in printed.splitlines()]
+    assert {each["pipeline"] for each in figures} == {"commonplace", "commonplace + wee", "fts5 porter, OR"}
+    assert {(each["pipeline"], each["budget_ms"]) for each in figures} == {
+        ("commonplace", 3), ("commonplace + wee", 15), ("fts5 porter, OR", None),
+    }  # fmt: skip
+    assert "Vectors are a stand-in" in remarks
+    _, remarks = sets.run(*arguments, "model", model=tmp_path / "wee")
+    assert "stand-in" not in remarks
+    assert "passages a second" in remarks

@@ -26,15 +26,14 @@ def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_
         for number in range(3):
             memory.write(Draft(f"green tea, cup {number}", project="notes", title=f"Cup {number}"))
         other.sync()
-        real, asked = searching.Asked, []
+        real, asked = searching.infos, []
 
-        class Interrupted(real):  # type: ignore[misc, valid-type]
-            def judge(self, *arguments: Any, **more: Any) -> Any:
-                if not asked:
-                    asked.append(other.delete("notes/cup-1"))
-                return super().judge(*arguments, **more)
+        def interrupted(*arguments: Any) -> Any:
+            if not asked:
+                asked.append(other.delete("notes/cup-1"))
+            return real(*arguments)
 
-        monkeypatch.setattr(f"commonplace.index.{'search' if verb == 'search' else 'evidence'}.Asked", Interrupted)
+        monkeypatch.setattr(f"commonplace.index.{'search' if verb == 'search' else 'evidence'}.infos", interrupted)
         found = memory.search("tea") if verb == "search" else memory.context_for("green tea")
         assert asked
         assert found if verb == "context_for" else found.total == 3

@@ -60,3 +60,61 @@ def test_a_chinese_question_finds_a_chinese_note(shelf: Desk) -> None:
 @pytest.mark.parametrize("question", ["", "???", "zebra", "the of and"])
 def test_a_question_nothing_answers_gives_nothing(shelf: Desk, question: str) -> None:
     assert asked(shelf, question, projects=["vault"]) == []
+
+
+def test_a_note_gives_only_the_turns_that_say_something(desk: Desk) -> None:
+    turns = [f"{who}: {FILLER[:120]}" for who in ("Ada", "Mel") * 4]
+    desk.put("a.md", "\n\n".join([*turns[:4], "Mel: The tortoise is called Ozzy.", *turns[4:]]))
+    passages = [passage for _, passage in asked(desk, "What is the tortoise called?")]
+    assert passages[0] == "Mel: The tortoise is called Ozzy."
+    assert len(passages) < 9
+
+
+def test_what_says_the_same_comes_once(desk: Desk) -> None:
+    for number in range(5):
+        desk.put(f"{number}.md", "The spare key hangs behind the barometer.")
+    desk.put("other.md", "The spare key to the shed was lost in May.")
+    passages = [passage for _, passage in asked(desk, "Where is the spare key?")]
+    assert len(passages) == 2
+    assert set(passages) == {"The spare key hangs behind the barometer.", "The spare key to the shed was lost in May."}
+
+
+def test_what_differs_in_a_number_only_is_no_repetition(desk: Desk) -> None:
+    for rent in (900, 950):
+        desk.put(f"{rent}.md", f"The rent of our flat in the old town by the river is {rent} euros a month.")
+    assert len(asked(desk, "How much is the rent of the flat?")) == 2
+
+
+def test_evidence_is_told_under_one_line_a_note(shelf: Desk) -> None:
+    text = evidence.told(evidence.evidence(shelf.db, "What did Mel paint in June 2023?", viewer=None, max_chars=900))
+    assert text.startswith("(2023-06-11, notes/june)\n")
+    assert len(text) <= 900
+
+
+def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
+    for number, said in enumerate(("Ada: Where is the tent?", "Mel: The tent is in the attic.")):
+        desk.put(f"talk/turn-{number}.md", f"---\ndate: 2023-05-08\nsource: {said[:3]}\n---\n{said}")
+    text = evidence.told(evidence.evidence(desk.db, "Where is the tent?", viewer=None))
+    assert text == "(2023-05-08, notes/talk)\nturn-0: Ada: Where is the tent?\nturn-1: Mel: The tent is in the attic."
+
+
+def test_a_title_the_address_does_not_say_stands_in_front(desk: Desk) -> None:
+    desk.put("a.md", "---\ntitle: Camping\ndate: 2023-05-08\n---\nThe tent is in the attic.")
+    text = evidence.told(evidence.evidence(desk.db, "Where is the tent?", viewer=None))
+    assert text == "Camping (2023-05-08, notes/a)\nThe tent is in the attic."
+
+
+def test_a_memory_is_called_by_the_beginning_of_its_id(desk: Desk) -> None:
+    desk.put("preferences/dark-12345678.md", "---\nid: 12345678-aaaa-4bbb-8ccc-1234567890ab\ncreated_at: "
+             "2023-05-08T10:00:00Z\n---\nPrefers dark mode.", project="categories")  # fmt: skip
+    text = evidence.told(evidence.evidence(desk.db, "Which mode is preferred?", viewer=None))
+    assert text == "(2023-05-08, categories/preferences)\n12345678: Prefers dark mode."
+
+
+def test_of_very_many_long_notes_each_gives_a_passage_not_its_beginning(desk: Desk) -> None:
+    for number in range(30):
+        filler = FILLER.replace("weather", f"weather w{number} x{number} y{number} z{number}")
+        desk.put(f"{number}.md", f"{filler * 6}\n\nThe spare key hangs behind the barometer.\n\n{filler}")
+    found = asked(desk, "Where is the spare key?", max_chars=60_000)
+    assert len({path for path, _ in found}) > 25
+    assert all("spare key" in passage for _, passage in found)

@@ -6,7 +6,15 @@ from datetime import date
 
 import pytest
 
-from commonplace.index.question import Period, focus, is_question, periods, read
+from commonplace.index.question import (
+    Period,
+    focus,
+    is_outright,
+    is_question,
+    is_short_question,
+    periods,
+    read,
+)
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""
@@ -23,6 +31,26 @@ def test_a_question_is_told_by_its_end_or_its_first_word(text: str) -> None:
 @pytest.mark.parametrize("text", ["harbour hill goats", "kettle what", "深色模式", "", "?x"])
 def test_words_alone_are_no_question(text: str) -> None:
     assert not is_question(text)
+
+
+@pytest.mark.parametrize("text", ["会议几点", "王芳学啥", "ピアノを弾けますか", "민수 생일은 언제", "你在嗎"])
+def test_words_that_ask_in_chinese_japanese_and_korean_are_known(text: str) -> None:
+    assert is_question(text)
+    assert is_short_question(text)
+
+
+def test_an_english_word_in_front_does_not_make_two_words_a_question_that_may_be_relaxed() -> None:
+    assert is_question("will smith")
+    assert not is_short_question("will smith")
+    assert is_short_question("smith?")
+
+
+def test_a_part_of_a_sentence_is_no_outright_question() -> None:
+    assert is_outright("梁宝生是谁?")
+    assert is_outright("会议开始了吗")
+    assert not is_outright("哪里有")
+    assert not is_outright("深色模式?")
+    assert not is_outright("who is Bob?")
 
 
 def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
@@ -72,9 +100,7 @@ def test_the_days_a_question_names(text: str, first: str, last: str) -> None:
     assert (first, last) in [(one.first, one.last) for one in periods(f"What happened {text}?", TODAY)]
 
 
-@pytest.mark.parametrize(
-    "text", ["may I go", "a 13月", "32 things", "May be", "99999 years ago", "room 2023a"]
-)
+@pytest.mark.parametrize("text", ["may I go", "a 13月", "32 things", "May be", "99999 years ago", "room 2023a"])
 def test_what_names_no_day(text: str) -> None:
     assert periods(text, TODAY) == []
 

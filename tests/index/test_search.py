@@ -161,6 +161,89 @@ def test_a_long_prompt_before_a_question_leaves_the_question_answerable(verse: D
     assert verse.search(prompt + "What do goats graze?")[0].note.path == "hill.md"
 
 
+SHORT_QUESTIONS = {
+    "liang.md": "梁宝生是我们公司的会计，住在成都。",
+    "meeting.md": "会议改到下午三点，在二楼。",
+    "piano.md": "小王从六岁开始弹钢琴。",
+    "home.md": "Bob 搬家了，现在住在杭州。",
+    "bob.md": "Bob is the plumber who mended our sink.",
+    "cat.md": "奶奶的猫叫咪咪，今年三岁。",
+    "ja.md": "田中さんはピアノを弾けます。",
+    "ko.md": "민수 생일은 오월 사일이다.",
+}
+
+
+@pytest.mark.parametrize(("text", "path"), [
+    ("梁宝生是谁?", "liang.md"), ("会议几点?", "meeting.md"), ("谁会弹钢琴？", "piano.md"), ("Bob 住哪", "home.md"),
+    ("猫几岁?", "cat.md"), ("誰がピアノを弾けますか", "ja.md"), ("ピアノは誰？", "ja.md"), ("민수 생일?", "ko.md"),
+    ("who is Bob?", "bob.md"), ("Plumbers?", "bob.md"),
+])  # fmt: skip
+def test_a_question_is_asked_relaxed_however_short_it_is(desk: Desk, text: str, path: str) -> None:
+    desk.put_all(SHORT_QUESTIONS)
+    hits = desk.search(text)
+    assert hits[0].note.path == path
+    assert hits.relaxed
+
+
+def test_two_words_that_only_begin_like_a_question_are_not_relaxed(desk: Desk) -> None:
+    desk.put_all(SHORT_QUESTIONS)
+    for text in ("will Bob", "is plumber zebra NOT x", "Bob zebra", "can plumber"):
+        assert desk.search(text).total == 0, text
+
+
+def test_a_short_question_that_stands_in_a_note_as_it_is_finds_that(desk: Desk) -> None:
+    desk.put_all(SHORT_QUESTIONS)
+    desk.put("faq.md", "常见问题：会议几点开始。")
+    hits = desk.search("会议几点")
+    assert [hit.note.path for hit in hits] == ["faq.md"]
+    assert not hits.relaxed
+
+
+SPELLED = {
+    "k8s.md": "The kubernetes deployment is green.",
+    "post.md": "We received a parcel.",
+    "hen.md": "Hens lay eggs.",
+}
+
+
+@pytest.mark.parametrize(("text", "path", "spelled"), [
+    ("kuberntes", "k8s.md", "kubernetes"), ("kuberntes deployment", "k8s.md", "kubernetes"),
+    ("Deploymnt kubernetes", "k8s.md", "deployment"), ("recieve", "post.md", "receive"),
+    ("recieved parcl", "post.md", "received, parcel"), ("kubernetess", "k8s.md", "kubernetes"),
+])  # fmt: skip
+def test_one_or_two_words_that_find_nothing_are_asked_again_as_they_are_spelled(
+    desk: Desk, text: str, path: str, spelled: str
+) -> None:
+    desk.put_all(SPELLED)
+    hits = desk.search(text)
+    assert [hit.note.path for hit in hits] == [path]
+    assert f"spelled: {spelled}" in hits[0].why
+    assert not hits.relaxed
+
+
+def test_what_is_short_quoted_or_an_operator_is_not_spelled_otherwise(desk: Desk) -> None:
+    desk.put_all(SPELLED)
+    for text in ("henz", '"kuberntes"', "kuberntes OR zebra", "kuberntes NOT green", "egzs", "xkubernetes"):
+        assert desk.search(text).total == 0, text
+
+
+def test_a_word_some_note_holds_is_looked_for_as_it_is(desk: Desk) -> None:
+    desk.put_all(SPELLED)
+    desk.put("typo.md", "He wrote kuberntes again.")
+    assert desk.found("kuberntes") == ["typo.md"]
+    assert desk.found("kuberntes green") == []
+
+
+def test_spelling_shows_nobody_the_words_of_others(desk: Desk) -> None:
+    desk.put("secret.md", "---\nscope: agent:ada\n---\nThe kubernetes cluster.")
+    desk.put("typo.md", "---\nscope: agent:ada\n---\nThe receeving end.")
+    desk.put("open.md", "The receiving end.")
+    assert desk.found("kuberntes", viewer="bob") == []
+    assert desk.found("kuberntes", viewer="ada") == ["secret.md"]
+    assert desk.found("receeving", viewer="bob") == ["open.md"]
+    assert desk.found("receeving", viewer="ada") == ["typo.md"]
+
+
 CJK = {
     "zh1.md": "用户偏好深色模式，重跑qx7z后再部署。数据库索引很慢。",
     "zh2.md": "# 会议记录\n\n我们决定使用本地索引，而不是云端服务器。",

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 AT_ONCE, CHARACTERS = 32, 8_000
 """Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
 _NOTES_AT_ONCE = 100
-_NEAREST = 100
-"""Passages a question is compared with besides those its words find."""
+_NEAREST = 60
+"""So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
 
 class Embedding:
@@ -77,18 +77,6 @@ class Embedding:
             self._give_up(error)
             return []
 
-    @verb
-    def best_of(self, text: str, rows: Collection[int]) -> dict[int, Near]:
-        """Of each of these notes, by row, the passage nearest to `text`; {} without a model."""
-        vectors = self.vectors
-        if vectors is None:
-            return {}
-        try:
-            return vectors.best_of(self._core.db, text, rows, viewer=self.memory.agent)
-        except model.NoModel as error:
-            self._give_up(error)
-            return {}
-
     @property
     def nearness(self) -> Nearness | None:
         """How near notes are to a question, for the ranking; None without a model or before anything is embedded."""
@@ -97,15 +85,11 @@ class Embedding:
             return None
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
-            db, viewer = self._core.db, self.memory.agent
             try:
-                nearest = vectors.nearest(db, text, _NEAREST, viewer=viewer)
-                found = vectors.best_of(db, text, rows, viewer=viewer)
+                return vectors.cosines(self._core.db, text, rows, _NEAREST, viewer=self.memory.agent)
             except model.NoModel as error:
                 self._give_up(error)
                 return {}
-            cosines = {one.row: one.cosine for one in reversed(nearest)}
-            return cosines | {row: one.cosine for row, one in found.items()}
 
         return near
 

@@ -403,14 +403,14 @@ class Memory:
     @verb
     def context_for(self, question: str, *, max_tokens: int | None = None,
                     projects: tuple[str, ...] | None = None) -> str:  # fmt: skip
-        """The best evidence for a question as text, each piece with its title, date and address."""
+        """The best evidence for a question as text, each piece with its date and address."""
         from commonplace.index import evidence
 
         self._core.fresh()
         room = (max_tokens or 2000) * _CHARACTERS_PER_TOKEN
         hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
                                  today=self._today(), near=self._nearness())  # fmt: skip
-        return "\n\n".join(_evidence(hit) for hit in hits)[:room]
+        return evidence.told(hits)[:room]
 
     @verb
     def directory(self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,
@@ -493,8 +493,3 @@ def _within(hits: builtins.list[Any], characters: int) -> builtins.list[Any]:
 
 def _length(hit: Any) -> int:
     return len(hit.passage) + min(len(hit.note.title), _TITLE)
-
-
-def _evidence(hit: Any) -> str:
-    when = hit.note.date or hit.note.created[:10]
-    return f"{hit.note.title} ({when}, {hit.note.project}: {hit.note.permalink})\n{hit.passage}"

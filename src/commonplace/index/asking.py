@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -20,11 +21,18 @@ from typing import NamedTuple
 
 from commonplace.index import kin, question, weights
 from commonplace.index.ranking import Asked
+from commonplace.index.several import asks_several
+from commonplace.index.text import flatten
 from commonplace.index.wording import SEEN, Lookup, Word, passed_of
 
 _LEAST_ROOT = 4
 _LEAST_NEAR = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
+_FAR, _LEAST_SPREAD = 0.1, 0.25
+"""Meaning counts from the cosine that so many of the notes do not reach, and from so far below the nearest at least."""
+_MOST_IN_A_ROW = 5
+_NAME = re.compile(r"[^\W\d_]+")
+_SOMEBODY, _OFTEN = "someone", 25
 _FACET = re.compile('"([^"]+)"')
 
 
@@ -68,7 +76,7 @@ class Answers:
 
     def is_meant(self, note: int) -> bool:
         """Whether a note was found by its meaning."""
-        return self.weighing is not None and note in self.weighing.meant
+        return self.weighing is not None and self.weighing.meant.get(note, 0.0) > 0
 
     def held(self, note: int) -> list[str]:
         """The words of the question that a note holds."""
@@ -81,8 +89,7 @@ class Answers:
     def page(self, db: sqlite3.Connection, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by permalink."""
         if offset + limit > len(self.notes) and self.every is not None:
-            known = set(self.notes)
-            self.notes += [note for note in self.every() if note not in known]
+            self.notes = list(dict.fromkeys([*self.notes, *self.every()]))
             self.every = None
         notes, scores = self.notes, self.scores
         stop = min(offset + limit, len(notes))
@@ -103,7 +110,8 @@ class Answers:
 
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
-"""(question, notes) -> cosines of these notes and of those nearest in meaning, by row; {} where no model helps."""
+"""(question, notes) -> cosines of these notes and of those nearest in meaning, by row; {} where no model helps. A note
+without a vector is left out."""
 
 
 def answers(asked: Asked, text: str, today: date | None = None, near: Nearness | None = None) -> Answers:
@@ -114,17 +122,16 @@ def answers(asked: Asked, text: str, today: date | None = None, near: Nearness |
     words = lookup.words(asks.words)
     if not words and not asks.only_days and near is None:
         return Answers()
-    weighing = Weighing(asked, asks, words)
-    if near is not None:
-        weighing.mean(near, question.focus(text))
+    weighing = Weighing(asked, asks, words, _nameless(question.focus(text), words, lookup.size), near)
     found = Answers(words=[word.text for word in words], weighing=weighing)
     found.scores = scores = weighing.scores()
     found.notes = sorted(scores, key=lambda note: (-scores[note], -note))
-    found.notes += sorted(weighing.bits.keys() - scores.keys(), reverse=True)
-    found.total = len(found.notes)
+    others = weighing.bits.keys() - scores.keys()
+    found.total = len(scores) + len(others)
+    found.every = partial(sorted, others, reverse=True)
     if any(word.is_cut for word in words) and not asked.filtered:
         found.total = max(found.total, lookup.count(words))
-        found.every = partial(lookup.every, words)
+        found.every = lambda: [*sorted(others, reverse=True), *lookup.every(words)]
     return found
 
 
@@ -134,34 +141,50 @@ class Weighing:
     `bits`: three bits for each word in every note that holds it: as it is, akin, in the names.
     """
 
-    def __init__(self, asked: Asked, asks: question.Question, words: Sequence[Word]):
+    def __init__(
+        self, asked: Asked, asks: question.Question, words: Sequence[Word], text: str = "", near: Nearness | None = None
+    ):
         self.asked, self.db, self.asks, self.words = asked, asked.db, asks, words
         self.table = weights.WEIGHTS
         self.voices = {word.text for word in words if word.voice}
+        self.several = asks_several(text)
         self.bits = _bits(words)
-        self.meant: dict[int, float] = {}
         self._told: dict[int, float] = {0: 0.0}
         self.known: dict[int, Standing] = {}
+        self.meant: dict[int, float] = {}
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
         self._choose()
         if asks.only_days:
             self._choose_by_day()
-        self._weigh_words()
+        self.told = self._weigh_words()
+        if near is not None and self.table.meaning:
+            self._mean(near, text)
+        self.worth = {row: sum(self._worth(row)) for row in self.known} if self.meant else self.told
+        self._gather()
         self.lent = self._lend()
         self._most = max(map(self._tell, {*self._together.values(), *map(self._of, self.known)}), default=0.0) or 1.0
         self._present = self._present_in(self._best)
+        self._after: dict[int, int] = {}
 
-    def mean(self, near: Nearness, text: str) -> None:
-        """Take in what `text`, the question, is near to in meaning, weighed against the best score by words."""
-        best = max(self.scores().values(), default=1.0)
-        cosines = {row: cosine for row, cosine in near(text, list(self.known)).items() if cosine > 0}
-        for row in [row for row, cosine in cosines.items() if cosine >= _LEAST_NEAR and row not in self.known]:
-            found = self.db.execute(f"select {_COLUMNS} from standing p where p.row = ?", (row,)).fetchone()
-            if found is not None:
-                self._joins(Standing._make(found))
-        most = max(cosines.values(), default=1.0)
-        self.meant = {row: best * cosine / most for row, cosine in cosines.items() if row in self.known}
+    def _mean(self, near: Nearness, text: str) -> None:
+        """How near the notes are to `text`, the question, from 0 to 1; the nearest notes come to be known."""
+        cosines = near(text, list(self.known))
+        fresh = [row for row, cosine in cosines.items() if cosine >= _LEAST_NEAR and row not in self.known]
+        for note in self._standing(fresh):
+            self._joins(note)
+        cosines = {row: cosine for row, cosine in cosines.items() if row in self.known}
+        order = sorted(cosines.values())
+        if order and order[-1] > 0:
+            most = order[-1]
+            least = min(order[int(len(order) * _FAR)], most * (1 - _LEAST_SPREAD))
+            self.meant = {row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()}
+
+    def _worth(self, row: int) -> tuple[float, float]:
+        """What a note's words are worth and what its meaning is, together up to 1. Where meaning is not known, words
+        stand for all."""
+        told, meant, share = self.told.get(row, 0.0), self.meant.get(row), self.table.meaning
+        return (told, 0.0) if meant is None else (told * (1 - share), meant * share)
 
     def scores(self) -> dict[int, float]:
         """The score of every known note: its features' shares together."""
@@ -176,7 +199,6 @@ class Weighing:
         for row, note in self.known.items():
             own, place = worth.get(row, 0.0), note.sitting
             score = table.words * own + lent.get(row, 0.0) + asking * note.asks + own_share * note.own
-            score += table.meaning * self.meant.get(row, 0.0)
             if place is None:
                 score += table.sitting * own + session * self._tell(self._of(row))
             else:
@@ -188,7 +210,17 @@ class Weighing:
             if asks.when and note.timed:
                 score += table.timed
             found[row] = round(score, 6)
-        return found
+        return self._parted(found) if self.several and table.several else found
+
+    def _parted(self, scores: dict[int, float]) -> dict[int, float]:
+        """The scores when several things are asked for: a note loses by each better one of its sitting."""
+        seen: dict[int, int] = {}
+        for row in sorted(scores, key=lambda one: (-scores[one], -one)):
+            place = self.known[row].sitting
+            if place is not None:
+                self._after[row] = before = min(seen.get(place, 0), _MOST_IN_A_ROW)
+                seen[place] = before + 1
+        return {row: round(score + self.table.several * self._after.get(row, 0), 6) for row, score in scores.items()}
 
     def shares(self, row: int) -> dict[str, float]:
         """The same score feature by feature, without those that add nothing; empty for an unknown note."""
@@ -196,20 +228,21 @@ class Weighing:
         if note is None:
             return {}
         table, place = self.table, note.sitting
-        own = self.worth.get(row, 0.0)
-        told = self._of(row) if place is None else self._together.get(place, 0)
+        told, meant = self._worth(row)
+        session = self._of(row) if place is None else self._together.get(place, 0)
         parts = {
-            "words": table.words * own,
+            "words": table.words * told,
+            "meaning": table.words * meant,
             "beside": self.lent.get(row, 0.0),
-            "sitting": table.sitting * (own if place is None else self._best.get(place, 0.0)),
-            "session": table.session * self._tell(told) / self._most,
+            "sitting": table.sitting * (told + meant if place is None else self._best.get(place, 0.0)),
+            "session": table.session * self._tell(session) / self._most,
             "said": table.said if place is not None and note.said in self.voices else 0.0,
             "present": table.present if place in self._present else 0.0,
             "own": table.own * note.own / 4,
             "asks": table.asks * note.asks / 100,
             "date": table.date * sum(period.share(note.day) for period in self.asks.periods),
-            "meaning": table.meaning * self.meant.get(row, 0.0),
             "timed": table.timed if self.asks.when and note.timed else 0.0,
+            "several": table.several * self._after.get(row, 0),
         }
         return {name: round(value, 3) for name, value in parts.items() if value}
 
@@ -239,19 +272,25 @@ class Weighing:
 
     def _choose(self) -> None:
         """The notes whose words tell most, equal ones newest first."""
-        alike: dict[int, list[int]] = {}
-        for row, bits in self.bits.items():
-            alike.setdefault(bits, []).append(row)
-        rows: list[int] = []
-        for bits in sorted(alike, key=lambda one: (-self._tell(one), one)):
-            room = self.table.most - len(rows)
-            rows += nlargest(room, alike[bits])
-            if len(rows) >= self.table.most:
+        counts = Counter(self.bits.values())
+        room, whole, last = self.table.most, set(), None
+        for bits in sorted(counts, key=lambda one: (-self._tell(one), one)):
+            if counts[bits] > room:
+                last = bits
                 break
+            whole.add(bits)
+            room -= counts[bits]
+        rows = [row for row, bits in self.bits.items() if bits in whole]
+        if last is not None and room:
+            rows += nlargest(room, [row for row, bits in self.bits.items() if bits == last])
+        self.known = {note.row: note for note in self._standing(rows)}
+
+    def _standing(self, rows: Sequence[int]) -> Iterator[Standing]:
+        """How these notes stand."""
         found = self.db.execute(
             f"select {_COLUMNS} from standing p where p.row in (select value from json_each(?))", (json.dumps(rows),)
         )
-        self.known = {columns[0]: Standing._make(columns) for columns in found}
+        return map(Standing._make, found.fetchall())
 
     def _choose_by_day(self) -> None:
         """The newest notes of the days the question names, whatever they say."""
@@ -265,16 +304,19 @@ class Weighing:
                     if columns[0] not in self.known:
                         self._joins(Standing._make(columns))
 
-    def _weigh_words(self) -> None:
+    def _weigh_words(self) -> dict[int, float]:
         """The words' worth in each note, 1 in the best one: of equal ones the shorter is worth more."""
         usual = sum(note.words for note in self.known.values()) / (len(self.known) or 1) or 1
         share = self.table.brevity
-        worth = {
+        told = {
             row: self._tell(self._of(row)) / (1 + 1.2 * (1 - share + share * note.words / usual))
             for row, note in self.known.items()
         }
-        most = max(worth.values(), default=0.0) or 1.0
-        self.worth = {row: value / most for row, value in worth.items()}
+        most = max(told.values(), default=0.0) or 1.0
+        return {row: value / most for row, value in told.items()}
+
+    def _gather(self) -> None:
+        """The best worth in each sitting, and the words its notes hold together."""
         for row, value in self.worth.items():
             place = self.known[row].sitting
             if place is not None:
@@ -283,8 +325,8 @@ class Weighing:
 
     def _lend(self) -> dict[int, float]:
         """What the best notes lend to those beside them. Turns that hold no word themselves come to be known so."""
-        rows = nlargest(self.table.sources, (row for row in self.known if self.known[row].sitting is not None),
-                        key=lambda row: (self.worth[row], row))  # fmt: skip
+        able = [(self.worth[row], row) for row, note in self.known.items() if note.sitting is not None]
+        rows = [row for _, row in nlargest(self.table.sources, able)]
         lent: dict[int, float] = {}
         if not rows:
             return lent
@@ -330,6 +372,15 @@ class Weighing:
             (json.dumps(list(sittings)), self.asked.own, json.dumps(sorted(self.voices))),
         )
         return {place for (place,) in found}
+
+
+def _nameless(text: str, words: Sequence[Word], size: int) -> str:
+    """The question for comparing meanings, of `size` notes: names of those who speak that very many notes hold tell no
+    note from another, and are put as "someone"."""
+    often = {word.text for word in words if word.voice and (word.is_cut or len(word.rows) * _OFTEN >= size)}
+    if not often or all(word.voice for word in words):
+        return text
+    return _NAME.sub(lambda name: _SOMEBODY if flatten(name[0]).lower() in often else name[0], text)
 
 
 def _bits(words: Sequence[Word]) -> dict[int, int]:

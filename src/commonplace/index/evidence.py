@@ -6,77 +6,123 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from commonplace.index import expression as ex
 from commonplace.index.asking import Nearness, answers
 from commonplace.index.database import snapshot
 from commonplace.index.lookup import infos
-from commonplace.index.ranking import Asked, texts
-from commonplace.index.rows import Hit
-from commonplace.index.scoring import Judge, Text
-from commonplace.index.standing import parts
-from commonplace.index.text import sound
+from commonplace.index.passages import Reading, chosen
+from commonplace.index.ranking import Asked
+from commonplace.index.rows import Hit, NoteInfo
+from commonplace.index.text import flatten, sound, stop_words, tokens
+from commonplace.note.links import slug
 from commonplace.query import Query
 
 _MOST_NOTES = 60
-_PER_NOTE = 6
-_NEIGHBOUR, _WHOLE_NOTE = 0.1, 1.0
+_HARDLY = 40
+_TITLE, _ID = 60, 8
 
 
 def evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
     projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
 ) -> list[Hit]:  # fmt: skip
-    """The passages that best answer `question`, best first, at most `max_chars` characters in all.
+    """The passages that best answer `question`, best first, at most `max_chars` characters as `told` writes them.
 
-    A hit is one turn or one passage of about 200 words, cut from the note's text; a note may give several.
-    `today` is what "last week" in the question counts from; `near` as for `answers`.
+    A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
+    several, and what says the same as one before stays out. `today` is what "last week" in the question counts from;
+    `near` as for `answers`.
     """
     with snapshot(db):
         query = Query(sound(question), projects=None if projects is None else tuple(projects))
         return list(_filled(Asked(db, query, viewer), max_chars, today, near))
 
 
+def told(hits: Sequence[Hit]) -> str:
+    """Evidence as text: under one line with title, day and address the passages of a note, in its order. Notes of one
+    folder and day whose address says their title share the line, and each begins with its own name; a memory begins
+    with the first 8 characters of its id."""
+    groups: dict[str, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(_place(hit.note), []).append(hit)
+    return "\n\n".join(map(_together, groups.values()))
+
+
+def _together(hits: list[Hit]) -> str:
+    hits = sorted(hits, key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
+    notes = {hit.note.row: hit.note for hit in hits}
+    if len(notes) == 1 and not _is_memory(hits[0].note):
+        return "\n".join([_headed(hits[0].note), *(hit.passage for hit in hits)])
+    lines = [f"({_place(hits[0].note)})"]
+    for row, note in notes.items():
+        lines.append(f"{_name(note)}: " + "\n".join(hit.passage for hit in hits if hit.note.row == row))
+    return "\n".join(lines)
+
+
+def _headed(note: NoteInfo) -> str:
+    """The line about a note: title, day and address; a title the address says is not said twice."""
+    title = "" if _is_said(note) else f"{note.title[:_TITLE]} "
+    return f"{title}({_day(note)}, {_address(note)})"
+
+
+def _place(note: NoteInfo) -> str:
+    """Day and folder of a note whose name says its title, else day and address."""
+    address = _address(note)
+    return f"{_day(note)}, {address.rpartition('/')[0] if _is_said(note) and '/' in address else address}"
+
+
+def _name(note: NoteInfo) -> str:
+    return note.id[:_ID] if _is_memory(note) else note.permalink.rpartition("/")[2]
+
+
+def _day(note: NoteInfo) -> str:
+    return (note.date or note.created)[:10]
+
+
+def _is_said(note: NoteInfo) -> bool:
+    """Whether a note's address says its title."""
+    return _is_memory(note) or slug(note.title) == note.permalink.rpartition("/")[2]
+
+
+def _is_memory(note: NoteInfo) -> bool:
+    """Whether a note is named by its text and its id, as memories are (contract 001, 2)."""
+    return bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
+
+
+def _address(note: NoteInfo) -> str:
+    within = note.permalink.startswith(f"{note.project}/")
+    return note.permalink if within else f"{note.project}: {note.permalink}"
+
+
 def _filled(asked: Asked, space: int, today: date | None, near: Nearness | None) -> Iterator[Hit]:
     found = answers(asked, asked.query.text, today, near)
-    rows = found.page(asked.db, 0, _MOST_NOTES)
-    terms = [one for one in map(ex.term, found.roots()) if one is not None]
-    judge = asked.judge(terms)
+    rows = chosen(found, found.page(asked.db, 0, _MOST_NOTES))
+    reading = Reading(asked, found, rows, every=True)
     notes = infos(asked.db, rows)
-    read = {text.row: text for text in texts(asked.db, rows, terms)}
-    scored: list[tuple[float, int, int, int]] = []
-    for at, row in enumerate(rows):
-        base = _WHOLE_NOTE * found.scores.get(row, 0.0)
-        scored += [(base + worth, -at, start, stop) for start, stop, worth in _passages(judge, read[row])]
-    scored.sort(key=lambda one: (-one[0], -one[1], one[2]))
-    given: dict[int, int] = {}
-    for score, at, start, stop in scored:
-        row = rows[-at]
-        if given.get(row, 0) >= _PER_NOTE:
-            continue
-        passage = read[row].text[start:stop].strip()
-        if len(passage) > space:
+    given: set[int] = set()
+    places: set[str] = set()
+    seen: list[frozenset[str]] = []
+    for row, start, stop, score in reading.ranked(rows):
+        text = reading.texts[row]
+        passage = text.text[start:stop].strip()
+        head, place = 1, _place(notes[row])
+        if row not in given:
+            name = len(_name(notes[row])) + 3
+            whole = len(place) + 4 + name if _is_memory(notes[row]) else len(_headed(notes[row])) + 3
+            head = name if place in places else whole
+        if len(passage) + head > space:
             if given:
                 continue
-            passage = passage[:space].rstrip()
-        if passage:
-            space -= len(passage)
-            given[row] = given.get(row, 0) + 1
-            line = read[row].front.count("\n") + read[row].text.count("\n", 0, start) + 1
-            yield Hit(notes[row], passage, round(score, 6), [], line)
+            passage = passage[: max(0, space - head) or space].rstrip()
+        said = frozenset(tokens(flatten(passage)))
+        if not passage or any(_is_repeated(said, other) for other in seen):
+            continue
+        space -= len(passage) + head
+        given.add(row)
+        places.add(place)
+        seen.append(said)
+        line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
+        yield Hit(notes[row], passage, score, reading.why(row), line)
 
 
-def _passages(judge: Judge, text: Text) -> list[tuple[int, int, float]]:
-    """The note's passages with their worth; a passage gains from what stands next to it. Of several those that hold
-    nothing stay out."""
-    spans = text.spans if text.spans is not None else parts(text.text)
-    if len(spans) == 1:
-        return [(*spans[0], 0.0)]
-    places = judge.places(text)
-    worths = [judge.worth([place for place in places if start <= place.at < stop]) for start, stop in spans]
-    best = max(worths, default=0.0)
-    result = []
-    for at, (start, stop) in enumerate(spans):
-        beside = max(worths[at - 1] if at else 0.0, worths[at + 1] if at + 1 < len(worths) else 0.0)
-        if worths[at] or not best:
-            result.append((start, stop, worths[at] + _NEIGHBOUR * beside - best))
-    return result
+def _is_repeated(new: frozenset[str], before: frozenset[str]) -> bool:
+    """Whether a passage says nothing another one does not: no word that tells, or of very many hardly one."""
+    return len(new - before - stop_words()) <= len(new) // _HARDLY

@@ -225,9 +225,9 @@ def match(wanted: Wanted, matcher: Matcher, *, whole: bool = False) -> str:
     return " OR ".join(parts)
 
 
-def relaxable(wanted: Wanted, *, quotes: bool = False) -> bool:
-    """Whether a query without hits is asked again with OR: three or more bare words, or a long CJK run. With
-    `quotes` a phrase may stand among them."""
+def relaxable(wanted: Wanted, *, quotes: bool = False, least: int = 3) -> bool:
+    """Whether a query without hits may be asked again with OR: `least` or more bare words, a long CJK run counting for
+    several. With `quotes` a phrase may stand among them."""
     if len(wanted.clauses) != 1 or wanted.clauses[0].without or not (wanted.bare or quotes):
         return False
     size = sum(
@@ -236,4 +236,4 @@ def relaxable(wanted: Wanted, *, quotes: bool = False) -> bool:
         if one.open or is_cjk(one.words[-1])
         for word in one.words
     )
-    return size >= 3
+    return size >= least

@@ -14,7 +14,8 @@ MOST_WORDS = 32
 """More words than this are reduced to the rarest."""
 
 _LONG, _LONG_QUESTION = 40, 30
-_END = re.compile(r"(?:[?？]\W*|[吗呢][。.!！]?)$")
+_MARK = re.compile(r"[?？]\W*$")
+_PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _ASKING = (
     "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "does", "do", "is", "are", "was",
@@ -22,11 +23,12 @@ _ASKING = (
 )  # fmt: skip
 _START = re.compile(rf"\b(?:{'|'.join(word.title() for word in _ASKING)})\b")
 _ASIAN = re.compile(
-    "什么|怎么|怎样|如何|为什么|哪|多少|几个|谁|何时|何处|是否|有没有|なに|何|いつ|どこ|だれ|誰|なぜ|どう"
+    "什么|怎么|怎样|如何|为什么|哪|多少|几[个点号月岁次时位]|多[大久长远]|谁|啥|咋|何时|何处|是否|有没有"
+    "|什麼|怎麼|為什麼|誰|なに|何|いつ|どこ|だれ|なぜ|どう|どの|どれ|どちら|いくつ|いくら|누구|언제|어디|무엇|어떻게"
 )
 _WHEN = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow long\b"
-    "|什么时候|何时|哪天|哪年|哪一|几号|几月|多久|いつ",
+    "|什么时候|何时|哪天|哪年|哪一|几[点号月]|多久|いつ|何時|언제",
     re.I,
 )
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -80,10 +82,27 @@ def read(text: str, today: date | None = None) -> Question:
 def is_question(text: str) -> bool:
     """Whether `text` is a question in plain language, by its end or its first word."""
     stripped = text.strip()
-    if _END.search(stripped[-8:]) or _ASIAN.search(stripped[-40:]):
+    if _MARK.search(stripped[-8:]) or _is_asian(stripped):
         return True
     first = tokens(stripped[:40])[:1]
     return bool(first) and first[0].lower() in _ASKING
+
+
+def is_short_question(text: str) -> bool:
+    """Whether `text` is a question however few words it has: by a question mark or a word that asks in Chinese,
+    Japanese or Korean. An English word in front does not tell: `will smith` are two words."""
+    return _MARK.search(text.rstrip()[-8:]) is not None or _is_asian(text.strip())
+
+
+def is_outright(text: str) -> bool:
+    """Whether `text` is certainly a question in Chinese, Japanese or Korean: it has both the word that asks and the
+    end of a question. Without the end it may be the part of a sentence somebody looks for."""
+    end = text.strip()
+    return _PARTICLE.search(end[-8:]) is not None or bool(_MARK.search(end[-8:]) and _ASIAN.search(end[-40:]))
+
+
+def _is_asian(stripped: str) -> bool:
+    return bool(_PARTICLE.search(stripped[-8:]) or _ASIAN.search(stripped[-40:]))
 
 
 def focus(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from commonplace.index import expression as ex
+from commonplace.index import weights
 from commonplace.index.facets import expression, wanted
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
@@ -30,7 +31,6 @@ _WEIGHED = 300
 _FETCHED = 4_000
 _FEW = 200
 _RARE_ENOUGH = 5_000
-_WEIGHTS = {"note_fts": "10, 4, 1, 4, 0.5, 0", "name_fts": "10, 4, 4, 0"}
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ class Asked:
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
         self.db = db
         self.query = query
+        self.viewer = viewer
         self.own = None if viewer is None else f"agent:{viewer}"
         """The scope the viewer sees besides `global`; None: every one."""
         self.needed, self.unwanted = wanted(db, query, viewer)
@@ -148,6 +149,13 @@ def _spans(db: sqlite3.Connection, first: int, count: int, terms: Sequence[ex.Te
     return found.fetchall()
 
 
+def _picked(table: str) -> str:
+    """The weights of the columns of `note_fts` or `name_fts` as bm25 takes them; facets count nothing."""
+    title, headings, body, tags, address = weights.EXACT.picked
+    some = (title, headings, body, tags, address) if table == "note_fts" else (title, headings, tags)
+    return ", ".join(f"{one:g}" for one in (*some, 0))
+
+
 def _by_bm25(
     asked: Asked, terms: Sequence[ex.Term], full: str, rows: list[int], most: int, whole: bool, any_term: bool
 ) -> list[int]:
@@ -167,7 +175,7 @@ def _by_bm25(
     if len(rows) <= _FEW:
         source, by = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
     found = asked.db.execute(
-        f"select {table}.rowid from {source} where {condition} order by bm25({table}, {_WEIGHTS[table]}), {by} limit ?",
+        f"select {table}.rowid from {source} where {condition} order by bm25({table}, {_picked(table)}), {by} limit ?",
         [*values, most],
     )
     best = [row for (row,) in found]
@@ -183,7 +191,7 @@ def _named(asked: Asked, full: str) -> list[int]:
     if len(rows) <= _NAMED_JUDGED or len(rows) == _NAMED:
         return rows
     return [row for (row,) in asked.db.execute(
-        f"select rowid from name_fts where name_fts match ? order by bm25(name_fts, {_WEIGHTS['name_fts']}),"
+        f"select rowid from name_fts where name_fts match ? order by bm25(name_fts, {_picked('name_fts')}),"
         " rowid desc", (full,),
     )]  # fmt: skip
 

@@ -14,19 +14,12 @@ from itertools import islice
 from math import log
 from typing import NamedTuple
 
+from commonplace.index import weights
 from commonplace.index.expression import Term
 from commonplace.index.text import flatten, is_cjk, passages, tokens
 
-TITLE, HEADING, TAG, BODY, ADDRESS = 6.0, 3.0, 3.0, 1.0, 0.5
-BEGINNING = 0.7
-"""What the beginning of a word counts, against the whole word."""
-
-_USUAL_LENGTH = 1_200
 _ONE_PASSAGE = 2_400
 _MOST_PLACES = 32
-_NOTE_SHARE, _PASSAGE_SHARE, _NEAR_SHARE = 0.55, 0.35, 0.1
-_METADATA, _SAME_TITLE = 0.06, 0.3
-_NEAR = 60
 SNIPPET = 200
 """The most characters a snippet has."""
 
@@ -95,7 +88,7 @@ class _Sought:
         if self._word not in flat:
             return 0.0
         places = self.places(flat, 0, len(flat))
-        return max((1.0 if whole else BEGINNING for _, whole in places), default=0.0)
+        return max((1.0 if whole else weights.EXACT.beginning for _, whole in places), default=0.0)
 
     def _spans(self, flat: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
         if self._pattern is not None:
@@ -113,6 +106,7 @@ class Judge:
     """Scores texts for a list of terms, each with the number of notes that hold it."""
 
     def __init__(self, terms: Sequence[tuple[Term, int]], asked: str = "", *, prefixes: bool = True):
+        self._table = weights.EXACT
         self.weights = [log(1 + 10_000 / (1 + held)) + 0.1 for _, held in terms]
         self._total = sum(self.weights) or 1.0
         self._sought = [_Sought(term, prefixes) for term, _ in terms]
@@ -126,11 +120,12 @@ class Judge:
         titled = [sought.held(titles) for sought in self._sought]
         best, worth, near = self._best_passage(places, _pieces(text), titled)
         fields, why = self._fields(text, places, titled)
-        score = _NOTE_SHARE * fields + _PASSAGE_SHARE * worth + _NEAR_SHARE * near
+        table = self._table
+        score = table.fields * fields + table.passage * worth + table.near * near
         parts = {"fields": fields, "passage": worth, "near": near}
         if self._asked and self._asked in titles and self._asked in titles.split("\n"):
-            score += _SAME_TITLE
-            parts["same title"] = _SAME_TITLE
+            score += table.same_title
+            parts["same title"] = table.same_title
         score += self._metadata(text, why)
         return Verdict(round(score, 6), best, places, why, parts)
 
@@ -147,25 +142,27 @@ class Judge:
 
     def _fields(self, text: Text, places: list[Place], titled: list[float]) -> tuple[float, list[str]]:
         """The worth of all fields together, from 0 to 1, as in BM25F; and reasons."""
-        length = max(0.3, min(4.0, len(text.text) / _USUAL_LENGTH))
+        table = self._table
+        length = max(0.3, min(4.0, len(text.text) / table.usual))
         body = [0.0] * len(self._sought)
         best = [0.0] * len(self._sought)
         for place in places:
-            worth = BODY if place.whole else BEGINNING
+            worth = table.body if place.whole else table.beginning
             body[place.term] += worth
             best[place.term] = max(best[place.term], worth)
         headings, tags, address = flatten(text.headings), flatten("\n".join(text.tags)), flatten(text.address)
         total = 0.0
         for number, sought in enumerate(self._sought):
-            often = body[number] + TITLE * titled[number]
-            often += HEADING * sought.held(headings) + TAG * sought.held(tags) + ADDRESS * sought.held(address)
-            total += self.weights[number] * often / (often + 1.2 * (0.25 + 0.75 * length))
+            often = body[number] + table.title * titled[number] + table.heading * sought.held(headings)
+            often += table.tag * sought.held(tags) + table.address * sought.held(address)
+            slow = table.saturation * (1 - table.brevity + table.brevity * length)
+            total += self.weights[number] * often / (often + slow)
         why = []
         if any(titled):
             why.append("title: " + ", ".join(self._sought[n].text for n, held in enumerate(titled) if held))
         if places:
             why.append("words: " + ", ".join(self._sought[n].text for n, held in enumerate(body) if held))
-        if any(0 < held < BODY for held in best):
+        if any(0 < held < table.body for held in best):
             why.append("prefix")
         return total / self._total, why
 
@@ -181,18 +178,19 @@ class Judge:
             if not inside:
                 continue
             worth = self.worth(inside, titled)
-            near = _nearness(inside, len(self._sought))
-            if worth + near * 0.3 > most + nearest * 0.3:
+            near = _nearness(inside, len(self._sought), self._table.apart)
+            if worth + near * self._table.close > most + nearest * self._table.close:
                 best, most, nearest = (start, stop), worth, near
         return best, most, nearest
 
     def worth(self, inside: Sequence[Place], titled: Sequence[float] = ()) -> float:
         """How much of what is looked for these places hold, from 0 to 1; `titled`: the title's share."""
-        often = [2 * held for held in titled] or [0.0] * len(self._sought)
+        table = self._table
+        often = [table.titled * held for held in titled] or [0.0] * len(self._sought)
         for place in inside:
-            often[place.term] += 1.0 if place.whole else BEGINNING
-        full = zip(self.weights, often, strict=True)
-        return sum(weight * min(1.0, n * 0.15 + 0.7 * min(n, 1)) for weight, n in full) / self._total
+            often[place.term] += 1.0 if place.whole else table.beginning
+        full, first = zip(self.weights, often, strict=True), table.once - table.again
+        return sum(weight * min(1.0, n * table.again + first * min(n, 1)) for weight, n in full) / self._total
 
     def _metadata(self, text: Text, why: list[str]) -> float:
         """A modest boost for terms that equal a tag, the project or the source."""
@@ -201,9 +199,9 @@ class Judge:
             for value in values:
                 low = value.lower()
                 if low in self._said or (not low.isalnum() and " ".join(tokens(flatten(low))) in self._said):
-                    boost += _METADATA
+                    boost += self._table.metadata
                     why.append(f"{name}: {value}")
-        return min(boost, 3 * _METADATA)
+        return min(boost, 3 * self._table.metadata)
 
 
 def snippet(text: str, passage: tuple[int, int], places: Sequence[Place], weights: Sequence[float]) -> tuple[str, int]:
@@ -242,19 +240,19 @@ def _snippet_start(text: str, start: int, at: int) -> int:
     return blank + 1 if blank >= 0 else back
 
 
-def _nearness(inside: Sequence[Place], terms: int) -> float:
+def _nearness(inside: Sequence[Place], terms: int, apart: int) -> float:
     """1 when neighbouring terms of the query stand side by side, 0 when they stand apart."""
     if terms < 2:
         return 0.0
     last = [-1] * terms
-    closest = [_NEAR * 4] * terms
+    closest = [apart * 4] * terms
     for place in inside:
         last[place.term] = place.at
         for other in (place.term - 1, place.term + 1):
             if 0 <= other < terms and last[other] >= 0:
                 pair = min(place.term, other)
                 closest[pair] = min(closest[pair], place.at - last[other])
-    return sum(_NEAR / (_NEAR + gap) for gap in closest[: terms - 1] if gap < _NEAR * 4) / (terms - 1)
+    return sum(apart / (apart + gap) for gap in closest[: terms - 1] if gap < apart * 4) / (terms - 1)
 
 
 def _pieces(text: Text) -> list[tuple[int, int]]:

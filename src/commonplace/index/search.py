@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import date
+from itertools import product
 
 from commonplace.index import expression as ex
 from commonplace.index.asking import Nearness, answers
@@ -13,12 +14,17 @@ from commonplace.index.facets import may_see
 from commonplace.index.listing import listing
 from commonplace.index.lookup import in_order, infos, matching, observations, text_of
 from commonplace.index.metadata import predicate
-from commonplace.index.question import is_question
+from commonplace.index.passages import MORE, MOST, Passage, Reading, chosen
+from commonplace.index.question import is_outright, is_question, is_short_question
 from commonplace.index.ranking import RANKED, Asked, Order, matches, order, texts
 from commonplace.index.rows import Hit, Hits, NoteInfo
-from commonplace.index.scoring import SNIPPET, snippet
+from commonplace.index.scoring import SNIPPET, Judge, Text, snippet
 from commonplace.index.text import sound
+from commonplace.index.wording import is_held, spellings
 from commonplace.query import Query
+
+_SPELLINGS = 3
+"""So many spellings of a mistyped word are looked for."""
 
 
 def search(
@@ -29,7 +35,8 @@ def search(
 
     `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass
     the filters. `explain` adds numbers to each hit's `why`; `today` is what "last week" in a
-    question counts from, `near` tells what means the same as a question in other words. Raises InvalidInput for a broken metadata filter; no text raises.
+    question counts from, `near` tells what means the same as a question in other words. Raises
+    InvalidInput for a broken metadata filter; no text raises.
     """
     predicate(query.metadata)
     query = query.but(text=sound(query.text))
@@ -45,13 +52,40 @@ def search(
         asked = Asked(db, query, viewer)
         asking = is_question(query.text)
         relaxable = ex.relaxable(text, quotes=asking)
+        short = not relaxable and is_short_question(query.text) and ex.relaxable(text, quotes=True, least=1)
         relaxed = Hits([], 0)
-        if relaxable and text.bare and asking:
+        if text.bare and ((relaxable and asking) or (short and is_outright(query.text))):
             relaxed = _relaxed(asked, limit, offset, explain, today, near)
+        relaxable = relaxable or short
         found = relaxed if relaxed.total else _strict(asked, text, limit, offset, explain)
         if found.total == 0 and relaxable:
             return relaxed if relaxed.relaxed else _relaxed(asked, limit, offset, explain, today, near)
-        return found
+        return found if found.total else _respelled(asked, text, limit, offset, explain)
+
+
+def _respelled(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: bool) -> Hits:
+    """One or two bare words that found nothing, with those no note holds mended within one edit."""
+    if not text.bare or len(text.clauses) != 1:
+        return Hits([], 0)
+    spelled: list[str] = []
+    choices: list[list[ex.Term]] = []
+    for one in text.terms:
+        if is_held(asked, one):
+            choices.append([one])
+            continue
+        mended = spellings(asked, one.words[0])[:_SPELLINGS] if len(one.words) == 1 else []
+        if not mended:
+            return Hits([], 0)
+        spelled += mended
+        choices.append([found for word in mended if (found := ex.term(word))])
+    if not spelled:
+        return Hits([], 0)
+    mended_text = ex.Wanted(tuple(ex.Clause(terms) for terms in product(*choices)), bare=True)
+    found = _strict(asked, mended_text, limit, offset, explain)
+    for hit in found:
+        held = [word for word in spelled if any(word in reason for reason in hit.why)]
+        hit.why.append(f"spelled: {', '.join(held or spelled)}")
+    return found
 
 
 def _strict(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: bool) -> Hits:
@@ -81,27 +115,37 @@ def _relaxed(
 ) -> Hits:  # fmt: skip
     """Any of the informative words may be there."""
     found = answers(asked, asked.query.text, today, near)
-    rows = found.page(asked.db, offset, limit)
-    terms = [one for one in map(ex.term, found.roots()) if one is not None]
-    judge = None
+    reading = Reading(asked, found, chosen(found, found.page(asked.db, 0, MOST)))
+    rows = reading.order[offset : offset + limit]
+    if len(rows) < limit:
+        skip, stop = max(0, offset - len(reading.order)), offset + limit - len(reading.order)
+        rest = found.page(asked.db, MOST, stop + MORE)
+        rows += [row for row in rest if row not in reading.read][skip:stop]
+    judge = asked.judge(reading.terms)
     notes = infos(asked.db, rows)
-    read = {one.row: one for one in texts(asked.db, rows, terms)}
+    read = {one.row: one for one in texts(asked.db, [row for row in rows if row not in reading.texts], reading.terms)}
     hits: list[Hit] = []
     for row in rows:
-        text = read[row]
-        if len(text.text) <= SNIPPET:
-            passage, line = snippet(text.text, (0, len(text.text)), (), ())
-        else:
-            judge = judge or asked.judge(terms)
-            verdict = judge.judge(text)
-            passage, line = snippet(text.text, verdict.passage, verdict.places, judge.weights)
-        held = found.held(row)
-        why = [f"words: {', '.join(held)}"] if held else ["meaning"] if found.is_meant(row) else []
-        numbers = [f"{name} {value:.3f}" for name, value in found.shares(row).items()] if explain else []
-        score = found.scores.get(row, 0.0)
-        hits.append(Hit(notes[row], passage, score, [*why, *numbers, "relaxed"], line + text.front.count("\n")))
-    _show_observations(asked.db, hits, asked.query, terms)
+        text = reading.texts.get(row) or read[row]
+        passage, line = _shown(judge, text, reading.best(row))
+        numbers = [f"{name} {value:.3f}" for name, value in reading.shares(row).items()] if explain else []
+        score = min(reading.score(row), hits[-1].score) if hits else reading.score(row)
+        hits.append(Hit(notes[row], passage, score, [*reading.why(row), *numbers, "relaxed"], line))
+    _show_observations(asked.db, hits, asked.query, reading.terms)
     return Hits(hits, found.total, relaxed=True)
+
+
+def _shown(judge: Judge, text: Text, best: Passage | None) -> tuple[str, int]:
+    """The snippet of a note and its line in the file."""
+    if best is not None:
+        span, places = (best.start, best.stop), judge.places(text)
+    elif len(text.text) <= SNIPPET:
+        span, places = (0, len(text.text)), []
+    else:
+        verdict = judge.judge(text)
+        span, places = verdict.passage, verdict.places
+    passage, line = snippet(text.text, span, places, judge.weights)
+    return passage, line + text.front.count("\n")
 
 
 def _page(

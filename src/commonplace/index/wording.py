@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
 from math import log
 
 from commonplace.index import kin, weights
-from commonplace.index.facets import quoted
+from commonplace.index.expression import Term
+from commonplace.index.facets import expression, quoted, wanted
 from commonplace.index.listing import passing
 from commonplace.index.question import MOST_WORDS
 from commonplace.index.ranking import Asked
 from commonplace.index.text import is_cjk, query_text
+from commonplace.query import Query
 
 MOST_HELD = 1_500
 """Of a word that more notes hold, the newest are looked at."""
@@ -27,6 +30,13 @@ _COMMON = 100
 _PREFIX_FROM = 4
 _SPELLED = range(5, 20)
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_HEAD = 3
+_ENDINGS = (
+    "", "s", "e", "es", "ed", "ing", "ings", "er", "ers", "y", "ly", "ment", "ments", "ion", "ions", "ation", "ations",
+    "al", "ance", "ence", "ant", "ent", "able", "ible", "ive", "ous", "ful", "ness", "ity", "ism", "ist", "ize", "ate",
+)  # fmt: skip
+_MOST_SPELLINGS = 8
+_STEMS = "create virtual table if not exists temp.stems using fts5vocab(main, stem_fts, row)"
 _NEWEST = (
     "select group_concat(rowid) from (select rowid from {table} where {table} match ? order by rowid desc limit ?)"
 )
@@ -39,7 +49,7 @@ _COUNT = "select count(*) from {table} where {table} match ?"
 class Word:
     """A word of the question: the notes that hold it or a form of it, those that hold a word akin or one it begins,
     and those whose names hold it. `weight`: how much it tells. `voice`: somebody is called so. `expression`
-    finds them all."""
+    finds them all. `spelled`: what stands for it where no note holds it as it is written."""
 
     text: str
     rows: list[int]
@@ -48,6 +58,7 @@ class Word:
     voice: bool
     expression: str
     named: Sequence[int] = ()
+    spelled: Sequence[str] = ()
 
     @property
     def is_cut(self) -> bool:
@@ -106,11 +117,12 @@ class Lookup:
             others.append(f"{quoted(text)}*")
         akin = self._rows(" OR ".join(others)) if others else []
         weight = self._rarity(rows or akin)
-        if not (rows or akin or voice) and len(text) in _SPELLED and text.isascii() and text.isalpha():
-            own = " OR ".join(map(quoted, one_edit(text)))
+        spelled = () if rows or akin or voice else spellings(self.asked, text)
+        if spelled:
+            own = " OR ".join(map(quoted, spelled))
             rows = self._rows(own)
             weight = self._rarity(rows) * weights.WEIGHTS.spelled
-        return Word(text, rows, akin, weight, voice, " OR ".join([own, *others]))
+        return Word(text, rows, akin, weight, voice, " OR ".join([own, *others]), spelled=spelled)
 
     def _name(self, words: Sequence[Word]) -> None:
         """Which notes carry the words in their names: asked once for all, then for each."""
@@ -151,6 +163,51 @@ def passed_of(asked: Asked, notes: Iterable[int]) -> list[int]:
     where = " and ".join(["n.row in (select value from json_each(?))", *asked.conditions])
     found = asked.db.execute(f"select n.row from note n where {where}", (json.dumps(list(notes)), *asked.values))
     return passing(asked.db, asked.query, [row for (row,) in found])
+
+
+def is_held(asked: Asked, term: Term) -> bool:
+    """Whether any note the viewer sees holds the term, or what it begins."""
+    text = expression(*wanted(asked.db, Query(), asked.viewer), asked.matcher.loose(term))
+    return asked.matcher.count(text, 1) > 0
+
+
+def spellings(asked: Asked, word: str) -> list[str]:
+    """The words one edit away from `word` (lower case) that notes hold which the viewer sees, in whatever form, at
+    most 8; none for what is no Latin word of 5 to 19 letters.
+
+    Asking for all of some 450 words takes SQLite long. Those that differ behind the first letters are therefore
+    looked for among the stems that begin with these, and only those that differ within them are asked for one by one.
+    """
+    if len(word) not in _SPELLED or not (word.isascii() and word.isalpha()):
+        return []
+    head, every = word[:_HEAD], one_edit(word)
+    asked.db.execute(_STEMS)
+    stems = [stem for (stem,) in asked.db.execute(
+        "select term from temp.stems where term between ? and ? and length(term) between ? and ?",
+        (head, head + "\uffff", len(word) - 7, len(word) + 1),
+    )]  # fmt: skip
+    whole = {stem + ending for stem in stems for ending in _ENDINGS}
+    whole |= {stem[:-1] + ending for stem in stems if stem.endswith("i") for ending in ("y", "ies", "ied")}
+    whole |= {stem + stem[-1] + ending for stem in stems for ending in ("ing", "ed")}
+    whole |= {stem[:-1] + ending for stem in stems if stem.endswith("e") for ending in ("ing", "ed", "er")}
+    full = partial(expression, *wanted(asked.db, Query(), asked.viewer))
+    held = _held(asked.db, full, [one for one in every if one in whole or not one.startswith(head)])
+    count = {one: asked.matcher.count(full(quoted(one)), _COMMON) for one in held}
+    held.sort(key=lambda one: -count[one])
+    return [one for one in held if count[one]][:_MOST_SPELLINGS] or held[:_MOST_SPELLINGS]
+
+
+def _held(db: sqlite3.Connection, full: Callable[[str], str], some: list[str], *, known: bool = False) -> list[str]:
+    """Those of the words that notes hold: asked for all at once, then for one half and the other. `known`: at least
+    one is held."""
+    text = full(" OR ".join(map(quoted, some)))
+    there = "select 1 from stem_fts where stem_fts match ? limit 1"
+    if not known and not (some and db.execute(there, (text,)).fetchone()):
+        return []
+    if len(some) == 1:
+        return some
+    first = _held(db, full, some[: len(some) // 2])
+    return first + _held(db, full, some[len(some) // 2 :], known=not first)
 
 
 def one_edit(word: str) -> list[str]:

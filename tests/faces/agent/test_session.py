@@ -102,6 +102,17 @@ def test_the_context_is_the_best_hits_one_after_the_other(desk: Any) -> None:
     assert session.inject_context("unknown") == ""
 
 
+def test_the_context_within_a_number_of_tokens_is_the_best_evidence(desk: Any) -> None:
+    desk.write("Ada keeps a tortoise called Ozzy in the kitchen.")
+    desk.write("The kitchen was painted, and Ada was there; a tortoise is slow.")
+    session = desk.session
+    text = session.inject_context("What is Ada's tortoise called?", max_tokens=60)
+    assert text == session.context == desk.memory.context_for("What is Ada's tortoise called?", max_tokens=60)
+    assert "Ada keeps a tortoise called Ozzy in the kitchen." in text
+    assert len(text) <= 240
+    assert session.inject_context("zebra", max_tokens=60) == session.context == ""
+
+
 def test_the_context_has_all_hits_that_fit(desk: Any) -> None:
     for number in range(60):
         desk.write(f"dark {number:02}")

@@ -66,8 +66,68 @@ def test_nobody_learns_of_a_note_he_may_not_see_by_its_meaning(memory):
 
 def test_only_the_question_is_compared_not_the_prompt_in_front(memory):
     heard = []
-    asked(memory, lambda text, known: heard.append(text) or {}, text="You are a helpful assistant. " * 70 + "\n\n" + QUESTION)
+    prompt = "You are a helpful assistant. " * 70 + "\n\n"
+    asked(memory, lambda text, known: heard.append(text) or {}, text=prompt + QUESTION)
     assert heard == [QUESTION]
+
+
+def test_what_has_no_vector_counts_by_its_words_alone(memory):
+    """A note not embedded yet, or in a language the model cannot read, loses nothing to those that are."""
+    memory.write(Draft("A database of planets that invoicing use", title="Planets"))
+    place = rows(memory)
+    shares = explained(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})
+    assert asked(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})[0] == "Planets"
+    assert shares["Planets"]["words"] == 1
+    assert "meaning" not in shares["Planets"]
+    assert {"words", "meaning"} <= shares["Birds"].keys()
+
+
+def explained(memory, near, text=QUESTION):
+    found = answers(Asked(memory._core.db, Query(text), None), text, None, near)
+    for note, score in found.scores.items():
+        assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)
+    titles = {info.row: info.title for info in memory.list(limit=0)[0]}
+    return {titles[row]: found.shares(row) for row in found.scores}
+
+
+def test_meaning_is_lent_to_what_stands_beside(memory):
+    said = ("Ada: all our bills come out of Postgres", "Mel: since last spring", "Mel: nice weather")
+    for at, text in enumerate(said):
+        memory.write(Draft(text, title=f"Turn {at}", project="notes", folder="talk", date="2023-05-08"))
+    place = rows(memory)
+    cosines = {place["Turn 0"]: 0.8, place["Birds"]: 0.1}
+    shares = explained(memory, lambda text, known: cosines)
+    assert shares["Turn 0"]["meaning"] > 0.5
+    assert shares["Turn 1"]["beside"] > shares["Turn 2"]["beside"] > 0
+    assert "meaning" not in shares["Turn 1"]
+
+
+def test_how_near_is_told_between_what_is_far_and_the_nearest(memory):
+    """Cosines of another model may all be large: only how they differ tells."""
+    place = rows(memory)
+    several = {place["Billing"]: 0.9, place["Birds"]: 0.6, place["Ledger"]: 0.7}
+    shares = explained(memory, lambda text, known: several)
+    assert shares["Billing"]["meaning"] == 0.6
+    assert shares["Ledger"]["meaning"] == pytest.approx(0.2)
+    assert "meaning" not in shares["Birds"]
+    close = {place["Billing"]: 0.9, place["Birds"]: 0.89}
+    assert explained(memory, lambda text, known: close)["Birds"]["meaning"] > 0.5
+
+
+def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):
+    heard = []
+
+    def near(text, known):
+        heard.append(text)
+        return {}
+
+    memory.write(Draft("Ada: the invoicing database is old", title="One"))
+    asked(memory, near, text="Which database did Ada's sister use?")
+    for at in range(12):
+        memory.write(Draft(f"Ada: database number {at}", title=f"Number {at}"))
+    asked(memory, near, text="Which database did Ada's sister use?")
+    asked(memory, near, text="Who is Ada?")
+    assert heard == ["Which database did Ada's sister use?", "Which database did someone's sister use?", "Who is Ada?"]
 
 
 def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(tmp_path: Path):

@@ -106,10 +106,10 @@ def test_a_hit_names_the_passage_of_a_long_note(memory: Memory) -> None:
     body = memory._core.db.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
     assert near.row == note.row
     assert "the kitchen and the soup" in body[near.start : near.stop]
-    (other,) = Embedding(memory).best_of("the kitchen and the soup", rows(memory, "Other")).values()
+    (other,) = Embedding(memory).nearest("the kitchen and the soup", 1, rows(memory, "Other"))
     assert near.cosine > other.cosine
-    best = Embedding(memory).best_of("the piano and the song", rows(memory, "Long", "Other"))
-    assert "song" in body[best[note.row].start : best[note.row].stop]
+    song = Embedding(memory).nearest("the piano and the song", 1, rows(memory, "Long", "Other"))[0]
+    assert "song" in body[song.start : song.stop]
 
 
 def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_all(memory: Memory) -> None:
@@ -132,7 +132,34 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
     assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
     assert len(Embedding(memory.as_caller("other")).nearest("bread and cheese", 99)) == 30
     assert len(Embedding(memory).nearest("bread and cheese", 99)) == 31
-    assert Embedding(memory.as_caller("claude")).best_of("bread", rows(memory, "Secret 1")) == {}
+    near = Embedding(memory.as_caller("claude")).nearness
+    assert near is not None
+    assert list(near("bread", rows(memory, "Secret 1"))) == rows(memory, "Mine")
+
+
+def test_how_near_a_note_is_tells_its_nearest_passage_also_of_one_that_is_far(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(memory, "Long", LONG)
+    write(memory, "Other", "a train to the city")
+    write(memory, "Unread", "\u732b\u306f\u5bdd\u308b")
+    Embedding(memory).some(60)
+    write(memory, "Waiting", "the kitchen and the soup")
+    every = rows(memory, "Long", "Other", "Unread", "Waiting")
+    question = "the kitchen and the soup"
+    near = Embedding(memory).nearness
+    assert near is not None
+    told = near(question, every)
+    assert sorted(told) == sorted(rows(memory, "Long", "Other"))  # the others have no vectors
+    assert told[rows(memory, "Long")[0]] == pytest.approx(Embedding(memory).nearest(question, 1)[0].cosine)
+    monkeypatch.setattr("commonplace.engine.embedding._NEAREST", 1)
+    assert list(near(question, [])) == rows(memory, "Long")
+    vectors = Embedding(memory).vectors
+    assert vectors is not None
+    vectors._asked[question] = -vectors.question(question)
+    far = near(question, every)
+    other = rows(memory, "Other")[0]
+    assert far[other] == pytest.approx(-told[other])
 
 
 def test_only_the_asked_notes_are_compared(memory: Memory) -> None:
@@ -300,7 +327,7 @@ def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, 
 def test_without_a_model_nothing_is_near_and_the_reason_is_said(tmp_path: Path, model: Path) -> None:
     with opened(tmp_path / "home", "off") as memory:
         write(memory, "One", "bread")
-        assert (found(memory, "bread"), Embedding(memory).best_of("bread", [1])) == ([], {})
+        assert (found(memory, "bread"), Embedding(memory).nearness) == ([], None)
         assert Embedding(memory).some(60) == 0
         assert Embedding(memory).counts() is None
         assert "switched off" in Embedding(memory).trouble

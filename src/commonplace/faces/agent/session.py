@@ -58,11 +58,16 @@ class Session:
         """A queue of the events from now on; 64 wait at most, a full one drops its oldest."""
         return self.registry.hooks.subscribe()
 
-    def inject_context(self, query: str) -> str:
+    def inject_context(self, query: str, max_tokens: int | None = None) -> str:
         """Set the context: the contents of what smart search finds for `query`, best first, a line break between
-        them, at most `agent.context_chars` characters. Empty when nothing is found. Returns it.
+        them, at most `agent.context_chars` characters (contract 001, 14). With `max_tokens` it is the best evidence
+        for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
+        nothing is found. Returns it.
         """
-        self.context = _context(self.memory, query)
+        if max_tokens is None:
+            self.context = _context(self.memory, query)
+        else:
+            self.context = self.memory.context_for(query, max_tokens=max_tokens)
         return self.context
 
     def call(self, name: str, params: Any = None) -> Reply:

@@ -93,30 +93,35 @@ class Vectors:
             return []
         with self._turn:
             self._look(db)
-            chosen = self._chosen(rows)
-            tried, found = 2 * most + 16, []
+            chosen = None if rows is None else self._chosen(rows)
+            tried, found = (most if viewer is None else 2 * most) + 16, []
             while True:
                 best, cosines = self._best(question, chosen, tried)
-                found = self._shown(db, best, cosines, viewer)[:most]
+                found = [one for one in self._shown(db, best, cosines, viewer) if one.cosine > 0][:most]
                 if len(found) == most or len(best) < tried:
                     return found
                 tried *= 4
 
-    def best_of(
-        self, db: sqlite3.Connection, text: str, rows: Collection[int], *, viewer: str | None = None
-    ) -> dict[int, Near]:
-        """Of each of the notes `rows` that has vectors its passage nearest to `text`, by row. Raises as `nearest`."""
+    def cosines(
+        self, db: sqlite3.Connection, text: str, rows: Collection[int], most: int, *, viewer: str | None = None
+    ) -> dict[int, float]:
+        """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows` that has vectors, and
+        of those with the `most` nearest passages that `viewer` may see. Raises as `nearest`."""
         question = self.question(text)
-        if question is None or not rows:
+        if question is None:
             return {}
         with self._turn:
-            self._look(db)
-            chosen = self._chosen(rows)
-            assert chosen is not None
+            if viewer is None:
+                self._look(db)
+                best, _ = self._best(question, None, most)
+                nearest = self._spans.note[best].tolist()
+            else:
+                nearest = [one.row for one in self.nearest(db, text, most, viewer=viewer)]
+            chosen = self._chosen({*rows, *nearest})
             cosines = self._cosines(question, chosen)
             order = np.argsort(cosines, kind="stable")
             shown = self._shown(db, chosen[order], cosines[order], viewer)
-        return {one.row: one for one in shown}
+        return {one.row: one.cosine for one in shown}
 
     def question(self, text: str) -> np.ndarray | None:
         """The vector of `text`; None when the model cannot read it or its endpoint does not answer. Raises NoModel."""
@@ -228,10 +233,8 @@ class Vectors:
         found = keys[order[place]] == wanted
         self._at[bare[found]] = order[place[found]]
 
-    def _chosen(self, rows: Collection[int] | None) -> np.ndarray | None:
-        """The passages of the notes `rows` that have vectors; None = of all."""
-        if rows is None:
-            return None
+    def _chosen(self, rows: Collection[int]) -> np.ndarray:
+        """The passages of the notes `rows` that have vectors."""
         wanted = np.fromiter(rows, np.int64, len(rows))
         return np.flatnonzero(np.isin(self._spans.note, wanted) & (self._at >= 0))
 
@@ -266,7 +269,8 @@ class Vectors:
     def _shown(
         self, db: sqlite3.Connection, passages: np.ndarray, cosines: np.ndarray, viewer: str | None
     ) -> list[Near]:
-        """Those of `passages` that are still there as they were embedded, and that `viewer` may see."""
+        """Those of `passages` that are still there as they were embedded, that the model can read (else the cosine is
+        0), and that `viewer` may see."""
         notes = self._spans.note[passages].tolist()
         there = {
             row: (seq, scope)
@@ -279,7 +283,7 @@ class Vectors:
         found = []
         for at, row, cosine in zip(passages.tolist(), notes, cosines.tolist(), strict=True):
             seq, scope = there.get(row, (None, ""))
-            if seq == self._spans.seq[at] and cosine > 0 and may_see(scope, viewer):
+            if seq == self._spans.seq[at] and cosine and may_see(scope, viewer):
                 found.append(Near(row, int(self._spans.start[at]), int(self._spans.stop[at]), cosine))
         return found
 

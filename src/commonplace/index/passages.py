@@ -1,0 +1,395 @@
+"""The passages of the best notes: turns, list items, paragraphs of about 200 words, weighed as notes are.
+
+A long note holds many words of a question and says little about most of them. The notes that answer best are
+therefore read, and each passage is weighed by the features of `weights`, as if it were a note in a sitting of its own:
+its neighbours lend it their words, its note is the sitting, title and headings are known of it, and its speaker and
+the note's date count. The best passage speaks for its note.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from heapq import nlargest
+from operator import or_
+
+from commonplace.index import expression as ex
+from commonplace.index import kin, weights
+from commonplace.index.asking import Answers
+from commonplace.index.ranking import Asked, texts
+from commonplace.index.scoring import Text
+from commonplace.index.standing import manner, parts
+from commonplace.index.text import RUN, flatten, is_cjk
+from commonplace.index.wording import Word
+
+SHORT = 700
+"""A text of no more characters is one passage."""
+
+MOST, MORE = 40, 20
+"""So many of the best notes are read, and so many long ones that come behind them."""
+
+_LONG_WORDS = SHORT // 12
+_ROOM, _NOTE_ROOM = 250_000, 40_000
+_LEAST_LIST, _LEAST_ITEMS = 200, 3
+_PREFIX_FROM = 4
+_CLOSER = 60
+_ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
+_VOICE = re.compile(r"[^\n:：]{1,80}[:：]")
+_DOUBLED = re.compile(r"([bdfgmnprt])\1$")
+
+
+@dataclass(slots=True)
+class Passage:
+    """A piece `text[start:stop]` of the note in `row`: what it holds of the question's words (three bits each, as in
+    `asking`), about how many words it has, and its score (higher = better)."""
+
+    row: int
+    start: int
+    stop: int
+    bits: int = 0
+    words: int = 0
+    score: float = 0.0
+    worth: float = 0.0
+    told: bool = False
+
+
+def cut(text: str) -> list[tuple[int, int]]:
+    """The turns of a conversation, else list items and passages of about 200 words, as (start, stop)."""
+    if len(text) <= SHORT:
+        return [(0, len(text))]
+    return [piece for start, stop in parts(text) for piece in _items(text, start, stop)] or [(0, len(text))]
+
+
+def _items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """A passage of several list items in pieces; each takes along what follows it, the first the heading before."""
+    if stop - start < _LEAST_LIST:
+        return [(start, stop)]
+    starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
+    if len(starts) < _LEAST_ITEMS:
+        return [(start, stop)]
+    before = text[start : starts[0]].strip()
+    if before and not (before.startswith("#") and "\n" not in before):
+        starts.insert(0, start)
+    else:
+        starts[0] = start
+    return list(zip(starts, [*starts[1:], stop], strict=True))
+
+
+def chosen(found: Answers, first: Sequence[int]) -> list[int]:
+    """The notes to read: `first`, the best ones, and the long ones behind them: whole, they are worth little."""
+    known = found.weighing.known if found.weighing else {}
+    inside = set(first)
+    rest = (row for row, note in known.items() if note.words >= _LONG_WORDS and row not in inside)
+    return [*first, *nlargest(MORE, rest, key=lambda row: (found.scores.get(row, 0.0), row))]
+
+
+def sought(found: Answers) -> list[ex.Term]:
+    """What to look for in a text: the words without their endings, mistyped ones as they are spelled."""
+    spelled = [one for word in words_of(found) for one in word.spelled]
+    return [one for one in map(ex.term, dict.fromkeys([*found.roots(), *spelled])) if one is not None]
+
+
+def words_of(found: Answers) -> Sequence[Word]:
+    """The words of the question that some note holds."""
+    return found.weighing.words if found.weighing else ()
+
+
+class Reading:
+    """The notes `rows`, the best ones for a question, read passage by passage."""
+
+    def __init__(self, asked: Asked, found: Answers, rows: Sequence[int], *, every: bool = False):
+        self.found, self.table = found, weights.WEIGHTS
+        self.words = words_of(found)
+        if found.weighing is not None:
+            self._weighing = found.weighing
+        known = found.weighing.known if found.weighing else {}
+        self.known = {row: known[row] for row in rows if row in known}
+        self.terms = sought(found)
+        long = [row for row, note in self.known.items() if note.words >= _LONG_WORDS]
+        self.texts = {one.row: one for one in texts(asked.db, rows if every else long, self.terms)}
+        self._wanted = _Wanted(self.words)
+        self._voices: dict[str, str | None] = {}
+        self._speakers: dict[int, set[str | None]] = {}
+        self.passages: dict[int, list[Passage]] = {}
+        room = _ROOM
+        for row in long:
+            if room > 0:
+                cuts = self._cut(self.texts[row])
+                room -= sum(stop - start for start, stop in cuts)
+                if len(cuts) > 1:
+                    self.passages[row] = [Passage(row, *one) for one in cuts]
+        self.scores = {row: found.scores[row] for row in rows if row in found.scores}
+        if self.passages:
+            self._weigh()
+        self.read = frozenset(rows)
+        self.order = sorted(rows, key=lambda row: -self.scores.get(row, 0.0))
+        """The notes best first, those equal in the order they had."""
+        self._least = min(self.scores.values(), default=0.0)
+
+    def best(self, row: int) -> Passage | None:
+        """The passage that speaks for a note; None for a note that is one passage."""
+        some = self.passages.get(row)
+        return max(some, key=lambda one: one.score) if some else None
+
+    def ranked(self, rows: Sequence[int]) -> list[tuple[int, int, int, float]]:
+        """All passages of the notes `rows` that say something of the question, best first: note, start, stop, score.
+        A note that was not cut is one passage."""
+        found = []
+        for row in rows:
+            if row in self.passages:
+                found += [(row, one.start, one.stop, round(one.score, 6)) for one in self.passages[row] if one.told]
+            elif row in self.texts:
+                found.append((row, *self._whole(self.texts[row]), self.score(row)))
+        return sorted(found, key=lambda one: -one[3])
+
+    def score(self, row: int) -> float:
+        """The score of a note; one that was not read is worth no more than the last that was."""
+        return self.scores.get(row, min(self.found.scores.get(row, 0.0), self._least))
+
+    def shares(self, row: int) -> dict[str, float]:
+        """What each feature adds to the score of a note; `passage` is what its best passage adds or takes."""
+        change = round(self.score(row) - self.found.scores.get(row, 0.0), 3)
+        return self.found.shares(row) | ({"passage": change} if change and row in self.scores else {})
+
+    def why(self, row: int) -> list[str]:
+        """In words, why a note was found."""
+        held = self.found.held(row)
+        if not held:
+            return ["meaning"] if self.found.is_meant(row) else []
+        spelled = [one for word in self.words if word.text in held for one in word.spelled]
+        return [f"words: {', '.join(held)}", *([f"spelled: {', '.join(spelled)}"] if spelled else [])]
+
+    def _whole(self, text: Text) -> tuple[int, int]:
+        """All of a short text; of a long one there was no room to weigh, the first passage with most of the words."""
+        if len(text.text) <= SHORT:
+            return 0, len(text.text)
+
+        def held(span: tuple[int, int]) -> int:
+            places = self._wanted.places(flatten(text.text[span[0] : span[1]]))
+            return reduce(or_, (bits for _, bits in places), 0).bit_count()
+
+        return max(self._cut(text), key=held)
+
+    def _cut(self, text: Text) -> list[tuple[int, int]]:
+        if text.spans is None:
+            return cut(text.text)
+        found: list[tuple[int, int]] = []
+        for start, stop in text.spans:
+            if sum(b - a for a, b in found) > _NOTE_ROOM:
+                break
+            found += [(start + a, start + b) for a, b in cut(text.text[start:stop])]
+        return found
+
+    def _weigh(self) -> None:
+        """The scores of all passages, and of the notes: that of the best passage, on the same scale as short notes."""
+        self._find_words()
+        voices = self._all_voices()
+        tell = _Telling(self.words, self.table, voices - self._weighing.voices)
+        shorts = [row for row in self.known if row not in self.passages]
+        held = {row: self._weighing.bits.get(row, 0) for row in shorts}
+        every = [one for some in self.passages.values() for one in some]
+        telling = [one for one in every if one.bits]
+        sizes = [one.words for one in telling] + [self.known[row].words for row in shorts]
+        usual = sum(sizes) / (len(sizes) or 1) or 1
+        for one in telling:
+            one.worth = tell(one.bits) / self._length(one.words, usual)
+        worth = {row: tell(bits) / self._length(self.known[row].words, usual) for row, bits in held.items()}
+        most = max([one.worth for one in telling] + list(worth.values()), default=0.0) or 1.0
+        for one in telling:
+            one.worth /= most
+        together = {row: tell(reduce(or_, (one.bits for one in some))) for row, some in self.passages.items()}
+        full = max([*together.values(), *map(tell, held.values())], default=0.0) or 1.0
+        lent = self._lend(telling)
+        for row, some in self.passages.items():
+            self._score(row, some, lent, voices, together[row] / full)
+        self._look_closer(every)
+        for row, some in self.passages.items():
+            self.scores[row] = self._blended(row, max(one.score for one in some))
+        self._rescale({row: value / most for row, value in worth.items()})
+
+    def _find_words(self) -> None:
+        """Which words of the question stand in which passage."""
+        for row, some in self.passages.items():
+            text, named = self.texts[row], self._named(row)
+            starts = [one.start for one in some]
+            for start, stop in text.spans or [(0, len(text.text))]:
+                for at, bits in self._wanted.places(flatten(text.text[start:stop])):
+                    some[bisect_right(starts, start + at) - 1].bits |= bits | named
+            for one in some:
+                size = one.stop - one.start
+                one.words = max(text.text.count(" ", one.start, one.stop) + 1, size // 12)
+
+    def _all_voices(self) -> set[str]:
+        """Those whom the question names and who say a note or a passage."""
+        for row, some in self.passages.items():
+            text = self.texts[row].text
+            self._speakers[row] = {self._said(text, one) for one in some}
+        there = set().union(*self._speakers.values())
+        return self._weighing.voices | {word.text for word in self.words if word.text in there}
+
+    def _rescale(self, worth: dict[int, float]) -> None:
+        """The scores of the notes of one passage, their words being worth so much against those of all passages: what
+        stands beside them is worth more by as much."""
+        table, every = self.table, {row: self.found.shares(row) for row in worth}
+        shares = {row: self._by_words(row) * table.words or 1 for row in worth}
+        before = {row: one.get("words", 0.0) / shares[row] for row, one in every.items()}
+        more = max(worth.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
+        for row, one in every.items():
+            others = one.get("beside", 0.0) + one.get("sitting", 0.0)
+            change = shares[row] * (worth[row] - before[row]) + (more - 1) * others
+            self.scores[row] = self._blended(row, self.found.scores[row] + change)
+
+    def _blended(self, row: int, score: float) -> float:
+        """The score of a note whose best passage has this score."""
+        before = self.found.scores[row]
+        return round(before + self.table.passage * (score - before), 6)
+
+    def _by_words(self, row: int) -> float:
+        """The share of a note's worth that its words make up: where its meaning is known, that makes up the rest."""
+        return 1.0 - self.table.meaning if row in self._weighing.meant else 1.0
+
+    def _named(self, row: int) -> int:
+        """The bits of the words that title, headings or tags of the note hold."""
+        bits, found = self._weighing.bits.get(row, 0), 0
+        for at in range(len(self.words)):
+            found |= bits & (4 << 3 * at)
+        return found
+
+    def _length(self, words: int, usual: float) -> float:
+        share = self.table.brevity
+        return 1 + 1.2 * (1 - share + share * words / usual)
+
+    def _lend(self, every: Sequence[Passage]) -> dict[int, float]:
+        """What the best passages lend to those beside them, by the passage's identity."""
+        table, found = self.table, {}
+        places = {id(one): (some, at) for some in self.passages.values() for at, one in enumerate(some)}
+        shares = ((1, table.before), (2, table.around), (3, table.around),
+                  (-1, table.after), (-2, table.around), (-3, table.around))  # fmt: skip
+        for one in nlargest(table.sources, every, key=lambda one: one.worth):
+            some, at = places[id(one)]
+            for step, share in shares:
+                if 0 <= at + step < len(some):
+                    other = id(some[at + step])
+                    found[other] = found.get(other, 0.0) + share * one.worth
+        return found
+
+    def _score(self, row: int, some: list[Passage], lent: dict[int, float], voices: set[str], told: float) -> None:
+        """All features of the passages of a note but those that need its very words."""
+        table, asks, note = self.table, self._weighing.asks, self.known[row]
+        best = max(one.worth for one in some)
+        text = self.texts[row].text
+        day = sum(period.share(note.day) for period in asks.periods)
+        usual = table.sitting * best + table.session * told + table.date * day
+        share, usual = self._by_words(row), usual + self.found.shares(row).get("meaning", 0.0)
+        usual += table.present if voices & self._speakers[row] else 0.0
+        for one in some:
+            beside = lent.get(id(one), 0.0)
+            one.score = table.words * share * one.worth + beside + usual
+            one.told = bool(one.bits or beside)
+            if voices and (one.bits or beside) and self._said(text, one) in voices:
+                one.score += table.said
+
+    def _said(self, text: str, one: Passage) -> str | None:
+        """Who says a passage: the folded first name."""
+        found = _VOICE.match(text, one.start, one.stop)
+        if found is None:
+            return None
+        name = found.group()
+        if name not in self._voices:
+            self._voices[name] = manner(f"{name} x").said
+        return self._voices[name]
+
+    def _look_closer(self, every: Sequence[Passage]) -> None:
+        """The features that need the words of a passage, for the best ones."""
+        table, asks = self.table, self._weighing.asks
+        for one in nlargest(_CLOSER, every, key=lambda one: one.score):
+            how = manner(self.texts[one.row].text[one.start : one.stop])
+            one.score += table.asks * how.asks / 100 + table.own * how.own / 4
+            if asks.when and how.timed:
+                one.score += table.timed
+
+
+class _Telling:
+    """What words add up to, by their bits. Names of those who speak (`names`) tell little, unless all words are."""
+
+    def __init__(self, words: Sequence[Word], table: weights.Weights, names: set[str]):
+        self._known: dict[int, float] = {0: 0.0}
+        self._words, self._table = words, table
+        few = {} if all(word.voice or word.text in names for word in words) else dict.fromkeys(names, table.name)
+        self._weights = [word.weight * few.get(word.text, 1.0) for word in words]
+
+    def __call__(self, bits: int) -> float:
+        known = self._known.get(bits)
+        if known is None:
+            known = 0.0
+            for at, (word, weight) in enumerate(zip(self._words, self._weights, strict=True)):
+                one = bits >> 3 * at & 7
+                if one & 1:
+                    known += weight
+                elif one & 2:
+                    known += weight * (self._table.kin if word.rows else 1.0)
+                if one & 4:
+                    known += weight * self._table.title
+            self._known[bits] = known
+        return known
+
+
+class _Wanted:
+    """Tells which words of the question a text holds, as the stemmed full-text table would."""
+
+    def __init__(self, words: Sequence[Word]):
+        self._runs: list[tuple[str, int]] = []
+        self._own: list[tuple[set[str], int]] = []
+        self._akin: list[tuple[set[str], str, int]] = []
+        for at, word in enumerate(words):
+            bit = 1 << 3 * at
+            if is_cjk(word.text):
+                self._runs.append((flatten(word.text), bit))
+                continue
+            self._own.append(({stem(one) for one in (word.spelled or kin.forms(word.text))}, bit))
+            if word.akin:
+                begins = word.text if len(word.text) >= _PREFIX_FROM else ""
+                self._akin.append(({stem(one) for one in kin.akin(word.text)}, begins, bit << 1))
+        roots = [root for some in (*self._own, *self._akin) for root in some[0]]
+        heads = {root[:2] for root in (*roots, *(begins for _, begins, _ in self._akin)) if root}
+        some = "|".join(map(re.escape, sorted(heads))) or "(?!)"
+        self._begin = re.compile(rf"(?<![^\W_])(?:{some})[^\W_]*")
+        self._known: dict[str, int] = {}
+
+    def places(self, flat: str) -> Iterator[tuple[int, int]]:
+        """Where in `flat`, a text as `flatten` gives it, words of the question stand, and their bits."""
+        known = self._known
+        latin = flat if flat.isascii() else RUN.sub(lambda run: " " * len(run.group()), flat)
+        for match in self._begin.finditer(latin):
+            token = match.group()
+            bits = known.get(token)
+            if bits is None:
+                bits = known[token] = self._of(token)
+            if bits:
+                yield match.start(), bits
+        for run, bit in self._runs:
+            at = flat.find(run)
+            while at >= 0:
+                yield at, bit
+                at = flat.find(run, at + 1)
+
+    def _of(self, token: str) -> int:
+        root, found = stem(token), 0
+        for roots, bit in self._own:
+            if root in roots:
+                found |= bit
+        for roots, begins, bit in self._akin:
+            if root in roots or (begins and token.startswith(begins)):
+                found |= bit
+        return found
+
+
+def stem(word: str) -> str:
+    """An English word without its ending: `planned`, `planning` and `plan` are one."""
+    root = kin.root(word)
+    if root != word:
+        root = _DOUBLED.sub(r"\1", root)
+    return root[:-1] if root.endswith("y") and len(root) > 3 else root

@@ -1,0 +1,140 @@
+"""Long notes, weighed and shown by their best passage."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from commonplace.index import search
+from commonplace.index.passages import SHORT, cut, stem
+from commonplace.query import Query
+from index.conftest import Desk
+
+SMALL_TALK = [
+    "the weather was mild again and the bus was late", "we cooked soup and watched the rain for a while",
+    "somebody parked in front of our gate once more", "that reminds me to call the dentist on Friday",
+    "the neighbours have painted their fence a dull green", "our tram line is closed until the end of the month",
+]  # fmt: skip
+
+
+def session(*said: str) -> str:
+    """A long conversation of Ada and Mel; `said` stands in the middle of it."""
+    lines = [f"{who}: Well, {text}." for text in SMALL_TALK for who in ("Ada", "Mel")]
+    return "\n\n".join([*lines[:6], *said, *lines[6:]]) + "\n"
+
+
+def asked(desk: Desk, text: str, **more: Any) -> list[Any]:
+    return list(search.search(desk.db, Query(text), viewer=None, limit=20, **more))
+
+
+@pytest.fixture
+def shelf(desk: Desk) -> Desk:
+    desk.put("one.md", "---\ndate: 2023-05-08\n---\n" + session("Mel: I bought a red canoe at the harbour market!"))
+    desk.put("two.md", "---\ndate: 2023-06-11\n---\n" + session("Ada: The canoe club meets on Mondays.",
+             "Mel: A market is held here.", "Ada: Red is not my colour."))  # fmt: skip
+    desk.put("three.md", "---\ndate: 2023-07-01\n---\n" + session("Ada: My sister plays the oboe."))
+    desk.put("short.md", "The harbour market opens at six, and a canoe lies on the quay.")
+    return desk
+
+
+def test_a_long_note_with_one_perfect_passage_comes_before_one_with_scattered_words(shelf: Desk) -> None:
+    found = [hit.note.path for hit in asked(shelf, "Which red canoe did Mel buy at the market?")]
+    assert found[0] == "one.md"
+    assert found.index("one.md") < found.index("two.md")
+
+
+def test_the_hit_shows_the_passage_with_its_speaker_and_its_line(shelf: Desk) -> None:
+    hit = asked(shelf, "Which red canoe did Mel buy at the market?")[0]
+    assert hit.passage == "Mel: I bought a red canoe at the harbour market!"
+    lines = ("---\ndate: 2023-05-08\n---\n" + session(hit.passage)).split("\n")
+    assert lines[hit.line - 1] == hit.passage
+
+
+def test_a_passage_knows_what_its_neighbour_says(desk: Desk) -> None:
+    desk.put("a.md", session("Ada: What did the painter from Leiden give you?", "Mel: An old oboe, I love it."))
+    desk.put("b.md", session("Ada: Is there any news?"))
+    hit = asked(desk, "What was given to Mel by the painter from Leiden?")[0]
+    assert hit.note.path == "a.md"
+    assert hit.passage.startswith("Mel: An old oboe")
+
+
+def test_the_speaker_a_question_names_is_looked_for_within_a_note(desk: Desk) -> None:
+    desk.put("a.md", session("Ada: I keep a parrot in the kitchen.", "Mel: I keep a tortoise in the kitchen."))
+    assert asked(desk, "What does Mel keep in the kitchen?")[0].passage.startswith("Mel: I keep a tortoise")
+    assert asked(desk, "What does Ada keep in the kitchen?")[0].passage.startswith("Ada: I keep a parrot")
+
+
+def test_explain_lists_the_share_of_the_passage_and_the_shares_make_the_score(shelf: Desk) -> None:
+    for hit in asked(shelf, "Which red canoe did Mel buy at the market?", explain=True):
+        shares = dict(reason.rsplit(" ", 1) for reason in hit.why if reason[-1].isdigit())
+        assert "passage" in shares
+        assert hit.score == pytest.approx(sum(map(float, shares.values())), abs=0.01)
+
+
+def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
+    desk.put_all({"a.md": "The oboe is old.", "b.md": "Mel plays the oboe."})
+    hits = asked(desk, "Who plays the oboe?", explain=True)
+    assert len(hits) == 2
+    assert not any(reason.startswith("passage") for hit in hits for reason in hit.why)
+
+
+def test_the_page_does_not_change_with_its_size(shelf: Desk) -> None:
+    for number in range(60):
+        shelf.put(f"n{number}.md", session(f"Ada: The market in Leiden sells item {number}, no canoe."))
+
+    def page(offset: int, limit: int) -> list[str]:
+        hits = search.search(shelf.db, Query("Where is the canoe market?"), viewer=None, limit=limit, offset=offset)
+        return [hit.note.path for hit in hits]
+
+    whole = page(0, 100)
+    assert len(whole) == len(set(whole)) == 63
+    assert [path for offset in range(0, 70, 7) for path in page(offset, 7)] == whole
+    scores = [hit.score for hit in search.search(shelf.db, Query("Where is the canoe market?"), viewer=None, limit=100)]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_the_best_passage_of_a_very_long_note_is_found(desk: Desk) -> None:
+    desk.put("long.md", session() * 60 + "Mel: The spare key hangs behind the barometer.\n\n" + session() * 60)
+    desk.put("short.md", "A key is a thing. The spare wheel is behind the house.")
+    hit = asked(desk, "Where does the spare key hang?")[0]
+    assert (hit.note.path, hit.passage) == ("long.md", "Mel: The spare key hangs behind the barometer.")
+
+
+def test_a_chinese_session_is_shown_by_the_turn_that_answers(desk: Desk) -> None:
+    said = "今天天气不错，我们去公园走了走，顺便买了一些水果回来，晚上一起做饭。"
+    chat = [f"{who}：{said}" for who in ("小李", "小王") * 6]
+    desk.put("a.md", "\n\n".join([*chat[:5], "小王：我把备用钥匙放在鞋柜最下面的抽屉里。", *chat[5:]] * 2))
+    assert asked(desk, "备用钥匙放在哪里？")[0].passage == "小王：我把备用钥匙放在鞋柜最下面的抽屉里。"
+
+
+def test_dates_and_filters_count_for_long_notes_too(shelf: Desk) -> None:
+    def best(text: str, **more: Any) -> str:
+        return asked(shelf, text, **more)[0].note.path
+
+    assert best("What was said about the canoe in June 2023?") == "two.md"
+    assert best("What was said about the canoe in May 2023?") == "one.md"
+    assert best("What was said about the canoe last month?", today=date(2023, 6, 20)) == "one.md"
+
+
+def test_a_short_text_is_one_passage_and_a_conversation_is_cut_at_its_turns() -> None:
+    assert cut("- [fact] one\n- [fact] two\n- three\n- four") == [(0, 40)]
+    text = session("Mel: Hm.")
+    assert [text[a:b].strip() for a, b in cut(text)] == text.strip().split("\n\n")
+    assert cut("") == [(0, 0)]
+
+
+def test_list_items_are_passages_and_the_heading_stays_with_the_first() -> None:
+    items = [f"- [fact] item number {number} says something of its own #tag" for number in range(14)]
+    text = "## Facts\n" + "\n".join(items) + "\n"
+    assert len(text) > SHORT
+    pieces = [text[a:b] for a, b in cut(text)]
+    assert "".join(pieces) == text
+    assert [piece.strip() for piece in pieces] == [f"## Facts\n{items[0]}", *items[1:]]
+
+
+def test_words_are_known_by_their_stem() -> None:
+    for one, other in (("painting", "painted"), ("planned", "plan"), ("stories", "story"), ("hiking", "hikes")):
+        assert stem(one) == stem(other), one
+    assert stem("paint") != stem("point")

@@ -32,6 +32,7 @@ for place in (HERE, SOURCE):
 from commonplace.note.compose import compose_memory  # noqa: E402
 from table import Budget, Row, table  # noqa: E402
 
+RARE = "heron"
 START = datetime(2026, 5, 1, tzinfo=UTC)
 SETTLED = 5.0
 NOW = "2026-05-02T00:00:00Z"
@@ -42,13 +43,16 @@ OPENINGS = ("We learned that", "The team decided on", "She prefers", "Make sure 
 
 
 def make_home(home: Path, memories: int, *, inbox: bool) -> None:
-    """Files of `memories` memories, about 40 words each, of 4,000 words in all; some share tags."""
+    """Files of `memories` memories, about 40 words each, of 4,000 words in all; some share tags. A word of OPENINGS is
+    in every tenth, `a17or` in every hundredth, RARE in three."""
     chance = random.Random(memories)
     words = [f"{chance.choice('bdfgklmnprst')}{chance.choice('aeiou')}{number:x}or" for number in range(4000)]
     for number in range(memories):
         identity = str(UUID(int=chance.getrandbits(128), version=4))
         category = "inbox" if inbox else chance.choice(CATEGORIES)
         text = f"{chance.choice(OPENINGS)} {' '.join(chance.choices(words, k=chance.randint(10, 70)))}"
+        if number in (memories // 4, memories // 2, memories - 1):
+            text += f" {RARE}"
         created = START + timedelta(seconds=number)
         folder = home / "categories" / category
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,12 +98,14 @@ def commands(home: Path, memories: int, rounds: int) -> list[Row]:
     """`search` and `read` as a person calls them."""
     some = next((home / "categories" / "people").glob("*.md")).read_text("utf-8").split("\n")[1].removeprefix("id: ")
     runs = {
-        f"memory search, {memories:,} memories": (("search", "prefers"), 0.150),
+        f"memory search, of a rare word, {memories:,} memories": (("search", RARE), 150),
+        f"memory search, in every hundredth, {memories:,} memories": (("search", "a17or"), 150),
+        f"memory search, in every tenth, {memories:,} memories": (("search", "prefers"), None),
         f"memory search --ranked, {memories:,} memories": (("search", "--ranked", "She prefers"), None),
-        f"memory read, {memories:,} memories": (("read", some), 0.100),
+        f"memory read, {memories:,} memories": (("read", some), 100),
     }
     return [
-        Row(what, "s", [seconds(home, *argv) for _ in range(rounds * 3)], budget=Budget(most=most) if most else None)
+        Row(what, "ms", [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)], budget=Budget(most=most) if most else None)
         for what, (argv, most) in runs.items()
     ]
 
@@ -120,14 +126,15 @@ def socket_rows(home: Path, memories: int) -> list[Row]:
             with client.makefile("rwb") as wire:
                 time.sleep(SETTLED)  # the first round of upkeep is over then
                 calls = {
-                    "search of a word in every tenth": ("memory_search", {"query": "prefers"}, None),
-                    "search of a rare word": ("memory_search", {"query": "a17or"}, 0.005),
+                    "search of a rare word": ("memory_search", {"query": RARE}, 5),
+                    "search, in every hundredth": ("memory_search", {"query": "a17or"}, None),
+                    "search, in every tenth": ("memory_search", {"query": "prefers"}, None),
                     "smart search": ("memory_smart_search", {"query": "a17or"}, None),
                     "list": ("memory_list", {"limit": 10}, None),
                 }
                 return [
-                    Row(f"socket, {what}, {memories:,} memories", "s",
-                        [_asked(wire, tool, **params) for _ in range(15)], budget=Budget(most=most) if most else None)
+                    Row(f"socket, {what}, {memories:,} memories", "ms",
+                        [_asked(wire, tool, **params) * 1e3 for _ in range(15)], budget=Budget(most=most) if most else None)
                     for what, (tool, params, most) in calls.items()
                 ]  # fmt: skip
     finally:

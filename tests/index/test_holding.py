@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -90,3 +91,19 @@ def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
     for each, expected in ((desk, "a.md"), (desk, "a.md"), (other, "b.md"), (other, "b.md"), (desk, "a.md")):
         assert held(each, texts, "heron") == [expected]
     other.db.close()
+
+
+def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
+    every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    missed = [each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))]
+    assert [each for each in missed if not holding.folds_apart(each)] == []
+    assert [each for each in every if holding.folds_apart(each) and each not in missed] == ["\0"]
+    folded = {letter for each in every if (low := each.casefold()) != each for letter in low}
+    assert [letter for letter in folded if re.search(holding._CASELESS, letter)] == []
+
+
+@pytest.mark.parametrize("needle", ["100%", "a_b", "back\\slash", "%", "_", "\\", "x" * 12_000])
+def test_signs_of_like_are_signs_of_the_text(desk: Desk, needle: str) -> None:
+    desk.put("a.md", f"so {needle} it stands")
+    desk.put("b.md", "so 100 it stands, axb, backslash, x")
+    assert held(desk, Texts(), needle) == ["a.md"]

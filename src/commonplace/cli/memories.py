@@ -6,7 +6,17 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine.memories import FURTHER, KEYS, PROJECT, content_of, contents, on_one_line, record, records, visible_links
+from commonplace.engine.memories import (
+    FURTHER,
+    KEYS,
+    PROJECT,
+    content_of,
+    contents,
+    on_one_line,
+    record,
+    records,
+    visible_links,
+)
 
 __all__ = [
     "FURTHER", "KEYS", "LIST_ROW", "PROJECT", "SEARCH_ROW", "block", "content_of", "contents", "local", "minute", "preview",

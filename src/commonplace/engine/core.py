@@ -82,6 +82,8 @@ class Core:
         self.texts = Texts()
         self.no_vectors, self.collected = "", False
         self.commits = 0
+        self.shown: dict[tuple[str, str], Note] = {}
+        """What the last change wrote, as the index shows it, until somebody takes it."""
         self.changed: set[str] = set()
         """The projects changed since `memory.md` was last made."""
 
@@ -271,14 +273,8 @@ class Core:
             for project in projects:
                 writer.forget_project(db, project)
 
-    def _sweep(
-        self,
-        db: sqlite3.Connection,
-        store: FolderStore | GraphStore,
-        result: sync.Result,
-        progress: sync.Progress | None,
-        folder: str = "",
-    ) -> None:
+    def _sweep(self, db: sqlite3.Connection, store: FolderStore | GraphStore, result: sync.Result,
+               progress: sync.Progress | None, folder: str = "") -> None:  # fmt: skip
         """Compare a project, or one folder of it, with the index, and apply what differs."""
         from commonplace.index import sync
 
@@ -407,7 +403,7 @@ class Core:
             if not os.path.isdir(step.root):
                 self._make_root(step)
         change = self.home.commit(verb, steps, about=about, agent=agent, face=face, undoes=undoes, details=details)
-        self.commits += 1
+        self.commits, self.shown = self.commits + 1, {}
         self.changed |= {step.project for step in steps}
         try:
             showing.show(self, change)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,6 +12,7 @@ from commonplace.engine.verb import verb
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index import places
 from commonplace.note.model import FURTHER
+from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -56,7 +56,7 @@ def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any
     row = {
         "id": each.id,
         "content": content,
-        "content_hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+        "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
         "phase": each.phase,
         "category": each.category,
         "scope": each.scope,

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 Ref = str | tuple[str, str] | Note | NoteInfo
 
 _CHARACTERS_PER_TOKEN = 4
-_TITLE = 80
-"""Characters of a title that count: the title of a memory may be its whole text."""
 
 
 def open_memory(
@@ -303,7 +301,7 @@ class Memory:
                              explain=explain, today=self._today(), near=self._nearness())  # fmt: skip
         self._core.counted(hit.note for hit in hits)
         if max_tokens is not None:
-            hits.hits = _within(hits.hits, max_tokens * _CHARACTERS_PER_TOKEN)
+            hits.cut(max_tokens * _CHARACTERS_PER_TOKEN)
         return hits
 
     def _nearness(self) -> Nearness | None:
@@ -477,19 +475,3 @@ class Memory:
         """How many notes there are per project, phase and category, as far as this caller sees."""
         self._core.fresh()
         return lookup.counts(self._core.db, self.agent)
-
-
-def _within(hits: builtins.list[Any], characters: int) -> builtins.list[Any]:
-    """The first hits whose titles and passages fit, at least one, the last one shortened if need be."""
-    kept = []
-    for hit in hits:
-        room = characters - sum(map(_length, kept)) - min(len(hit.note.title), _TITLE)
-        if kept and room < len(hit.passage):
-            break
-        hit.passage = hit.passage[: max(room, 20)]
-        kept.append(hit)
-    return kept
-
-
-def _length(hit: Any) -> int:
-    return len(hit.passage) + min(len(hit.note.title), _TITLE)

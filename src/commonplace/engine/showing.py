@@ -38,6 +38,7 @@ def show(core: Core, change: Change) -> None:
             if each.old is not None or not os.path.isdir(os.path.join(core.store(each.project).root, each.to)):
                 written[each.project, each.to] = None
     loaded = [_loaded(core, *key) for key in written]
+    core.shown = {key: found[0] for key, found in zip(written, loaded, strict=True) if found is not None}
     with database.transaction(db):
         for key in removed:
             writer.remove(db, *key)

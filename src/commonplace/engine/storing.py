@@ -52,8 +52,10 @@ def store(memory: Memory, drafts: list[Draft], *, overwrite: bool = False, check
 
 def written(memory: Memory, step: Step) -> Note:
     """The note a `put` step just wrote."""
-    file = memory._core.store(step.project).read(step.to or step.path)
-    note = parsed(memory, step.project, step.to or step.path, file)
+    core, path = memory._core, step.to or step.path
+    note = core.shown.pop((step.project, path), None)
+    if note is None:  # it is in no index
+        note = parsed(memory, step.project, path, core.store(step.project).read(path))
     try:
         return with_address(memory, note)
     except sqlite3.Error:  # the note is written; its index is made anew
@@ -202,12 +204,12 @@ def check_place(memory: Memory, project: str, path: str) -> None:
 
 def _check_permalink(memory: Memory, project: str, path: str, text: str) -> None:
     """The permalink the new text gives itself must not be another note's."""
-    from commonplace.note.markdown import parse_note
+    from commonplace.note.markdown import own_permalink
 
-    note = parse_note(text, project=project, path=path, changed=_EPOCH)
-    other = places.by_permalink(memory._core.db, project, note.permalink) if note.own_permalink else None
-    if other is not None and other.path != path:
-        raise Exists(other.path if memory.sees(other.scope) else path, note.permalink)
+    permalink = own_permalink(text)
+    other = places.by_permalink(memory._core.db, project, permalink) if permalink else None
+    if other is not None and permalink and other.path != path:
+        raise Exists(other.path if memory.sees(other.scope) else path, permalink)
 
 
 def new_scope(memory: Memory, data: bytes, info: NoteInfo | None = None) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from commonplace.note.model import GLOBAL, Note
 from commonplace.query import Query
@@ -31,6 +30,8 @@ def token(kind: int, value: str) -> str:
         value = value.removeprefix("#")
     if _PLAIN.fullmatch(value):
         return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
+    from hashlib import blake2b  # 3 ms
+
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 

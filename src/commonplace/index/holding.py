@@ -13,6 +13,13 @@ _MOST_BYTES = 16_000_000
 """More than this is not held: about 50,000 memories of 50 words."""
 
 _BETWEEN = "\0"
+_LONGEST_LIKE = 10_000
+_SIGNS, _ESCAPED = re.compile(r"[%_\\]"), r"\\\g<0>"
+# The next two are compiled where they are first needed: it takes `re` long.
+_APART = "[ßİŉſǰẖẗẘẙẚẞ\u212aﬀ-ﬆ\0]"
+"""Letters that fold to letters of ASCII; and what SQLite takes for the end of a text."""
+_CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
+"""Letters without case, that no other letter folds to."""
 
 
 class _Block(NamedTuple):
@@ -106,5 +113,17 @@ def _block(width: int, texts: list[tuple[int, str]]) -> _Block:
                   _BETWEEN.join(text for _, text in texts))  # fmt: skip
 
 
+def folds_apart(text: str) -> bool:
+    """Whether LIKE, which folds the letters of ASCII only, may miss what Python finds in `text` with case folded."""
+    return re.search(_APART, text) is not None
+
+
 def _scanned(db: sqlite3.Connection, needle: str) -> list[int]:
-    return [row for row, text in db.execute("select row, text from text") if needle in text.casefold()]
+    """The same by a look at every text. SQLite is faster at that than Python, so it leaves out what it can."""
+    condition, value = "", ""
+    if needle.isascii() and "\0" not in needle and len(needle) < _LONGEST_LIKE:
+        condition, value = " where folds or text like ? escape '\\'", f"%{_SIGNS.sub(_ESCAPED, needle)}%"
+    elif caseless := re.findall(_CASELESS, needle):
+        condition, value = " where instr(text, ?)", max(caseless, key=len)
+    found = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
+    return [row for row, text in found if needle in text.casefold()]

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+_TITLE = 80
+"""Characters of a title that count: the title of a memory may be its whole text."""
+
+
 @dataclass(slots=True)
 class NoteInfo:
     """A note as the index holds it, without its text. Times are ISO 8601 UTC with `Z`."""
@@ -46,7 +50,10 @@ class NoteInfo:
     def may_say(self, keys: Iterable[str]) -> bool:
         """False when no such key can stand in the header: told without reading it."""
         text = self.written[1] or self.written[0]
-        return "\\" in text or any(key in text for key in keys)
+        for key in keys:  # a list is asked for each of its notes, so no generator
+            if key in text:
+                return True
+        return "\\" in text
 
     @property
     def header(self) -> dict[str, Any]:
@@ -103,6 +110,27 @@ class Hits:
 
     def __getitem__(self, index):
         return self.hits[index]
+
+    def cut(self, characters: int) -> None:
+        """Leave the first hits whose titles and passages fit, at least one, the last one shortened if need be.
+
+        What an earlier passage said is not said twice: such a hit keeps its place without it.
+        """
+        kept: list[Hit] = []
+        said, room = "", characters
+        for hit in self.hits:
+            flat = " ".join(hit.passage.split()).casefold()
+            if flat and flat in said:
+                hit.passage = ""
+                hit.why.append("says the same as one above")
+            said += f"{flat}\0"
+            room -= min(len(hit.note.title), _TITLE)
+            if kept and room < len(hit.passage):
+                break
+            hit.passage = hit.passage[: max(room, 20)]
+            room -= len(hit.passage)
+            kept.append(hit)
+        self.hits = kept
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from commonplace.clock import microseconds
 from commonplace.index import entities, permalinks, standing
 from commonplace.index.facets import facet_text, project_ids
+from commonplace.index.holding import folds_apart
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.text import fts_text, passages, sound, tokens
 from commonplace.note.model import Note, Relation
@@ -150,8 +151,8 @@ def _insert(
     header = None if "---" in front else _json(note.header)
     first, count = _put_passages(db, body)
     db.execute(
-        "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (new, front, header, headings, tags, facet, first, count, body),
+        "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (new, front, header, headings, tags, facet, first, count, folds_apart(body), body),
     )
     old = _Old(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
                first, count, body)  # fmt: skip

@@ -69,6 +69,14 @@ def parse_note(
     return note
 
 
+def own_permalink(text: str) -> str | None:
+    """The permalink a note's text gives itself, as `parse_note` reads it; None without one."""
+    try:
+        return _text(parse(split(text)[0] or "").get("permalink")) or None
+    except ValueError:
+        return None
+
+
 def default_id(project: str, path: str) -> str:
     """The id of a note without one: uuid5(NAMESPACE_URL, "memory://<project>/<path>")."""
     name = f"memory://{project}/{path}".encode("utf-8", "surrogatepass")

@@ -69,8 +69,12 @@ class FolderStore:
         while waiting:
             folder = waiting.pop()
             try:
-                with os.scandir(os.path.join(self.root, folder) if folder else self.root) as entries:
-                    self._list_folder(folder, entries, listing, waiting)
+                fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
+                        self._list_folder(folder, entries, listing, waiting)
+                finally:
+                    os.close(fd)
             except (FileNotFoundError, NotADirectoryError):
                 if not folder:
                     listing.unreadable.append(folder)

@@ -7,7 +7,6 @@ mark of its change. `history/objects/ab/<sha256>` holds each replaced text once.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator
@@ -18,7 +17,7 @@ from typing import Any
 from commonplace.clock import parse_stamp
 from commonplace.errors import NotFound, StorageError
 from commonplace.store.atomic import make_private, read_fd, reason, sync_folder, write_file
-from commonplace.store.base import File
+from commonplace.store.base import File, sha256
 from commonplace.store.layout import Layout
 
 LINES = "lines"
@@ -220,7 +219,7 @@ class History:
     def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:
         """Keep a text that is no file of its own, durable on return unless told otherwise. Returns its SHA-256.
         Raises OSError."""
-        digest = hashlib.sha256(data).hexdigest()
+        digest = sha256(data)
         place = self.object_path(digest)
         make_private(self._layout.objects / digest[:2])
         try:
@@ -255,7 +254,7 @@ class History:
             data = read_fd(fd)
         finally:
             os.close(fd)
-        if hashlib.sha256(data).hexdigest() != digest:
+        if sha256(data) != digest:
             raise StorageError(path, "its kept text is damaged")
         return data
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.store.base import sha256
 
 PRIVATE = ".commonplace"
 TEMP_PREFIX = ".tmp-"
@@ -47,7 +47,7 @@ class Layout:
         """The index file: one of its own for a process that has projects (name -> folder) no other has."""
         if not extra:
             return self.index
-        digest = hashlib.sha256("\0".join(f"{name}\0{extra[name]}" for name in sorted(extra)).encode()).hexdigest()
+        digest = sha256("\0".join(f"{name}\0{extra[name]}" for name in sorted(extra)).encode())
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
 from commonplace.store.atomic import read_fd, write_file
-from commonplace.store.base import File, Stamp, bounded
+from commonplace.store.base import File, Stamp, bounded, sha256
 from commonplace.store.history import CANNOT_LINK, History, Touched
 from commonplace.store.jail import Folder, open_folder
 from commonplace.store.layout import TEMP_PREFIX
@@ -55,7 +54,7 @@ class Step:
         """What the journal holds of this step."""
         old, new = (self.old.etag if self.old else None), None
         if self.data is not None:
-            new = hashlib.sha256(self.data).hexdigest()
+            new = sha256(self.data)
         mode = self.old.mode if self.old else None
         root = os.path.realpath(self.root) if self.away else ""
         return Touched(self.do, self.project, self.path, self.to, old, new, mode, self.scope, self.link, self.kept,
@@ -339,7 +338,7 @@ def read_file(name: str, folder: int | None = None) -> File:
             raise IsADirectoryError(21, "not a regular file")
         data = read_fd(fd)
         born = getattr(status, "st_birthtime", None)
-        return File(data, stamp_of(status), hashlib.sha256(data).hexdigest(), stat.S_IMODE(status.st_mode), born)
+        return File(data, stamp_of(status), sha256(data), stat.S_IMODE(status.st_mode), born)
     finally:
         os.close(fd)
 

@@ -190,10 +190,20 @@ def test_pages_follow_each_other_and_end(face):
 
 def test_max_tokens_gives_fewer_or_shorter_hits(face):
     for n in range(5):
-        face.put(f"{n}.md", "samewords " + "filler " * 40)
+        face.put(f"{n}.md", f"samewords {n} " + f"filler-{n} " * 40)
     data = face.data("search_notes", query="samewords", max_tokens=60)
     assert 1 <= len(data["results"]) < 5
     assert sum(len(each["snippet"]) for each in data["results"]) <= 60 * 4
+
+
+def test_within_max_tokens_nothing_is_said_twice(face):
+    for n in range(3):
+        face.put(f"{n}.md", "samewords stand here")
+    face.put("other.md", "samewords stand elsewhere")
+    shown = [each["snippet"] for each in face.data("search_notes", query="samewords", max_tokens=200)["results"]]
+    assert sorted(shown) == ["", "", "samewords stand elsewhere", "samewords stand here"]
+    everything = [each["snippet"] for each in face.data("search_notes", query="samewords")["results"]]
+    assert len(everything) == 4 and "" not in everything
 
 
 def test_a_bad_filter_is_named(face):

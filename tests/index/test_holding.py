@@ -9,19 +9,19 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.index.conftest import Desk
 
-from commonplace.index import holding, listing
+from commonplace.index import database, holding, listing
 from commonplace.index.holding import Texts
 from commonplace.query import Query
-from tests.index.conftest import Desk
 
 PIECES = ("Straße", "STRASSE", "K", "heron", "Heron ", "苍鹭在河边", "İstanbul", "🦩 flamingo", "a\0b", "ﬁne", "x", "")
 NEEDLES = ("strasse", "k", "HERON", "鹭在", "i", "🦩", "a\0b", "\0", "fine", "fi", "n x", "heron h", "zz")
 
 
-def held(desk: Desk, texts: Texts, needle: str, **filters: object) -> list[str]:
+def held(desk: Desk, needle: str, **filters: object) -> list[str]:
     query = Query(contains=needle, **filters)  # type: ignore[arg-type]
-    found, total = listing.listing(desk.db, query, viewer=None, limit=None, order="path", texts=texts)
+    found, total = listing.listing(desk.db, query, viewer=None, limit=None, order="path")
     assert total == len(found)
     return [info.path for info in found]
 
@@ -35,7 +35,7 @@ steps = st.lists(
 @settings(max_examples=60, deadline=None)
 def test_texts_held_in_memory_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
     with TemporaryDirectory() as folder:
-        desk, texts = Desk(Path(folder) / "index.db"), Texts()
+        desk = Desk(Path(folder) / "index.db")
         known: dict[str, str] = {}
         for at, (number, text) in enumerate(changes):
             path = f"{number}.md"
@@ -47,49 +47,47 @@ def test_texts_held_in_memory_find_what_a_look_at_each_text_finds(changes: list[
                 known[path] = text
             needle = NEEDLES[at % len(NEEDLES)]
             expected = sorted(path for path, text in known.items() if needle.casefold() in text.casefold())
-            assert held(desk, texts, needle) == expected
+            assert held(desk, needle) == expected
         for needle in NEEDLES:
             expected = sorted(path for path, text in known.items() if needle.casefold() in text.casefold())
-            assert held(desk, texts, needle) == expected
+            assert held(desk, needle) == expected
         desk.db.close()
 
 
 def test_filters_count_for_texts_held_in_memory(desk: Desk) -> None:
     desk.put("a.md", "---\ntags: [bird]\n---\nA heron.\n")
     desk.put("b.md", "Another heron.\n", project="other")
-    texts = Texts()
     for _ in range(3):
-        assert held(desk, texts, "heron") == ["a.md", "b.md"]
-        assert held(desk, texts, "heron", tags=("bird",)) == ["a.md"]
-        assert held(desk, texts, "heron", projects=("other",)) == ["b.md"]
-        assert held(desk, texts, "heron", projects=("none",)) == []
+        assert held(desk, "heron") == ["a.md", "b.md"]
+        assert held(desk, "heron", tags=("bird",)) == ["a.md"]
+        assert held(desk, "heron", projects=("other",)) == ["b.md"]
+        assert held(desk, "heron", projects=("none",)) == []
 
 
 def test_what_is_too_much_to_hold_is_found_all_the_same(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
-    texts = Texts()
     for number in range(30):
         desk.put(f"{number:02}.md", f"heron {'reed ' * number}{number}")
-        assert len(held(desk, texts, "heron")) == number + 1
-    assert held(desk, texts, "reed 29") == ["29.md"]
+        assert len(held(desk, "heron")) == number + 1
+    assert held(desk, "reed 29") == ["29.md"]
 
 
 def test_what_is_gone_makes_room_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
-    texts = Texts()
     for number in range(300):
         desk.put("a.md", f"the heron number {number} of many more herons")
-        assert held(desk, texts, f"number {number} ") == ["a.md"]
-    assert held(desk, texts, "heron") == ["a.md"]
+        assert held(desk, f"number {number} ") == ["a.md"]
+    assert held(desk, "heron") == ["a.md"]
+    texts = database.held(desk.db, Texts)
     assert texts._bytes <= 2_000 and not texts._too_many
 
 
 def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
-    other, texts = Desk(tmp_path / "other.db"), Texts()
+    other = Desk(tmp_path / "other.db")
     desk.put("a.md", "A heron.")
     other.put("b.md", "A heron as well.")
     for each, expected in ((desk, "a.md"), (desk, "a.md"), (other, "b.md"), (other, "b.md"), (desk, "a.md")):
-        assert held(each, texts, "heron") == [expected]
+        assert held(each, "heron") == [expected]
     other.db.close()
 
 
@@ -106,4 +104,30 @@ def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
 def test_signs_of_like_are_signs_of_the_text(desk: Desk, needle: str) -> None:
     desk.put("a.md", f"so {needle} it stands")
     desk.put("b.md", "so 100 it stands, axb, backslash, x")
-    assert held(desk, Texts(), needle) == ["a.md"]
+    assert held(desk, needle) == ["a.md"]
+
+
+def test_what_breaks_off_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        desk.put(f"{number}.md", f"heron {number}")
+    assert len(held(desk, "heron")) == 5
+    monkeypatch.setattr(holding, "_block", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        held(desk, "heron")
+    monkeypatch.undo()
+    assert len(held(desk, "heron")) == 5
+
+
+def test_a_whole_page_pasted_is_looked_for_too(desk: Desk) -> None:
+    page = "".join(f"sentence {number}. " for number in range(200))
+    desk.put("a.md", f"before {page} after")
+    desk.put("b.md", "sentence 1.")
+    assert [held(desk, page) for _ in range(3)] == [["a.md"]] * 3
+
+
+def test_many_empty_notes_count_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
+    desk.put_all({f"{number:02}.md": "x" for number in range(40)})
+    assert [len(held(desk, "x")) for _ in range(3)] == [40] * 3
+    texts = database.held(desk.db, Texts)
+    assert texts._too_many and not texts._blocks

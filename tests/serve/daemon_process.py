@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +49,23 @@ class DaemonProcess:
         return self.process.returncode, out, err
 
 
+_MOVING = threading.Lock()
+"""The working directory is that of all threads."""
+
+
 class Client:
     """One connection to a home's socket."""
 
     def __init__(self, home: Path):
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(SECONDS)
-        here = os.getcwd()
-        os.chdir(home)  # the path of a test's home may be too long for a socket
-        try:
-            self._socket.connect("memory.sock")
-        finally:
-            os.chdir(here)
+        with _MOVING:
+            here = os.getcwd()
+            os.chdir(home)  # the path of a test's home may be too long for a socket
+            try:
+                self._socket.connect("memory.sock")
+            finally:
+                os.chdir(here)
         self._file = self._socket.makefile("rb")
 
     def __enter__(self) -> Client:

@@ -31,7 +31,6 @@ from commonplace.errors import (
     StorageError,
 )
 from commonplace.index import database, lookup, places
-from commonplace.index.holding import Texts
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
 from commonplace.store.access import AccessLog
@@ -79,11 +78,10 @@ class Core:
         self._looked = False
         self._closed = False
         self.vectors: Vectors | None = None
-        self.texts = Texts()
         self.no_vectors, self.collected = "", False
         self.commits = 0
         self.shown: dict[tuple[str, str], Note] = {}
-        """What the last change wrote, as the index shows it, until somebody takes it."""
+        """What the last change of the verb at work wrote, as read for the index."""
         self.changed: set[str] = set()
         """The projects changed since `memory.md` was last made."""
 
@@ -106,7 +104,8 @@ class Core:
     def leave(self) -> None:
         """A verb ends."""
         self._depth -= 1
-        self._looked = self._looked and self._depth > 0
+        if not self._depth:
+            self._looked, self.shown = False, {}
 
     # --- projects -------------------------------------------------------------------------------
 
@@ -217,7 +216,7 @@ class Core:
     def retire(self, db: sqlite3.Connection) -> None:
         """An entry past its time to live is in no face, from that moment on (contract 004, 4)."""
         now = microseconds(self.clock())
-        if places.over(db, now):
+        if places.over(db, now, 1):
             from commonplace.index import entries
 
             with self.home.lock, database.transaction(db):

@@ -11,12 +11,12 @@ from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.verb import verb
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index import places
+from commonplace.index.rows import NoteInfo
 from commonplace.note.model import FURTHER
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.rows import NoteInfo
     from commonplace.index.smart import Ranking
     from commonplace.note.model import Note
     from commonplace.query import Query
@@ -70,7 +70,7 @@ def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any
         "version": each.version,
         "path": f"{PROJECT}/{each.path}",
     }
-    for key in FURTHER if not hasattr(each, "may_say") or each.may_say(FURTHER) else ():
+    for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
         value = _further(key, each.header.get(key))
         if key == "unlinked" and value:
             value = visible_links(memory, value)

@@ -15,7 +15,7 @@ from commonplace.config import Settings, load
 from commonplace.engine import projects, storing
 from commonplace.engine.core import Core
 from commonplace.engine.verb import verb
-from commonplace.errors import NotFound
+from commonplace.errors import InvalidInput, NotFound
 from commonplace.index import find, lookup
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links, timeframe
@@ -327,7 +327,7 @@ class Memory:
 
         self._core.fresh()
         infos, total = listing.listing(self._core.db, self._query(query), viewer=self.agent, order=order,
-                                       limit=limit or None, offset=offset, texts=self._core.texts)  # fmt: skip
+                                       limit=limit or None, offset=offset)  # fmt: skip
         self._core.counted(infos)
         return infos, total
 
@@ -401,11 +401,14 @@ class Memory:
     @verb
     def context_for(self, question: str, *, max_tokens: int | None = None,
                     projects: tuple[str, ...] | None = None) -> str:  # fmt: skip
-        """The best evidence for a question as text, each piece with its date and address."""
+        """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
+        [2000] of 4 characters. Raises InvalidInput for less than one."""
         from commonplace.index import evidence
 
+        if max_tokens is not None and max_tokens < 1:
+            raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self._core.fresh()
-        room = (max_tokens or 2000) * _CHARACTERS_PER_TOKEN
+        room = (2000 if max_tokens is None else max_tokens) * _CHARACTERS_PER_TOKEN
         hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
                                  today=self._today(), near=self._nearness())  # fmt: skip
         return evidence.told(hits)[:room]

@@ -9,21 +9,17 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
-from heapq import nlargest
-from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple
 
 from commonplace.index import kin, question, weights
+from commonplace.index.facets import passes
 from commonplace.index.ranking import Asked
 from commonplace.index.several import asks_several
+from commonplace.index.standings import SEEN, Standing
 from commonplace.index.text import flatten
-from commonplace.index.wording import SEEN, Lookup, Word, passed_of
+from commonplace.index.wording import Lookup, Word, passed_of
 
 _LEAST_ROOT = 4
 _LEAST_NEAR = 0.2
@@ -31,31 +27,10 @@ _LEAST_NEAR = 0.2
 _FAR, _LEAST_SPREAD = 0.1, 0.25
 """Meaning counts from the cosine that so many of the notes do not reach, and from so far below the nearest at least."""
 _MOST_IN_A_ROW = 5
+_MANY_LISTS = 20
+"""Of more lists of notes the groups are so many that notes are looked at one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
 _SOMEBODY, _OFTEN = "someone", 25
-_FACET = re.compile('"([^"]+)"')
-
-
-class Standing(NamedTuple):
-    """How a note stands among others: see `standing` and schema.sql."""
-
-    row: int
-    sitting: int | None
-    place: int
-    said: str | None
-    day: str
-    words: int
-    asks: int
-    own: int
-    timed: int
-
-
-_COLUMNS = ", ".join(f"p.{name}" for name in Standing._fields)
-_BESIDE = (
-    f"select c.row, {_COLUMNS} from json_each(?1) r join standing c on c.row = r.value join standing p on p.row in"
-    " (select s.row from standing s where s.sitting = c.sitting and (s.place, s.row) {side} (c.place, c.row)"
-    f" and {SEEN} order by s.place {{direction}}, s.row {{direction}} limit 3)"
-)
 
 
 @dataclass(slots=True)
@@ -125,20 +100,25 @@ def answers(asked: Asked, text: str, today: date | None = None, near: Nearness |
     weighing = Weighing(asked, asks, words, _nameless(question.focus(text), words, lookup.size), near)
     found = Answers(words=[word.text for word in words], weighing=weighing)
     found.scores = scores = weighing.scores()
-    found.notes = sorted(scores, key=lambda note: (-scores[note], -note))
-    others = weighing.bits.keys() - scores.keys()
-    found.total = len(scores) + len(others)
-    found.every = partial(sorted, others, reverse=True)
+    found.notes = best_first(scores)
+    found.total = weighing.total
+    found.every = weighing.others
     if any(word.is_cut for word in words) and not asked.filtered:
         found.total = max(found.total, lookup.count(words))
-        found.every = lambda: [*sorted(others, reverse=True), *lookup.every(words)]
+        found.every = lambda: [*weighing.others(), *lookup.every(words)]
     return found
+
+
+def best_first(scores: Mapping[int, float]) -> list[int]:
+    """The notes by score, of equal score the newest first."""
+    return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
 
 
 class Weighing:
     """The notes worth a closer look, and what each feature says of them.
 
-    `bits`: three bits for each word in every note that holds it: as it is, akin, in the names.
+    `bits`: three bits for each word that a note holds: as it is, akin, in the names. `groups`: the notes that hold a
+    word by their bits; `bits` are those of the notes that were looked at.
     """
 
     def __init__(
@@ -148,8 +128,8 @@ class Weighing:
         self.table = weights.WEIGHTS
         self.voices = {word.text for word in words if word.voice}
         self.several = asks_several(text)
-        self.bits = _bits(words)
-        self._told: dict[int, float] = {0: 0.0}
+        self.groups, self.bits = _groups(words), {}
+        self._tell = _Telling(words)
         self.known: dict[int, Standing] = {}
         self.meant: dict[int, float] = {}
         self._best: dict[int, float] = {}
@@ -163,7 +143,8 @@ class Weighing:
         self.worth = {row: sum(self._worth(row)) for row in self.known} if self.meant else self.told
         self._gather()
         self.lent = self._lend()
-        self._most = max(map(self._tell, {*self._together.values(), *map(self._of, self.known)}), default=0.0) or 1.0
+        together = {*self._together.values(), *map(self._of, self.known)}
+        self._most = max(map(self._tell.__getitem__, together), default=0.0) or 1.0
         self._present = self._present_in(self._best)
         self._after: dict[int, int] = {}
 
@@ -171,7 +152,8 @@ class Weighing:
         """How near the notes are to `text`, the question, from 0 to 1; the nearest notes come to be known."""
         cosines = near(text, list(self.known))
         fresh = [row for row, cosine in cosines.items() if cosine >= _LEAST_NEAR and row not in self.known]
-        for note in self._standing(fresh):
+        self._look_up(fresh)
+        for note in self.asked.standings.of(fresh):
             self._joins(note)
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.known}
         order = sorted(cosines.values())
@@ -188,26 +170,28 @@ class Weighing:
 
     def scores(self) -> dict[int, float]:
         """The score of every known note: its features' shares together."""
-        table, asks, worth, lent = self.table, self.asks, self.worth, self.lent
-        asking, own_share, session = table.asks / 100, table.own / 4, table.session / self._most
+        table, voices, periods, when = self.table, self.voices, self.asks.periods, self.asks.when
+        worth, lent, bits, tell = self.worth.get, self.lent.get, self.bits.get, self._tell
+        words, sitting, session, saying = table.words, table.sitting, table.session / self._most, table.said
+        asking, own_share = table.asks / 100, table.own / 4
         around = {
-            place: table.sitting * best + session * self._tell(self._together[place])
+            place: sitting * best + session * tell[self._together[place]]
             + (table.present if place in self._present else 0.0)
             for place, best in self._best.items()
         }  # fmt: skip
         found = {}
-        for row, note in self.known.items():
-            own, place = worth.get(row, 0.0), note.sitting
-            score = table.words * own + lent.get(row, 0.0) + asking * note.asks + own_share * note.own
+        for row, place, _, said, day, _, asked, own, timed in self.known.values():
+            alone = worth(row, 0.0)
+            score = words * alone + lent(row, 0.0) + asking * asked + own_share * own
             if place is None:
-                score += table.sitting * own + session * self._tell(self._of(row))
+                score += sitting * alone + session * tell[bits(row, 0)]
             else:
                 score += around.get(place, 0.0)
-                if note.said in self.voices:
-                    score += table.said
-            if asks.periods:
-                score += table.date * sum(period.share(note.day) for period in asks.periods)
-            if asks.when and note.timed:
+                if said in voices:
+                    score += saying
+            if periods:
+                score += table.date * sum(period.share(day) for period in periods)
+            if when and timed:
                 score += table.timed
             found[row] = round(score, 6)
         return self._parted(found) if self.several and table.several else found
@@ -215,7 +199,7 @@ class Weighing:
     def _parted(self, scores: dict[int, float]) -> dict[int, float]:
         """The scores when several things are asked for: a note loses by each better one of its sitting."""
         seen: dict[int, int] = {}
-        for row in sorted(scores, key=lambda one: (-scores[one], -one)):
+        for row in best_first(scores):
             place = self.known[row].sitting
             if place is not None:
                 self._after[row] = before = min(seen.get(place, 0), _MOST_IN_A_ROW)
@@ -235,7 +219,7 @@ class Weighing:
             "meaning": table.words * meant,
             "beside": self.lent.get(row, 0.0),
             "sitting": table.sitting * (told + meant if place is None else self._best.get(place, 0.0)),
-            "session": table.session * self._tell(session) / self._most,
+            "session": table.session * self._tell[session] / self._most,
             "said": table.said if place is not None and note.said in self.voices else 0.0,
             "present": table.present if place in self._present else 0.0,
             "own": table.own * note.own / 4,
@@ -246,70 +230,61 @@ class Weighing:
         }
         return {name: round(value, 3) for name, value in parts.items() if value}
 
+    def others(self) -> list[int]:
+        """The notes that hold a word and are not known, newest first."""
+        return sorted(set().union(*self.groups.values()) - self.known.keys(), reverse=True)
+
+    @property
+    def total(self) -> int:
+        """How many notes hold a word or are known."""
+        return sum(map(len, self.groups.values())) + sum(not self.bits.get(row) for row in self.known)
+
     def held(self, row: int) -> list[str]:
         """The words of the question a note holds."""
+        if row not in self.bits:
+            self._look_up([row])
         bits = self._of(row)
         return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
 
     def _of(self, row: int) -> int:
         return self.bits.get(row, 0)
 
-    def _tell(self, bits: int) -> float:
-        """What the words of these bits add up to."""
-        known = self._told.get(bits)
-        if known is None:
-            known = 0.0
-            for at, word in enumerate(self.words):
-                one = bits >> 3 * at & 7
-                if one & 1:
-                    known += word.weight
-                elif one & 2:
-                    known += word.weight * (self.table.kin if word.rows else 1.0)
-                if one & 4:
-                    known += word.weight * self.table.title
-            self._told[bits] = known
-        return known
-
     def _choose(self) -> None:
         """The notes whose words tell most, equal ones newest first."""
-        counts = Counter(self.bits.values())
-        room, whole, last = self.table.most, set(), None
-        for bits in sorted(counts, key=lambda one: (-self._tell(one), one)):
-            if counts[bits] > room:
-                last = bits
+        tell, room, rows = self._tell, self.table.most, []
+        for bits in sorted(self.groups, key=lambda one: (-tell[one], one)):
+            some: Collection[int] = self.groups[bits]
+            if len(some) > room:
+                some = sorted(some, reverse=True)[:room]
+            self.bits.update(dict.fromkeys(some, bits))
+            rows += some
+            room -= len(some)
+            if not room:
                 break
-            whole.add(bits)
-            room -= counts[bits]
-        rows = [row for row, bits in self.bits.items() if bits in whole]
-        if last is not None and room:
-            rows += nlargest(room, [row for row, bits in self.bits.items() if bits == last])
-        self.known = {note.row: note for note in self._standing(rows)}
+        self.known = {note.row: note for note in self.asked.standings.of(rows)}
 
-    def _standing(self, rows: Sequence[int]) -> Iterator[Standing]:
-        """How these notes stand."""
-        found = self.db.execute(
-            f"select {_COLUMNS} from standing p where p.row in (select value from json_each(?))", (json.dumps(rows),)
-        )
-        return map(Standing._make, found.fetchall())
+    def _look_up(self, rows: Collection[int]) -> None:
+        """Which words these notes hold."""
+        wanted = set(rows)
+        for bits, group in self.groups.items():
+            self.bits.update(dict.fromkeys(group & wanted, bits))
 
     def _choose_by_day(self) -> None:
         """The newest notes of the days the question names, whatever they say."""
         for period in self.asks.periods:
             if len(period.first) == len("2026-11-21"):
-                found = self.db.execute(
-                    f"select {_COLUMNS} from standing p where p.day between ? and ? order by p.row desc limit ?",
-                    (period.first, period.last, self.table.most),
-                )
-                for columns in found.fetchall():
-                    if columns[0] not in self.known:
-                        self._joins(Standing._make(columns))
+                some = self.asked.standings.of_days(period.first, period.last, self.table.most)
+                self._look_up([note.row for note in some])
+                for note in some:
+                    if note.row not in self.known:
+                        self._joins(note)
 
     def _weigh_words(self) -> dict[int, float]:
         """The words' worth in each note, 1 in the best one: of equal ones the shorter is worth more."""
         usual = sum(note.words for note in self.known.values()) / (len(self.known) or 1) or 1
-        share = self.table.brevity
+        share, tell, bits = self.table.brevity, self._tell, self.bits.get
         told = {
-            row: self._tell(self._of(row)) / (1 + 1.2 * (1 - share + share * note.words / usual))
+            row: tell[bits(row, 0)] / (1 + 1.2 * (1 - share + share * note.words / usual))
             for row, note in self.known.items()
         }
         most = max(told.values(), default=0.0) or 1.0
@@ -317,31 +292,33 @@ class Weighing:
 
     def _gather(self) -> None:
         """The best worth in each sitting, and the words its notes hold together."""
+        best, together, bits = self._best, self._together, self.bits.get
         for row, value in self.worth.items():
             place = self.known[row].sitting
             if place is not None:
-                self._best[place] = max(self._best.get(place, 0.0), value)
-                self._together[place] = self._together.get(place, 0) | self._of(row)
+                if value > best.get(place, -1.0):
+                    best[place] = value
+                together[place] = together.get(place, 0) | bits(row, 0)
 
     def _lend(self) -> dict[int, float]:
         """What the best notes lend to those beside them. Turns that hold no word themselves come to be known so."""
-        able = [(self.worth[row], row) for row, note in self.known.items() if note.sitting is not None]
-        rows = [row for _, row in nlargest(self.table.sources, able)]
+        able = {row: self.worth[row] for row, note in self.known.items() if note.sitting is not None}
+        rows = best_first(able)[: self.table.sources]
         lent: dict[int, float] = {}
         if not rows:
             return lent
-        table = self.table
+        table, known, standings = self.table, self.known, self.asked.standings
+        beside = standings.beside(rows, self.asked.own)
+        fresh = dict.fromkeys(row for sides in beside.values() for side in sides for row in side if row not in known)
+        self._look_up(fresh)
+        stands = {note.row: note for note in standings.of(fresh)}
         to_later = (table.before, table.around, table.around)
         to_earlier = (table.after, table.around, table.around)
-        for side, direction, shares in (("<", "desc", to_earlier), (">", "asc", to_later)):
-            beside = _BESIDE.format(side=side, direction=direction)
-            found = self.db.execute(beside, (json.dumps(rows), self.asked.own)).fetchall()
-            found.sort(key=itemgetter(0, 3, 1), reverse=side == "<")
-            for source, group in groupby(found, key=itemgetter(0)):
+        for side, shares in enumerate((to_earlier, to_later)):
+            for source in sorted(beside, reverse=not side):
                 worth = self.worth[source]
-                for share, columns in zip(shares, group, strict=False):
-                    row = columns[1]
-                    if row in self.known or self._joins(Standing._make(columns[1:])):
+                for share, row in zip(shares, beside[source][side], strict=False):
+                    if row in known or self._joins(stands[row]):
                         lent[row] = lent.get(row, 0.0) + share * worth
         return lent
 
@@ -355,23 +332,24 @@ class Weighing:
     def _passes(self, note: int) -> bool:
         needed, unwanted = self.asked.needed, self.asked.unwanted
         if needed or unwanted:
-            facets = self.db.execute("select facet from text where row = ?", (note,)).fetchone()[0].split(" ")
-            if set(unwanted).intersection(facets):
-                return False
-            if not all(set(_FACET.findall(one)).intersection(facets) for one in needed):
+            facets = self.db.execute("select facet from text where row = ?", (note,)).fetchone()[0]
+            if not passes(facets, needed, unwanted):
                 return False
         return not self.asked.filtered or bool(passed_of(self.asked, [note]))
 
-    def _present_in(self, sittings: Iterable[int]) -> set[int]:
+    def _present_in(self, sittings: Iterable[int]) -> set[int | None]:
         """The sittings in which somebody spoke whom the question names."""
-        if not self.voices:
+        voices = self.voices
+        if not voices:
             return set()
+        there = {note.sitting for note in self.known.values() if note.said in voices}
+        left = [place for place in sittings if place not in there]
         found = self.db.execute(
             "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join standing s"
             f" indexed by standing_said where s.said = v.value and s.sitting = r.value and {SEEN})",
-            (json.dumps(list(sittings)), self.asked.own, json.dumps(sorted(self.voices))),
+            (json.dumps(left), self.asked.own, json.dumps(sorted(voices))),
         )
-        return {place for (place,) in found}
+        return there.union(place for (place,) in found)
 
 
 def _nameless(text: str, words: Sequence[Word], size: int) -> str:
@@ -383,14 +361,46 @@ def _nameless(text: str, words: Sequence[Word], size: int) -> str:
     return _NAME.sub(lambda name: _SOMEBODY if flatten(name[0]).lower() in often else name[0], text)
 
 
-def _bits(words: Sequence[Word]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for at, word in enumerate(words):
-        for bit, rows in ((1, word.rows), (2, word.akin), (4, word.named)):
-            bit <<= 3 * at
-            if found:
-                for row in rows:
-                    found[row] = found.get(row, 0) | bit
-            else:
-                found = dict.fromkeys(rows, bit)
-    return found
+def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
+    """The notes that hold a word, by what they hold: so few groups that their notes are counted and chosen by sets."""
+    lists = [(bit << 3 * at, rows) for at, word in enumerate(words)
+             for bit, rows in ((1, word.rows), (2, word.akin), (4, word.named)) if rows]  # fmt: skip
+    found: dict[int, set[int]] = {}
+    if len(lists) > _MANY_LISTS:
+        bits: dict[int, int] = {}
+        for bit, rows in lists:
+            for row in rows:
+                bits[row] = bits.get(row, 0) | bit
+        for row, held in bits.items():
+            found.setdefault(held, set()).add(row)
+        return found
+    for bit, rows in lists:
+        left = set(rows)
+        for bits_before, group in list(found.items()):
+            if both := group & left:
+                group -= both
+                left -= both
+                found[bits_before | bit] = both
+        found[bit] = left
+    return {held: group for held, group in found.items() if group}
+
+
+class _Telling(dict[int, float]):
+    """What words add up to, by their bits."""
+
+    def __init__(self, words: Sequence[Word]):
+        super().__init__()
+        self._words, self._table = words, weights.WEIGHTS
+
+    def __missing__(self, bits: int) -> float:
+        table, told = self._table, 0.0
+        for at, word in enumerate(self._words):
+            one = bits >> 3 * at & 7
+            if one & 1:
+                told += word.weight
+            elif one & 2:
+                told += word.weight * (table.kin if word.rows else 1.0)
+            if one & 4:
+                told += word.weight * table.title
+        self[bits] = told
+        return told

@@ -7,8 +7,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from commonplace.errors import StorageError
+
+T = TypeVar("T")
 
 SCHEMA_VERSION = 8
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
@@ -36,6 +39,22 @@ def open_index(path: Path) -> tuple[sqlite3.Connection, bool]:
     except (OSError, sqlite3.OperationalError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise StorageError(path.name, reason or "the system refused") from error
+
+
+class Index(sqlite3.Connection):
+    """The connection to an index, with what this process holds of it in memory: that goes with it."""
+
+    def __init__(self, *arguments: Any, **more: Any):
+        super().__init__(*arguments, **more)
+        self.held: dict[type, Any] = {}
+
+
+def held(db: sqlite3.Connection, kind: type[T]) -> T:
+    """What is held of `db`, one value of each kind, made by the first call."""
+    kept = db.held if isinstance(db, Index) else {}
+    if kind not in kept:
+        kept[kind] = kind()
+    return kept[kind]
 
 
 def is_corrupt(error: sqlite3.Error) -> bool:
@@ -135,7 +154,7 @@ def plain(error: sqlite3.Error) -> str:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=Index)
     db.execute("pragma page_size = 8192")
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")

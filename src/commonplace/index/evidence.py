@@ -17,7 +17,6 @@ from commonplace.note.links import slug
 from commonplace.query import Query
 
 _MOST_NOTES = 60
-_HARDLY = 40
 _TITLE, _ID = 60, 8
 
 
@@ -31,18 +30,19 @@ def evidence(
     several, and what says the same as one before stays out. `today` is what "last week" in the question counts from;
     `near` as for `answers`.
     """
+    settled = not db.in_transaction
     with snapshot(db):
         query = Query(sound(question), projects=None if projects is None else tuple(projects))
-        return list(_filled(Asked(db, query, viewer), max_chars, today, near))
+        return list(_filled(Asked(db, query, viewer, settled=settled), max_chars, today, near))
 
 
 def told(hits: Sequence[Hit]) -> str:
     """Evidence as text: under one line with title, day and address the passages of a note, in its order. Notes of one
     folder and day whose address says their title share the line, and each begins with its own name; a memory begins
     with the first 8 characters of its id."""
-    groups: dict[str, list[Hit]] = {}
+    groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
-        groups.setdefault(_place(hit.note), []).append(hit)
+        groups.setdefault(_group(hit.note), []).append(hit)
     return "\n\n".join(map(_together, groups.values()))
 
 
@@ -61,6 +61,11 @@ def _headed(note: NoteInfo) -> str:
     """The line about a note: title, day and address; a title the address says is not said twice."""
     title = "" if _is_said(note) else f"{note.title[:_TITLE]} "
     return f"{title}({_day(note)}, {_address(note)})"
+
+
+def _group(note: NoteInfo) -> tuple[bool, str]:
+    """Notes for which this is equal share a line."""
+    return _is_said(note), _place(note)
 
 
 def _place(note: NoteInfo) -> str:
@@ -98,31 +103,31 @@ def _filled(asked: Asked, space: int, today: date | None, near: Nearness | None)
     reading = Reading(asked, found, rows, every=True)
     notes = infos(asked.db, rows)
     given: set[int] = set()
-    places: set[str] = set()
+    groups: set[tuple[bool, str]] = set()
     seen: list[frozenset[str]] = []
     for row, start, stop, score in reading.ranked(rows):
         text = reading.texts[row]
         passage = text.text[start:stop].strip()
-        head, place = 1, _place(notes[row])
+        head, group = 1, _group(notes[row])
         if row not in given:
             name = len(_name(notes[row])) + 3
-            whole = len(place) + 4 + name if _is_memory(notes[row]) else len(_headed(notes[row])) + 3
-            head = name if place in places else whole
+            whole = len(group[1]) + 4 + name if _is_memory(notes[row]) else len(_headed(notes[row])) + 3
+            head = name if group in groups else whole
         if len(passage) + head > space:
-            if given:
+            if given or head >= space:
                 continue
-            passage = passage[: max(0, space - head) or space].rstrip()
+            passage = passage[: space - head].rstrip()
         said = frozenset(tokens(flatten(passage)))
         if not passage or any(_is_repeated(said, other) for other in seen):
             continue
         space -= len(passage) + head
         given.add(row)
-        places.add(place)
+        groups.add(group)
         seen.append(said)
         line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
         yield Hit(notes[row], passage, score, reading.why(row), line)
 
 
 def _is_repeated(new: frozenset[str], before: frozenset[str]) -> bool:
-    """Whether a passage says nothing another one does not: no word that tells, or of very many hardly one."""
-    return len(new - before - stop_words()) <= len(new) // _HARDLY
+    """Whether a passage has no word that tells which another one has not."""
+    return not new - before - stop_words()

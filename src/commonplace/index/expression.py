@@ -10,7 +10,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from commonplace.index.facets import PROJECT, project_ids, quoted, token
-from commonplace.index.text import flatten, is_cjk, query_text, sound, tokens, words
+from commonplace.index.text import flatten, is_cjk, query_text, sound, stop_words, tokens, words
 
 MOST_TERMS = 32
 """More terms than this are reduced to the informative ones."""
@@ -19,7 +19,9 @@ COMMON = 2_000
 """A word that more notes hold is not also matched as a prefix, and not all its notes are ranked."""
 
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
+_OPERATORS = frozenset(("AND", "OR", "NOT"))
 _PHRASE_TOKENS = 64
+_TAIL = 400
 _NO_SUCH_NOTE = '"\uf8ff"'
 
 
@@ -71,11 +73,15 @@ class Wanted:
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
     """One chunk of text as a term, None when it holds no letter or digit."""
-    cut = tokens(text)[:_PHRASE_TOKENS] if len(text) > 400 else None
-    found, single = query_text(" ".join(cut) if cut else text)
-    if not found:
+    every = tokens(text)[:_PHRASE_TOKENS]
+    if not every:
         return None
-    flat = tuple(flatten(word) for word in (cut or tokens(text))[:_PHRASE_TOKENS])
+    written = " ".join(every) if len(text) > 400 else text
+    if written.isascii():
+        found, single = written.replace("\0", " ").strip(), False
+    else:
+        found, single = query_text(written)
+    flat = tuple(map(flatten, every))
     return Term(text.strip(), found, flat, open=not phrase and not is_cjk(flat[-1]), single=single)
 
 
@@ -87,7 +93,7 @@ def parse(text: str) -> Wanted:
         if match[1] is not None:
             found = term(match[1], phrase=True)
             bare = False
-        elif match[2] in ("AND", "OR", "NOT"):
+        elif match[2] in _OPERATORS:
             pieces.append(match[2])
             continue
         else:
@@ -98,6 +104,14 @@ def parse(text: str) -> Wanted:
     if operators:
         bare = False
     return Wanted(tuple(_shortened(clause) for clause in clauses), bare)
+
+
+def is_plain(text: str) -> bool:
+    """Whether `text` is bare words, three informative ones among its last: so much can be told without parsing it."""
+    if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
+        return False
+    telling = words(text[-_TAIL:].partition(" ")[2] if len(text) > _TAIL else text)
+    return sum(not is_cjk(word) for word in telling if word not in stop_words()) > 2
 
 
 def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:

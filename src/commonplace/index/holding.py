@@ -10,9 +10,13 @@ from itertools import accumulate
 from typing import NamedTuple
 
 _MOST_BYTES = 16_000_000
-"""More than this is not held: about 50,000 memories of 50 words."""
+"""More than this is not held: some 40,000 memories of 50 words."""
+
+_ROW_BYTES = 80
+"""What a text takes besides its characters: its row and its beginning, and their places in two lists."""
 
 _BETWEEN = "\0"
+_LONGEST_PATTERN = 1_000
 _LONGEST_LIKE = 10_000
 _SIGNS, _ESCAPED = re.compile(r"[%_\\]"), r"\\\g<0>"
 # The next two are compiled where they are first needed: it takes `re` long.
@@ -41,69 +45,68 @@ class _Block(NamedTuple):
 
 
 class Texts:
-    """The texts of an index. Whoever asks twice is likely to ask again: from then on they are held folded in memory,
-    and an answer takes a twentieth of the time.
+    """The texts of an index, for one connection to it (`database.held`). Whoever asks twice is likely to ask again:
+    from then on they are held folded in memory, and an answer takes a twentieth of the time.
 
     Nothing has to be taken out: a row's text never changes, new rows are the highest, and what is gone from the index
     passes no filter of the caller's.
     """
 
     def __init__(self) -> None:
-        self._forget(None)
+        self._is_asked = self._too_many = False
+        self._forget()
 
     def holding(self, db: sqlite3.Connection, needle: str) -> list[int]:
         """The rows of the notes whose text holds `needle`, in no order; rows that are gone may be among them."""
         needle = needle.casefold()
-        if db is not self._db:
-            self._forget(db)
-            return _scanned(db, needle)
-        if self._extended() and _BETWEEN not in needle:
+        again, self._is_asked = self._is_asked, True
+        if again and len(needle) <= _LONGEST_PATTERN and _BETWEEN not in needle and self._extended(db):
             once = re.compile(f"{re.escape(needle)}[^{_BETWEEN}]*")  # to the end of the text; faster than str.find
             return [row for block in self._blocks for row in block.matched(once)]
         return _scanned(db, needle)
 
-    def _forget(self, db: sqlite3.Connection | None) -> None:
-        self._db, self._last, self._bytes, self._too_many = db, 0, 0, False
+    def _forget(self) -> None:
+        self._last = self._bytes = 0
         self._blocks: list[_Block] = []
 
-    def _extended(self) -> bool:
-        """Takes up what is new; False when there is too much to hold."""
-        assert self._db is not None
-        if not self._too_many:
-            self._take(self._db)
-            if self._bytes > _MOST_BYTES:
-                self._forget(self._db)  # without what is gone there may be room
-                self._take(self._db)
-                if self._bytes > _MOST_BYTES * 3 // 4:
-                    self._forget(self._db)
-                    self._too_many = True
+    def _extended(self, db: sqlite3.Connection) -> bool:
+        """Takes up what is new; False when there is, or once was, too much to hold."""
+        if not self._too_many and not self._take(db):
+            self._forget()  # without what is gone there may be room
+            self._too_many = not self._take(db) or self._bytes > _MOST_BYTES * 3 // 4
+            if self._too_many:
+                self._forget()
         return not self._too_many
 
-    def _take(self, db: sqlite3.Connection) -> None:
-        """Adds the texts of the rows after the last one known, as long as there is room."""
+    def _take(self, db: sqlite3.Connection) -> bool:
+        """Adds the texts of the rows after the last one known, all or none of them: False when there is no room."""
         parts: dict[int, list[tuple[int, str]]] = {}
-        for row, text in db.execute("select row, text from text where row > ? order by row", (self._last,)):
+        last, size = self._last, self._bytes
+        for row, text in db.execute("select row, text from text where row > ? order by row", (last,)):
             folded = text.casefold()
             width = _width(folded)
             parts.setdefault(width, []).append((row, folded))
-            self._last = row
-            self._bytes += width * len(folded)
-            if self._bytes > _MOST_BYTES:
-                return
+            last, size = row, size + width * len(folded) + _ROW_BYTES
+            if size > _MOST_BYTES:
+                return False
+        blocks = list(self._blocks)
         for width, texts in parts.items():
-            self._add(_block(width, texts))
+            _add(blocks, _block(width, texts))
+        self._blocks, self._last, self._bytes = blocks, last, size
+        return True
 
-    def _add(self, new: _Block) -> None:
-        """One more block; those much like it are joined with it, so that there are few."""
-        for at, block in enumerate(self._blocks):
-            if block.width == new.width and len(block.rows) <= 2 * len(new.rows):
-                del self._blocks[at]
-                return self._add(block.with_(new))
-        self._blocks.append(new)
+
+def _add(blocks: list[_Block], new: _Block) -> None:
+    """One block more; of one width those not much larger are joined with it, so that there are never many."""
+    for at, block in enumerate(blocks):
+        if block.width == new.width and len(block.rows) <= 2 * len(new.rows):
+            del blocks[at]
+            return _add(blocks, block.with_(new))
+    blocks.append(new)
 
 
 def _width(text: str) -> int:
-    """The bytes a character takes in memory: apart from others, ASCII takes one."""
+    """The bytes a character of `text` takes; one wide character makes all of a block as wide, so they are parted."""
     return 1 if text.isascii() else 2 if max(text) < "\U00010000" else 4
 
 

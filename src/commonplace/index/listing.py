@@ -10,6 +10,7 @@ from typing import Any
 
 from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
+from commonplace.index.database import held, snapshot
 from commonplace.index.facets import expression, passes, wanted
 from commonplace.index.holding import Texts
 from commonplace.index.lookup import in_order
@@ -30,16 +31,22 @@ _FEW = 5_000
 
 def listing(
     db: sqlite3.Connection, query: Query, *, viewer: str | None, order: str = "changed",
-    limit: int | None = 10, offset: int = 0, texts: Texts | None = None,
+    limit: int | None = 10, offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:  # fmt: skip
     """One page of the notes that pass the filters of `query` (its text is not looked at), and their number.
 
     `order` is `changed` or `created` (newest first, ties by permalink) or `path`. `contains`
-    compares with case folded as Python does; `texts` are those the caller holds of this index. Raises InvalidInput
-    for a broken metadata filter.
+    compares with case folded as Python does. Raises InvalidInput for a broken metadata filter.
     """
     if order not in _ORDERS:
         raise InvalidInput(f'Parameter `order` must be one of {", ".join(_ORDERS)}; got "{order}".')
+    with snapshot(db):  # else a note of a scope nobody had may come between the filters and the list
+        return _listing(db, query, viewer, order, limit, offset)
+
+
+def _listing(
+    db: sqlite3.Connection, query: Query, viewer: str | None, order: str, limit: int | None, offset: int
+) -> tuple[list[NoteInfo], int]:  # fmt: skip
     needed, unwanted = wanted(db, query, viewer)
     facets = expression(needed, unwanted)
     conditions, values = columns(query)
@@ -49,7 +56,7 @@ def listing(
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
-        values.append(json.dumps(_holding(db, query.contains, texts or Texts(), needed, unwanted)))
+        values.append(json.dumps(_holding(db, query.contains, needed, unwanted)))
     where = " and ".join(conditions)
     if query.metadata or query.contains or limit is None:
         return _whole(db, query, facets, where, values, order, limit, offset)
@@ -85,11 +92,10 @@ def _whole(
     return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
 
 
-def _holding(
-    db: sqlite3.Connection, text: str, texts: Texts, needed: Sequence[str], unwanted: Sequence[str]
-) -> list[int]:  # fmt: skip
+def _holding(db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str]) -> list[int]:
     """The rows of the notes that hold `text` and pass the filters by facet."""
-    found = db.execute(f"select row, facet from text where row in ({_THESE})", (json.dumps(texts.holding(db, text)),))
+    rows = json.dumps(held(db, Texts).holding(db, text))
+    found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
 
 

@@ -104,7 +104,7 @@ def stamps(db: sqlite3.Connection, project: str, folder: str = "") -> dict[str, 
     numbers = "path, size, mtime_ns, inode"
     found: Iterable[tuple[str, int, int, int]] = ()
     if folder:
-        bounds = (f"{folder}/", f"{folder}/{_LAST}")
+        bounds = (f"{folder}/", f"{folder}0")  # the sign after the slash
         found = db.execute(f"select {numbers} from note where {here} and path >= ? and path < ?", (project, *bounds))
     elif db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
         found = db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # the faster way for many

@@ -8,11 +8,12 @@ the note's date count. The best passage speaks for its note.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from heapq import nlargest
 from operator import or_
 
@@ -22,7 +23,7 @@ from commonplace.index.asking import Answers
 from commonplace.index.ranking import Asked, texts
 from commonplace.index.scoring import Text
 from commonplace.index.standing import manner, parts
-from commonplace.index.text import RUN, flatten, is_cjk
+from commonplace.index.text import flatten, is_cjk, runs
 from commonplace.index.wording import Word
 
 SHORT = 700
@@ -97,6 +98,15 @@ def words_of(found: Answers) -> Sequence[Word]:
     return found.weighing.words if found.weighing else ()
 
 
+def _longer(asked: Asked, rows: Sequence[int]) -> list[int]:
+    """Those of the notes `rows` whose text is more than one passage."""
+    if not rows:
+        return []
+    long = "select row from text where row in (select value from json_each(?)) and length(text) > ?"
+    found = {row for (row,) in asked.db.execute(long, (json.dumps(rows), SHORT))}
+    return [row for row in rows if row in found]
+
+
 class Reading:
     """The notes `rows`, the best ones for a question, read passage by passage."""
 
@@ -108,9 +118,8 @@ class Reading:
         known = found.weighing.known if found.weighing else {}
         self.known = {row: known[row] for row in rows if row in known}
         self.terms = sought(found)
-        long = [row for row, note in self.known.items() if note.words >= _LONG_WORDS]
+        long = _longer(asked, [row for row, note in self.known.items() if note.words >= _LONG_WORDS])
         self.texts = {one.row: one for one in texts(asked.db, rows if every else long, self.terms)}
-        self._wanted = _Wanted(self.words)
         self._voices: dict[str, str | None] = {}
         self._speakers: dict[int, set[str | None]] = {}
         self.passages: dict[int, list[Passage]] = {}
@@ -128,6 +137,10 @@ class Reading:
         self.order = sorted(rows, key=lambda row: -self.scores.get(row, 0.0))
         """The notes best first, those equal in the order they had."""
         self._least = min(self.scores.values(), default=0.0)
+
+    @cached_property
+    def _wanted(self) -> _Wanted:
+        return _Wanted(self.words)
 
     def best(self, row: int) -> Passage | None:
         """The passage that speaks for a note; None for a note that is one passage."""
@@ -216,6 +229,8 @@ class Reading:
             text, named = self.texts[row], self._named(row)
             starts = [one.start for one in some]
             for start, stop in text.spans or [(0, len(text.text))]:
+                if start >= some[-1].stop:
+                    break  # of so long a text no more is read
                 for at, bits in self._wanted.places(flatten(text.text[start:stop])):
                     some[bisect_right(starts, start + at) - 1].bits |= bits | named
             for one in some:
@@ -362,7 +377,7 @@ class _Wanted:
     def places(self, flat: str) -> Iterator[tuple[int, int]]:
         """Where in `flat`, a text as `flatten` gives it, words of the question stand, and their bits."""
         known = self._known
-        latin = flat if flat.isascii() else RUN.sub(lambda run: " " * len(run.group()), flat)
+        latin = flat if flat.isascii() else runs().sub(lambda run: " " * len(run.group()), flat)
         for match in self._begin.finditer(latin):
             token = match.group()
             bits = known.get(token)

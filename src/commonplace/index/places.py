@@ -47,10 +47,10 @@ def permalink(db: sqlite3.Connection, project: str, path: str) -> str | None:
     return None if found is None else found[0]
 
 
-def over(db: sqlite3.Connection, now: int) -> list[str]:
+def over(db: sqlite3.Connection, now: int, limit: int = -1) -> list[str]:
     """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
-    still shows them."""
-    found = db.execute(f"select path from note where project = {_PROJECT} and expires < ?", ("kv", now))
+    still shows them; at most `limit` of them."""
+    found = db.execute(f"select path from note where project = {_PROJECT} and expires < ? limit ?", ("kv", now, limit))
     return [path for (path,) in found]
 
 

@@ -18,6 +18,7 @@ from commonplace.index.facets import expression, wanted
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.scoring import Judge, Text, Verdict
+from commonplace.index.standings import standings
 from commonplace.query import Query
 
 RANKED = 1_000
@@ -42,10 +43,12 @@ class Order:
 
 
 class Asked:
-    """One query against the index: its filters as expressions, and what was found out about its terms."""
+    """One query against the index: its filters as expressions, and what was found out about its terms. `settled`: all
+    that the index shows is committed."""
 
-    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
+    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, *, settled: bool = False):
         self.db = db
+        self.settled, self.standings = settled, standings(db, settled=settled)
         self.query = query
         self.viewer = viewer
         self.own = None if viewer is None else f"agent:{viewer}"
@@ -63,8 +66,8 @@ class Asked:
 
     def judge(self, terms: Sequence[ex.Term], *, prefixes: bool = True) -> Judge:
         """A judge for these terms; rare ones weigh more."""
-        held = [self.matcher.spread(one) if len(terms) > 1 else 1 for one in terms]
-        return Judge(list(zip(terms, held, strict=True)), self.query.text, prefixes=prefixes)
+        held = self.matcher.spread if len(terms) > 1 else lambda _: 1
+        return Judge(terms, held, self.query.text, prefixes=prefixes)
 
 
 def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], int]:
@@ -80,10 +83,9 @@ def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], in
         return rows[:limit], len(rows)
     # Beginnings of words are dear to look up: better to fetch more than to ask twice.
     most = max(limit, _FETCHED if '"*' in full else 0) + 1
-    found = asked.db.execute(
-        f"select rowid from {table} where {table} match ? order by rowid desc limit ?", (full, most)
-    )
-    rows = [row for (row,) in found]
+    newest = f"select rowid from {table} where {table} match ? order by rowid desc limit ?"
+    found = asked.db.execute(f"select group_concat(rowid) from ({newest})", (full, most)).fetchone()[0]
+    rows = json.loads(f"[{found or ''}]")  # one text is read faster than many rows
     if len(rows) < most:
         return rows[:limit], len(rows)
     total = asked.db.execute(f"select count(*) from {table} where {table} match ?", (full,)).fetchone()[0]
@@ -119,7 +121,9 @@ def order(
 
 def texts(db: sqlite3.Connection, rows: Sequence[int], terms: Sequence[ex.Term]) -> list[Text]:
     """These notes as `scoring` reads them; of long texts only the passages that hold a term."""
-    found = []
+    found: list[Text] = []
+    if not rows:
+        return found
     for row, project, title, aliases, tags, source, path, headings, front, text, first, count in db.execute(
         "select n.row, p.name, n.title, n.aliases, n.tags, n.source, n.path, t.headings,"
         " t.front, t.text, t.first, t.passages"
@@ -168,7 +172,7 @@ def _by_bm25(
     joint = " OR " if any_term else " AND "
     text = joint.join(matcher.strict(one) if whole else matcher.loose(one) for one in rare)
     source, condition, values = table, f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
-    if any_term or text != full or asked.filtered:
+    if len(rows) <= _FEW or full != f"(({text}))" or asked.filtered:  # else they are the newest
         condition += f" and +{table}.rowid in (select value from json_each(?))"
         values.append(json.dumps(rows))
     by = f"{table}.rowid desc"

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-
 _TITLE = 80
 """Characters of a title that count: the title of a memory may be its whole text."""
 
@@ -45,7 +44,7 @@ class NoteInfo:
     warnings: tuple[str, ...] = ()
     written: tuple[str, str | None] = ("", None)
     """The frontmatter as text; and as JSON, where the header does not stand in the text."""
-    _header: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    _header: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def may_say(self, keys: Iterable[str]) -> bool:
         """False when no such key can stand in the header: told without reading it."""
@@ -119,8 +118,8 @@ class Hits:
         kept: list[Hit] = []
         said, room = "", characters
         for hit in self.hits:
-            flat = " ".join(hit.passage.split()).casefold()
-            if flat and flat in said:
+            flat = f" {' '.join(hit.passage.split()).casefold()} "
+            if flat in said and hit.passage:
                 hit.passage = ""
                 hit.why.append("says the same as one above")
             said += f"{flat}\0"

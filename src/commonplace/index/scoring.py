@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from math import log
 from typing import NamedTuple
@@ -103,15 +104,34 @@ class _Sought:
 
 
 class Judge:
-    """Scores texts for a list of terms, each with the number of notes that hold it."""
+    """Scores texts for a list of terms; `held` tells how many notes hold one, and is asked when that matters."""
 
-    def __init__(self, terms: Sequence[tuple[Term, int]], asked: str = "", *, prefixes: bool = True):
+    def __init__(
+        self, terms: Sequence[Term], held: Callable[[Term], int], asked: str = "", *, prefixes: bool = True
+    ):
         self._table = weights.EXACT
-        self.weights = [log(1 + 10_000 / (1 + held)) + 0.1 for _, held in terms]
-        self._total = sum(self.weights) or 1.0
-        self._sought = [_Sought(term, prefixes) for term, _ in terms]
-        self._said = {" ".join(term.words) for term, _ in terms}
-        self._asked = " ".join(flatten(asked).split())
+        self._held, self._terms, self._text = held, terms, asked
+        self._sought = [_Sought(term, prefixes) for term in terms]
+
+    def _weight(self, term: int) -> float:
+        return log(1 + 10_000 / (1 + self._held(self._terms[term]))) + 0.1
+
+    @cached_property
+    def weights(self) -> list[float]:
+        """How much each term tells: rare ones more."""
+        return list(map(self._weight, range(len(self._terms))))
+
+    @cached_property
+    def _total(self) -> float:
+        return sum(self.weights) or 1.0
+
+    @cached_property
+    def _said(self) -> set[str]:
+        return {" ".join(term.words) for term in self._terms}
+
+    @cached_property
+    def _asked(self) -> str:
+        return " ".join(flatten(self._text).split())
 
     def judge(self, text: Text) -> Verdict:
         """The verdict on one candidate."""
@@ -128,6 +148,36 @@ class Judge:
             parts["same title"] = table.same_title
         score += self._metadata(text, why)
         return Verdict(round(score, 6), best, places, why, parts)
+
+    def best(self, text: Text) -> tuple[tuple[int, int], list[Place]]:
+        """The best passage of a candidate, as its verdict names it, and where the terms stand in the text."""
+        places, pieces = self.places(text), _pieces(text)
+        if len(pieces) == 1:
+            return pieces[0], places
+        titles = flatten("\n".join(text.names))
+        return self._best_passage(places, pieces, [sought.held(titles) for sought in self._sought])[0], places
+
+    def snippet(self, text: str, passage: tuple[int, int], places: Sequence[Place]) -> tuple[str, int]:
+        """At most 200 characters of `text`, cut where the terms stand closest; and their line, from 1 in `text`."""
+        start, stop = passage
+        inside = [place for place in places if start <= place.at < stop]
+        begin = start
+        if inside and stop - start > SNIPPET:
+            begin = _snippet_start(text, start, self._closest(inside))
+        return shortened(text, begin, stop)
+
+    def _closest(self, inside: Sequence[Place]) -> int:
+        """The first place behind which the terms that tell most stand within a snippet."""
+        if len(self._sought) < 2:
+            return inside[0].at
+        seen = [{one.term for one in inside[number:] if one.at < place.at + SNIPPET - 40}
+                for number, place in enumerate(inside)]  # fmt: skip
+        most = max(seen, key=len)
+        if not all(map(most.issuperset, seen)):
+            always = most.intersection(*seen)
+            told = {term: self._weight(term) for term in set().union(*seen) - always}
+            most = max(seen, key=lambda some: sum(told[term] for term in some - always))
+        return inside[seen.index(most)].at
 
     def places(self, text: Text) -> list[Place]:
         """Where the terms stand in a candidate's text, in order."""
@@ -204,20 +254,8 @@ class Judge:
         return min(boost, 3 * self._table.metadata)
 
 
-def snippet(text: str, passage: tuple[int, int], places: Sequence[Place], weights: Sequence[float]) -> tuple[str, int]:
-    """At most 200 characters of `text`, cut where the terms stand closest; and their line, from 1
-    in `text`."""
-    start, stop = passage
-    inside = [place for place in places if start <= place.at < stop]
-    begin = start
-    if inside and stop - start > SNIPPET:
-        most, begin = -1.0, inside[0].at
-        for number, place in enumerate(inside if len(weights) > 1 else ()):
-            seen = {one.term for one in inside[number:] if one.at < place.at + SNIPPET - 40}
-            worth = sum(weights[term] for term in seen)
-            if worth > most:
-                most, begin = worth, place.at
-        begin = _snippet_start(text, start, begin)
+def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
+    """At most 200 characters of `text` from `begin` on, up to `stop`; and their line, from 1 in `text`."""
     end = min(stop, begin + SNIPPET)
     if end < stop and not text[end].isspace():
         blank = max(text.rfind(" ", begin, end), text.rfind("\n", begin, end))

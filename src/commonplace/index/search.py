@@ -18,7 +18,7 @@ from commonplace.index.passages import MORE, MOST, Passage, Reading, chosen
 from commonplace.index.question import is_outright, is_question, is_short_question
 from commonplace.index.ranking import RANKED, Asked, Order, matches, order, texts
 from commonplace.index.rows import Hit, Hits, NoteInfo
-from commonplace.index.scoring import SNIPPET, Judge, Text, snippet
+from commonplace.index.scoring import SNIPPET, Judge, Text, shortened
 from commonplace.index.text import sound
 from commonplace.index.wording import is_held, spellings
 from commonplace.query import Query
@@ -45,16 +45,20 @@ def search(
         return Hits(_plain_hits(db, notes, query), total)
     if query.search_type == "permalink":
         return _by_permalink(db, query, viewer, limit, offset)
-    text = ex.parse(query.text)
-    if not text.clauses:
-        return Hits([], 0)
+    settled = not db.in_transaction
     with snapshot(db):
-        asked = Asked(db, query, viewer)
-        asking = is_question(query.text)
+        asked = Asked(db, query, viewer, settled=settled)
+        asking, relaxed = is_question(query.text), Hits([], 0)
+        if asking and ex.is_plain(query.text):
+            relaxed = _relaxed(asked, limit, offset, explain, today, near)
+            if relaxed.total:
+                return relaxed
+        text = ex.parse(query.text)
+        if not text.clauses:
+            return Hits([], 0)
         relaxable = ex.relaxable(text, quotes=asking)
         short = not relaxable and is_short_question(query.text) and ex.relaxable(text, quotes=True, least=1)
-        relaxed = Hits([], 0)
-        if text.bare and ((relaxable and asking) or (short and is_outright(query.text))):
+        if not relaxed.relaxed and text.bare and ((relaxable and asking) or (short and is_outright(query.text))):
             relaxed = _relaxed(asked, limit, offset, explain, today, near)
         relaxable = relaxable or short
         found = relaxed if relaxed.total else _strict(asked, text, limit, offset, explain)
@@ -85,6 +89,7 @@ def _respelled(asked: Asked, text: ex.Wanted, limit: int, offset: int, explain: 
     for hit in found:
         held = [word for word in spelled if any(word in reason for reason in hit.why)]
         hit.why.append(f"spelled: {', '.join(held or spelled)}")
+    found.relaxed = bool(found.hits)
     return found
 
 
@@ -138,13 +143,11 @@ def _relaxed(
 def _shown(judge: Judge, text: Text, best: Passage | None) -> tuple[str, int]:
     """The snippet of a note and its line in the file."""
     if best is not None:
-        span, places = (best.start, best.stop), judge.places(text)
+        passage, line = judge.snippet(text.text, (best.start, best.stop), judge.places(text))
     elif len(text.text) <= SNIPPET:
-        span, places = (0, len(text.text)), []
+        passage, line = shortened(text.text, 0, len(text.text))
     else:
-        verdict = judge.judge(text)
-        span, places = verdict.passage, verdict.places
-    passage, line = snippet(text.text, span, places, judge.weights)
+        passage, line = judge.snippet(text.text, *judge.best(text))
     return passage, line + text.front.count("\n")
 
 
@@ -166,7 +169,7 @@ def _page(
     hits: list[Hit] = []
     for row in rows:
         verdict, text = verdicts[row]
-        passage, line = snippet(text.text, verdict.passage, verdict.places, judge.weights)
+        passage, line = judge.snippet(text.text, verdict.passage, verdict.places)
         numbers = [f"{name} {value:.3f}" for name, value in verdict.parts.items()] if explain else []
         score = min(verdict.score, hits[-1].score) if hits else verdict.score
         hits.append(Hit(notes[row], passage, score, [*verdict.why, *numbers], line + text.front.count("\n")))
@@ -178,7 +181,7 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
     hits = []
     for note in notes:
         front, text = text_of(db, note.row)
-        passage, line = snippet(text, (0, len(text)), (), ())
+        passage, line = shortened(text, 0, len(text))
         hits.append(Hit(note, passage, 0.0, [], line + front.count("\n")))
     _show_observations(db, hits, query, ())
     return hits

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from commonplace.errors import InvalidInput
+from commonplace.index.database import snapshot
 from commonplace.index.facets import expression, wanted
 from commonplace.index.listing import columns
 from commonplace.index.lookup import in_order
@@ -72,6 +73,11 @@ def search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str | Non
     sought = tokens(sound(text))
     if not sought:
         raise InvalidInput("no valid tokens in query")
+    with snapshot(db):
+        return _ranked(db, sought, query, viewer, top)
+
+
+def _ranked(db: sqlite3.Connection, sought: list[str], query: Query, viewer: str | None, top: int) -> Ranking:
     facets = expression(*wanted(db, query, viewer))
     conditions, values = columns(query)
     found: list[tuple[float, int, str, int, list[str]]] = []

@@ -20,13 +20,16 @@ _CJK = (
     "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
     "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
 )
-RUN = re.compile(f"[{_CJK}]+")
-"""A run of Han, kana, bopomofo or Hangul."""
-
 _FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 _TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 # Private-use characters mark facets (facets.py); variation selectors would part a run.
 _DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+
+
+@cache
+def runs() -> re.Pattern[str]:
+    """Matches runs of Han, kana, bopomofo or Hangul. Compiled when first needed, as `_word` is."""
+    return re.compile(f"[{_CJK}]+")
 
 
 @cache
@@ -64,7 +67,7 @@ def fts_text(text: str) -> str:
     """
     if text.isascii():
         return text
-    return RUN.sub(_pairs, _plain(text))
+    return runs().sub(_pairs, _plain(text))
 
 
 def query_text(text: str) -> tuple[str, bool]:
@@ -78,8 +81,8 @@ def query_text(text: str) -> tuple[str, bool]:
     if not words:
         return "", False
     last = words[-1]
-    phrase = RUN.sub(_pairs, plain)
-    if RUN.fullmatch(last):
+    phrase = runs().sub(_pairs, plain)
+    if runs().fullmatch(last):
         if len(last) == 1:
             return phrase.strip(), True
         return phrase.rstrip()[: -len(last[-1])].rstrip(), False
@@ -93,7 +96,7 @@ def tokens(text: str) -> list[str]:
 
 def is_cjk(word: str) -> bool:
     """Whether `word` begins with a character of a CJK run."""
-    return RUN.match(word) is not None
+    return runs().match(word) is not None
 
 
 def words(text: str) -> list[str]:
@@ -208,7 +211,7 @@ def _weight(block: str) -> float:
     """About how many words `block` has; what has hardly any blanks is measured by its length."""
     size = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
-        size = max(size, sum(len(run) for run in RUN.findall(block)) / 1.5)
+        size = max(size, sum(len(run) for run in runs().findall(block)) / 1.5)
     return size
 
 

@@ -16,14 +16,12 @@ from commonplace.index.facets import expression, quoted, wanted
 from commonplace.index.listing import passing
 from commonplace.index.question import MOST_WORDS
 from commonplace.index.ranking import Asked
+from commonplace.index.standings import SEEN, found_before
 from commonplace.index.text import is_cjk, query_text
 from commonplace.query import Query
 
 MOST_HELD = 1_500
 """Of a word that more notes hold, the newest are looked at."""
-
-SEEN = "(?2 is null or exists (select 1 from note n where n.row = s.row and n.scope in ('global', ?2)))"
-"""Whether the viewer whose own scope is ?2 sees the note of standing `s`."""
 
 _LEAST_SIZE = 255
 _COMMON = 100
@@ -71,6 +69,7 @@ class Lookup:
 
     def __init__(self, asked: Asked):
         self.asked, self.db = asked, asked.db
+        self._known = found_before(asked.db, settled=asked.settled)
         title = asked.table == "name_fts"
         self.table, self.column = ("name_fts", "title : ") if title else ("stem_fts", "")
         # A power of two, so that no agent learns from the order how many notes of others there are.
@@ -137,18 +136,23 @@ class Lookup:
         """The newest notes that match and pass the filters."""
         column = self.column if not table else "{title headings tags} : "
         full = self.asked.full(f"{column}({text})")
+        newest = _NEWEST.format(table=table or self.table)
+        rows = self._known.get((newest, full, most))
+        if rows is None:
+            rows = self._known.put((newest, full, most), self._newest(newest, full, most))
+        if self.asked.filtered and rows:
+            passed = set(passed_of(self.asked, rows))
+            rows = [row for row in rows if row in passed]
+        return rows
+
+    def _newest(self, newest: str, full: str, most: int) -> list[int]:
         try:
-            newest = _NEWEST.format(table=table or self.table)
             found = self.db.execute(newest, (full, most)).fetchone()[0]  # one text is read faster than many rows
         except sqlite3.OperationalError as error:
             if "phrase queries" not in str(error):
                 raise
             return []  # a word of a script SQLite is too old to know comes apart in several
-        rows = list(map(int, found.split(","))) if found else []
-        if self.asked.filtered and rows:
-            passed = set(passed_of(self.asked, rows))
-            rows = [row for row in rows if row in passed]
-        return rows
+        return json.loads(f"[{found or ''}]")
 
     def _rarity(self, rows: Sequence[int]) -> float:
         """How much a word tells, as in bm25; how many hold it is estimated where not all were looked at."""

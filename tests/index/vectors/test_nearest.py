@@ -306,6 +306,32 @@ def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
     assert found(memory, questions[0], 1) == ["New"]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_leaving_out_what_is_far_by_its_leading_directions_changes_nothing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    for at in range(120):
+        write(memory, f"Note {at}", " ".join(chance.choice(tiny.WORDS, 8)))
+    Embedding(memory).some(60)
+    vectors = Embedding(memory).vectors
+    questions = [" ".join(chance.choice(tiny.WORDS, 5)) for _ in range(10)]
+    exact = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    places = "commonplace.index.vectors.nearest"
+    for name, value in (("LEADING", 100), ("_GATHERED", 1)):
+        monkeypatch.setattr(f"{places}.{name}", value)
+    monkeypatch.setattr("commonplace.index.vectors.leading.DIRECTIONS", 4)
+    compared = []
+    usual = vectors._near_by_directions
+    monkeypatch.setattr(vectors, "_near_by_directions", lambda *given: compared.append(usual(*given)) or compared[-1])
+    sifted = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    assert [[one.row for one in some] for some in sifted] == [[one.row for one in some] for some in exact]
+    assert len(compared) >= len(questions)
+    write(memory, "New", questions[0])
+    Embedding(memory).some(60)
+    assert found(memory, questions[0], 1) == ["New"]
+
+
 def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, model: Path) -> None:
     write(memory, "One", "bread")
     Embedding(memory).some(60)

@@ -11,7 +11,7 @@ from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.faces.bank import templates
 from commonplace.faces.bank.bank import Bank
-from commonplace.index.text import RUN
+from commonplace.index.text import runs
 
 if TYPE_CHECKING:
     from commonplace.store.base import Stamp
@@ -79,8 +79,8 @@ def last_change(bank: Bank, stamps: Iterable[Stamp]) -> str:
 
 def tokens(texts: Iterable[str]) -> int:
     """About how many tokens some texts have: four characters each, a CJK character by itself."""
-    length = cjk = 0
+    length = wide = 0
     for text in texts:
         length += len(text)
-        cjk += 0 if text.isascii() else sum(len(run) for run in RUN.findall(text))
-    return (length - cjk) // 4 + cjk
+        wide += 0 if text.isascii() else sum(len(run) for run in runs().findall(text))
+    return (length - wide) // 4 + wide

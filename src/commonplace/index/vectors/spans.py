@@ -6,14 +6,16 @@ counts while its note is there with the same bytes.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from commonplace.index.facets import may_see
 from commonplace.index.text import passages, sound
 from commonplace.index.vectors.arrays import np
 
@@ -76,6 +78,18 @@ def _key(text: str) -> int:
 def is_there(db: sqlite3.Connection) -> bool:
     """Whether this index has the table yet."""
     return db.execute("select 1 from sqlite_master where name = 'embedded'").fetchone() is not None
+
+
+def there(db: sqlite3.Connection, notes: Collection[int], viewer: str | None = None) -> list[int]:
+    """Those of `notes` that the index still has and `viewer` may see. What a row holds never changes."""
+    if not notes:
+        return []
+    some = json.dumps(list(notes))
+    if viewer is None:  # the rows of `standing` are the smaller ones
+        found = db.execute("select row from standing where row in (select value from json_each(?))", (some,))
+        return [row for (row,) in found]
+    found = db.execute("select row, scope from note where row in (select value from json_each(?))", (some,))
+    return [row for row, scope in found if may_see(scope, viewer)]
 
 
 def part(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int, int]:
@@ -149,6 +163,18 @@ class Spans:
         self.start, self.stop = np.empty(0, np.int64), np.empty(0, np.int64)
         self.key = np.empty(0, np.uint64)
         self._last = self._notes = 0
+        self._order = self._sorted = np.empty(0, np.int64)
+
+    def of(self, notes: Collection[int]) -> np.ndarray:
+        """The passages of these notes, in order."""
+        if len(self._order) != len(self.note):
+            self._order = np.argsort(self.note, kind="stable")
+            self._sorted = self.note[self._order]
+        wanted = np.unique(np.fromiter(notes, np.int64, len(notes)))
+        first = np.searchsorted(self._sorted, wanted)
+        counts = np.searchsorted(self._sorted, wanted, "right") - first
+        places = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return np.sort(self._order[places])
 
     def refresh(self, db: sqlite3.Connection) -> bool:
         """Take up what was added since the last time. Returns False when all passages are to be looked at anew: old

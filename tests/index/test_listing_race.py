@@ -1,0 +1,35 @@
+"""Filters and list see one state of the index."""
+
+from __future__ import annotations
+
+import pytest
+from tests.index.conftest import Desk
+
+from commonplace.index import database, listing, smart, writer
+from commonplace.query import Query
+from commonplace.store.base import Stamp
+
+
+@pytest.mark.parametrize("module", [listing, smart])
+def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, module: object
+) -> None:
+    desk.put("a.md", "a heron", project="categories")
+    other, _ = database.open_index(desk.path)
+    real = listing.wanted
+
+    def interrupted(*arguments: object) -> object:
+        found = real(*arguments)  # type: ignore[arg-type]
+        with database.transaction(other):
+            note = desk.note("b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories")
+            writer.put(other, note, Stamp(1, 1, 1))
+        return found
+
+    monkeypatch.setattr(module, "wanted", interrupted)
+    query = Query(projects=("categories",))
+    if module is listing:
+        seen = [info.path for info in listing.listing(desk.db, query, viewer="bob")[0]]
+    else:
+        seen = [one.note.path for one in smart.search(desk.db, "heron", query, viewer="bob").best]
+    other.close()
+    assert seen == ["a.md"]

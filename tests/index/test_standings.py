@@ -1,0 +1,97 @@
+"""What is held of an index between questions never tells what is no longer so."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace.engine import Memory, open_memory
+from commonplace.index import standings
+from commonplace.index.database import Index
+from commonplace.note.model import Draft
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with open_memory(tmp_path / "home") as opened:
+        yield opened
+
+
+def tell(memory: Memory, name: str, text: str) -> str:
+    return memory.write(Draft(text, title=name, folder="talk", date="2024-05-01")).path
+
+
+def found(memory: Memory, question: str) -> list[str]:
+    return [hit.note.title for hit in memory.search(question)]
+
+
+def test_a_question_asked_again_finds_what_was_written_meanwhile(memory: Memory) -> None:
+    tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
+    assert found(memory, "What did Ann bake with walnuts?") == ["One"]
+    tell(memory, "Two", "Ann: Then I baked bread with walnuts again.")
+    assert sorted(found(memory, "What did Ann bake with walnuts?")) == ["One", "Two"]
+
+
+def test_a_question_asked_again_does_not_find_what_was_deleted_meanwhile(memory: Memory) -> None:
+    for name in ("One", "Two"):
+        tell(memory, name, f"Ann: I baked bread with walnuts, number {name}.")
+    assert len(found(memory, "What did Ann bake with walnuts?")) == 2
+    memory.delete("One")
+    assert found(memory, "What did Ann bake with walnuts?") == ["Two"]
+
+
+def test_what_another_process_wrote_is_found(memory: Memory, tmp_path: Path) -> None:
+    tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
+    assert found(memory, "What did Ann bake with walnuts?") == ["One"]
+    with open_memory(tmp_path / "home") as other:
+        tell(other, "Two", "Ann: Then I baked bread with walnuts again.")
+    assert sorted(found(memory, "What did Ann bake with walnuts?")) == ["One", "Two"]
+
+
+def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
+    tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
+    with open_memory(tmp_path / "other") as other:
+        tell(other, "Two", "Ben: Walnuts are what Ann would bake with, I think.")
+        for _ in range(2):
+            assert found(memory, "What did Ann bake with walnuts?") == ["One"]
+            assert found(other, "What did Ann bake with walnuts?") == ["Two"]
+
+
+def test_what_may_be_taken_back_is_not_held() -> None:
+    db = sqlite3.connect(":memory:", isolation_level=None, factory=Index)
+    before = standings.found_before(db, settled=False)
+    before.put("bread", [1])
+    assert standings.found_before(db, settled=True).get("bread") is None
+
+
+def test_rows_found_are_held_until_the_index_changes() -> None:
+    db = sqlite3.connect(":memory:", isolation_level=None, factory=Index)
+    db.execute("create table note (row)")
+    held = standings.found_before(db, settled=True)
+    assert held.put("bread", [3, 1]) == [3, 1]
+    assert standings.found_before(db, settled=True).get("bread") == [3, 1]
+    db.execute("insert into note values (1)")
+    assert standings.found_before(db, settled=True).get("bread") is None
+
+
+def test_only_so_many_rows_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standings, "_MOST_ROWS", 200)
+    held = standings.FoundBefore()
+    for name in ("a", "b", "c"):
+        held.put(name, [1] * 60)
+    assert held.get("a") is None
+    assert held.get("c") == [1] * 60
+
+
+def test_a_note_moved_to_another_folder_stands_with_those_there(memory: Memory) -> None:
+    for folder, name, text in (
+        ("talk", "One", "Ann: I baked bread."), ("talk", "Two", "Ben: With what?"), ("other", "Three", "Cleo: Walnuts."),
+    ):  # fmt: skip
+        memory.write(Draft(text, title=name, folder=folder, date="2024-05-01"))
+    assert "Two" in found(memory, "What bread did Ann bake?")
+    root = memory.project("notes").root
+    Path(root, "talk", "Two.md").rename(Path(root, "other", "Two.md"))
+    assert "Two" not in found(memory, "What bread did Ann bake?")

@@ -16,9 +16,9 @@ from commonplace.engine import projects, storing
 from commonplace.engine.core import Core
 from commonplace.engine.verb import verb
 from commonplace.errors import InvalidInput, NotFound
-from commonplace.index import find, lookup
+from commonplace.index import lookup
 from commonplace.index.rows import NoteInfo
-from commonplace.note import links, timeframe
+from commonplace.note import links
 from commonplace.note.model import Draft, Note
 from commonplace.query import Query, memory_query, parse
 
@@ -258,6 +258,8 @@ class Memory:
     @verb
     def find(self, identifier: str, project: str | None = None) -> NoteInfo:
         """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound."""
+        from commonplace.index import find
+
         if project is not None:
             project = self._core.store(project).name
         self._core.fresh()
@@ -339,6 +341,8 @@ class Memory:
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
+        from commonplace.note import timeframe
+
         return timeframe.since(text, self.clock(), self.settings.zone)
 
     def _today(self) -> date:

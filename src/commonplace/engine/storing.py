@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
 from commonplace.errors import Conflict, Exists, InvalidInput, Locked, NotFound, NotText
-from commonplace.index import find, lookup, places
+from commonplace.index import lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
@@ -265,6 +265,8 @@ def read(memory: Memory, ref: Ref, project: str | None, count: bool) -> Note:
 
 def by_id(memory: Memory, text: str) -> NoteInfo:
     """The memory with this id or unique prefix; the index alone answers when the file is as it says."""
+    from commonplace.index import find
+
     core = memory._core
     given, text = text, text.strip().lower()
     if not text.isascii():

@@ -118,3 +118,35 @@ def test_of_very_many_long_notes_each_gives_a_passage_not_its_beginning(desk: De
     found = asked(desk, "Where is the spare key?", max_chars=60_000)
     assert len({path for path, _ in found}) > 25
     assert all("spare key" in passage for _, passage in found)
+
+
+def test_a_long_passage_that_differs_in_one_word_is_no_repetition(desk: Desk) -> None:
+    words = " ".join(f"sentence{number}" for number in range(60))
+    for month, city in (("january", "Berlin"), ("june", "Lisbon")):
+        desk.put(f"{month}.md", f"Report: the customer office is in {city}. {words}")
+    found = " ".join(passage for _, passage in asked(desk, "In which cities has the customer office been?"))
+    assert "Berlin" in found and "Lisbon" in found
+
+
+def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> None:
+    day = "---\ndate: 2026-01-02\n"
+    desk.put("foo.md", f"{day}title: Completely other\n---\nThe heron nests in the reeds.")
+    desk.put("foo/bar.md", f"{day}---\nThe heron left in autumn.")
+    text = evidence.told(evidence.evidence(desk.db, "When did the heron nest and leave?", viewer=None))
+    assert "Completely other (2026-01-02, notes/foo)" in text
+
+
+def test_words_behind_what_is_read_of_a_note_are_not_put_down_to_its_last_passage(desk: Desk) -> None:
+    filler = "lorem ipsum dolor amet consectetur adipiscing elit sed eiusmod tempor incididunt labore magna aliqua " * 11
+    told = {60: "Warranty papers came.", 70: "Technician Halvorsen called.", 80: "It ends in Oslo."}
+    desk.put("log.md", "\n\n".join(
+        f"Paragraph {number}. The turbine was installed. {told.get(number, '')} {filler}" for number in range(95)
+    ))  # fmt: skip
+    for path, passage in asked(desk, "When does the turbine warranty with technician Halvorsen end in Oslo?"):
+        assert path == "log.md"
+        number = int(passage.partition(".")[0].removeprefix("Paragraph "))
+        assert number < 34 or "Halvorsen" in passage, passage[:40]
+
+
+def test_in_too_little_space_there_is_nothing(shelf: Desk) -> None:
+    assert asked(shelf, "What did Mel paint?", max_chars=8) == []

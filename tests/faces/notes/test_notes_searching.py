@@ -206,6 +206,13 @@ def test_within_max_tokens_nothing_is_said_twice(face):
     assert len(everything) == 4 and "" not in everything
 
 
+def test_a_part_of_a_word_is_not_said_before(face):
+    face.put("party.md", "otherwords at the party")
+    face.put("part.md", "otherwords at the part")
+    shown = [each["snippet"] for each in face.data("search_notes", query="otherwords", max_tokens=200)["results"]]
+    assert sorted(shown) == ["otherwords at the part", "otherwords at the party"]
+
+
 def test_a_bad_filter_is_named(face):
     assert "`max_tokens`" in face.refused("search_notes", "invalid", query="x", max_tokens=0)
     assert "metadata_filters" in face.refused("search_notes", "invalid", metadata_filters={"a": {"$near": 1}})

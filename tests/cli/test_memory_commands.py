@@ -273,5 +273,5 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
     assert "numbered per country" in found
     assert "garden" not in found
     assert len(terminal("context", "invoices", "--max-tokens", "10", "--json").json["context"]) <= 40
-    assert terminal.ok("context", "submarine") == "Nothing found.\n"
+    assert terminal.ok("context", "submarine") == "Nothing found that fits into 2000 tokens.\n"
     assert terminal("context", "x", "--project", "nope").status == 1

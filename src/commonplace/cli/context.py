@@ -15,8 +15,9 @@ DEFAULT_TOKENS = 2_000
               help="How long at most; a token is about 4 characters.")  # fmt: skip
 @click.option("--project", metavar="NAME", help="Only notes of this project [all].")
 def context(call: Invocation, question: str, *, max_tokens: int, project: str | None) -> None:
-    """Print the passages that best answer QUESTION, each with its title, date and address."""
+    """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
     with call.memory() as memory:
         projects = None if project is None else (memory.project(project).name,)
-        found = memory.context_for(question, max_tokens=max_tokens or DEFAULT_TOKENS, projects=projects)
-        call.answer(found or "Nothing found.", question=question, context=found)
+        most = max_tokens or DEFAULT_TOKENS
+        found = memory.context_for(question, max_tokens=most, projects=projects)
+        call.answer(found or f"Nothing found that fits into {most} tokens.", question=question, context=found)

@@ -20,6 +20,7 @@ from commonplace.engine import Memory, open_memory  # noqa: E402
 from commonplace.engine.embedding import Embedding  # noqa: E402
 from commonplace.index.vectors.file import VectorFile, locked  # noqa: E402
 from commonplace.index.vectors.folder import FolderModel  # noqa: E402
+from commonplace.index.vectors.nearest import Near, Vectors  # noqa: E402
 from commonplace.note.edit import Append  # noqa: E402
 from commonplace.note.model import Draft  # noqa: E402
 from index.vectors import tiny  # noqa: E402
@@ -284,17 +285,23 @@ def test_it_stops_when_told_and_goes_on_later(memory: Memory) -> None:
     assert heard == [(32, 38), (38, 38)]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def many(memory: Memory, seed: int) -> tuple[Vectors, list[str], list[list[Near]]]:
+    """The vectors of 120 notes, ten questions, and what is nearest to each when all are compared."""
     chance = np.random.default_rng(seed)
     for at in range(120):
         write(memory, f"Note {at}", " ".join(chance.choice(tiny.WORDS, 8)))
     Embedding(memory).some(60)
     vectors = Embedding(memory).vectors
+    assert vectors is not None
     questions = [" ".join(chance.choice(tiny.WORDS, 5)) for _ in range(10)]
-    exact = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    return vectors, questions, [vectors.nearest(memory._core.db, each, 3) for each in questions]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    vectors, questions, exact = many(memory, seed)
     vectors._exact = 50
     assert [vectors.nearest(memory._core.db, each, 3) for each in questions] == exact  # fewer than are sifted out
     monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_LEAST", 60)
@@ -310,13 +317,7 @@ def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
 def test_leaving_out_what_is_far_by_its_leading_directions_changes_nothing(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    chance = np.random.default_rng(seed)
-    for at in range(120):
-        write(memory, f"Note {at}", " ".join(chance.choice(tiny.WORDS, 8)))
-    Embedding(memory).some(60)
-    vectors = Embedding(memory).vectors
-    questions = [" ".join(chance.choice(tiny.WORDS, 5)) for _ in range(10)]
-    exact = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    vectors, questions, exact = many(memory, seed)
     places = "commonplace.index.vectors.nearest"
     for name, value in (("LEADING", 100), ("_GATHERED", 1)):
         monkeypatch.setattr(f"{places}.{name}", value)

@@ -129,7 +129,7 @@ class Weighing:
         self.voices = {word.text for word in words if word.voice}
         self.several = asks_several(text)
         self.groups, self.bits = _groups(words), {}
-        self._tell = _Telling(words)
+        self._tell = Telling(words)
         self.known: dict[int, Standing] = {}
         self.meant: dict[int, float] = {}
         self._best: dict[int, float] = {}
@@ -385,22 +385,25 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     return {held: group for held, group in found.items() if group}
 
 
-class _Telling(dict[int, float]):
-    """What words add up to, by their bits."""
+class Telling(dict[int, float]):
+    """What words add up to, by their bits. Names of those who speak (`names`, besides those the words know themselves
+    to be) tell little, unless all words are."""
 
-    def __init__(self, words: Sequence[Word]):
+    def __init__(self, words: Sequence[Word], names: Collection[str] = ()):
         super().__init__()
-        self._words, self._table = words, weights.WEIGHTS
+        self._table = table = weights.WEIGHTS
+        few = {} if all(word.voice or word.text in names for word in words) else dict.fromkeys(names, table.name)
+        self._words = [(word.weight * few.get(word.text, 1.0), table.kin if word.rows else 1.0) for word in words]
 
     def __missing__(self, bits: int) -> float:
-        table, told = self._table, 0.0
-        for at, word in enumerate(self._words):
+        told = 0.0
+        for at, (weight, akin) in enumerate(self._words):
             one = bits >> 3 * at & 7
             if one & 1:
-                told += word.weight
+                told += weight
             elif one & 2:
-                told += word.weight * (table.kin if word.rows else 1.0)
+                told += weight * akin
             if one & 4:
-                told += word.weight * table.title
+                told += weight * self._table.title
         self[bits] = told
         return told

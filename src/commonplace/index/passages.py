@@ -19,7 +19,7 @@ from operator import or_
 
 from commonplace.index import expression as ex
 from commonplace.index import kin, weights
-from commonplace.index.asking import Answers
+from commonplace.index.asking import Answers, Telling
 from commonplace.index.ranking import Asked, texts
 from commonplace.index.scoring import Text
 from commonplace.index.standing import manner, parts
@@ -200,7 +200,7 @@ class Reading:
         """The scores of all passages, and of the notes: that of the best passage, on the same scale as short notes."""
         self._find_words()
         voices = self._all_voices()
-        tell = _Telling(self.words, self.table, voices - self._weighing.voices)
+        tell = Telling(self.words, voices - self._weighing.voices)
         shorts = [row for row in self.known if row not in self.passages]
         held = {row: self._weighing.bits.get(row, 0) for row in shorts}
         every = [one for some in self.passages.values() for one in some]
@@ -208,13 +208,13 @@ class Reading:
         sizes = [one.words for one in telling] + [self.known[row].words for row in shorts]
         usual = sum(sizes) / (len(sizes) or 1) or 1
         for one in telling:
-            one.worth = tell(one.bits) / self._length(one.words, usual)
-        worth = {row: tell(bits) / self._length(self.known[row].words, usual) for row, bits in held.items()}
+            one.worth = tell[one.bits] / self._length(one.words, usual)
+        worth = {row: tell[bits] / self._length(self.known[row].words, usual) for row, bits in held.items()}
         most = max([one.worth for one in telling] + list(worth.values()), default=0.0) or 1.0
         for one in telling:
             one.worth /= most
-        together = {row: tell(reduce(or_, (one.bits for one in some))) for row, some in self.passages.items()}
-        full = max([*together.values(), *map(tell, held.values())], default=0.0) or 1.0
+        together = {row: tell[reduce(or_, (one.bits for one in some))] for row, some in self.passages.items()}
+        full = max([*together.values(), *map(tell.__getitem__, held.values())], default=0.0) or 1.0
         lent = self._lend(telling)
         for row, some in self.passages.items():
             self._score(row, some, lent, voices, together[row] / full)
@@ -325,31 +325,6 @@ class Reading:
             one.score += table.asks * how.asks / 100 + table.own * how.own / 4
             if asks.when and how.timed:
                 one.score += table.timed
-
-
-class _Telling:
-    """What words add up to, by their bits. Names of those who speak (`names`) tell little, unless all words are."""
-
-    def __init__(self, words: Sequence[Word], table: weights.Weights, names: set[str]):
-        self._known: dict[int, float] = {0: 0.0}
-        self._words, self._table = words, table
-        few = {} if all(word.voice or word.text in names for word in words) else dict.fromkeys(names, table.name)
-        self._weights = [word.weight * few.get(word.text, 1.0) for word in words]
-
-    def __call__(self, bits: int) -> float:
-        known = self._known.get(bits)
-        if known is None:
-            known = 0.0
-            for at, (word, weight) in enumerate(zip(self._words, self._weights, strict=True)):
-                one = bits >> 3 * at & 7
-                if one & 1:
-                    known += weight
-                elif one & 2:
-                    known += weight * (self._table.kin if word.rows else 1.0)
-                if one & 4:
-                    known += weight * self._table.title
-            self._known[bits] = known
-        return known
 
 
 class _Wanted:

@@ -95,6 +95,15 @@ def test_the_page_does_not_change_with_its_size(shelf: Desk) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+def test_a_wordy_turn_that_is_no_long_note_waits_for_its_place(desk: Desk) -> None:
+    turns = {f"n{number:02}.md": f"Ada: the market has a canoe, number {number}" for number in range(60)}
+    desk.put_all({"wordy.md": "Mel: a canoe " + "is so so so so " * 14, **turns})
+    hits = search.search(desk.db, Query("Which canoe does the market have?"), viewer=None, limit=61, explain=True)
+    shares = [sum(float(why.rsplit(" ", 1)[1]) for why in hit.why if why[-1].isdigit()) for hit in hits]
+    assert hits[60].note.path == "wordy.md"
+    assert shares == sorted(shares, reverse=True)
+
+
 def test_the_best_passage_of_a_very_long_note_is_found(desk: Desk) -> None:
     desk.put("long.md", session() * 60 + "Mel: The spare key hangs behind the barometer.\n\n" + session() * 60)
     desk.put("short.md", "A key is a thing. The spare wheel is behind the house.")

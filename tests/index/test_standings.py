@@ -86,6 +86,42 @@ def test_only_so_many_rows_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     assert held.get("c") == [1] * 60
 
 
+def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:
+    home, question = tmp_path / "home", "What did Ann say about walnts?"
+    with open_memory(home, agent="one") as one, open_memory(home, agent="two") as two:
+        one.write(Draft("Ann: I like walnuts.", title="Hers", folder="talk", date="2024-05-01", scope="agent:one"))
+        for number in range(2):
+            two.write(Draft("Ben: I like bread.", title=f"His {number}", folder="talk", date="2024-05-01"))
+        for _ in range(2):
+            hits = one.search(question)
+            assert hits[0].note.title == "Hers"
+            assert "spelled: walnuts" in hits[0].why
+            assert "Hers" not in found(two, question)
+            assert not any("walnuts" in why for hit in two.search(question) for why in hit.why)
+
+
+@pytest.mark.parametrize("reader", [None, "agent:one", "agent:two"])
+def test_who_was_heard_is_told_as_the_reader_may_know_it(memory: Memory, reader: str | None) -> None:
+    memory.write(Draft("Ann: I like walnuts.", title="Hers", folder="talk", date="2024-05-01", scope="agent:one"))
+    tell(memory, "His", "Ben: I like bread.")
+    memory.search("bread")
+    db = memory._core.db
+    stands = standings.Standings(db, standings.found_before(db, settled=True))
+    (place,) = {row[0] for row in db.execute("select sitting from standing")}
+    for _ in range(2):
+        assert stands.heard({"ann"}, [place, 7], reader) == (set() if reader == "agent:two" else {place})
+        assert stands.heard({"ben"}, [place, 7], reader) == {place}
+        assert stands.heard({"ann", "ben"}, [7], reader) == set()
+
+
+def test_only_so_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standings, "_MOST_KEPT", 3)
+    held: dict[object, int] = {}
+    for number in range(4):
+        standings.keep(held, number, number)
+    assert held == {3: 3}
+
+
 def test_a_note_moved_to_another_folder_stands_with_those_there(memory: Memory) -> None:
     for folder, name, text in (
         ("talk", "One", "Ann: I baked bread."), ("talk", "Two", "Ben: With what?"), ("other", "Three", "Cleo: Walnuts."),

@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from commonplace.index import kin, question, weights
+from commonplace.index import question, weights
 from commonplace.index.facets import passes
 from commonplace.index.ranking import Asked
 from commonplace.index.several import asks_several
-from commonplace.index.standings import SEEN, Standing
+from commonplace.index.standings import Standing
 from commonplace.index.text import flatten
 from commonplace.index.wording import Lookup, Word, passed_of
 
-_LEAST_ROOT = 4
 _LEAST_NEAR = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
 _FAR, _LEAST_SPREAD = 0.1, 0.25
@@ -31,6 +31,8 @@ _MANY_LISTS = 20
 """Of more lists of notes the groups are so many that notes are looked at one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
 _SOMEBODY, _OFTEN = "someone", 25
+_TIES = "select row, changed, permalink from note where row in (select value from json_each(?))"
+_FACETS = "select row, facet from text where row in (select value from json_each(?))"
 
 
 @dataclass(slots=True)
@@ -57,10 +59,6 @@ class Answers:
         """The words of the question that a note holds."""
         return self.weighing.held(note) if self.weighing else []
 
-    def roots(self) -> list[str]:
-        """What to look for in a text: the words without their endings."""
-        return [one if len(one) >= _LEAST_ROOT else word for word in self.words for one in [kin.root(word)]]
-
     def page(self, db: sqlite3.Connection, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by permalink."""
         if offset + limit > len(self.notes) and self.every is not None:
@@ -75,12 +73,11 @@ class Answers:
             last += 1
         part = notes[first:last]
         weighed = [note for note in part if note in scores]
-        if len({scores[note] for note in weighed}) < len(weighed):
-            known = {row: (-scores[row], -changed, permalink) for row, changed, permalink in db.execute(
-                "select row, changed, permalink from note where row in (select value from json_each(?))",
-                (json.dumps(weighed),),
-            )}  # fmt: skip
-            part = sorted(weighed, key=known.__getitem__) + part[len(weighed) :]
+        often = Counter(scores[note] for note in weighed)
+        equal = [note for note in weighed if often[scores[note]] > 1]
+        if equal:
+            known = {row: (-changed, permalink) for row, changed, permalink in db.execute(_TIES, (json.dumps(equal),))}
+            part = sorted(weighed, key=lambda row: (-scores[row], *known.get(row, ()))) + part[len(weighed) :]
         return part[offset - first : stop - first]
 
 
@@ -143,7 +140,7 @@ class Weighing:
         self.worth = {row: sum(self._worth(row)) for row in self.known} if self.meant else self.told
         self._gather()
         self.lent = self._lend()
-        together = {*self._together.values(), *map(self._of, self.known)}
+        together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.known)}
         self._most = max(map(self._tell.__getitem__, together), default=0.0) or 1.0
         self._present = self._present_in(self._best)
         self._after: dict[int, int] = {}
@@ -151,10 +148,7 @@ class Weighing:
     def _mean(self, near: Nearness, text: str) -> None:
         """How near the notes are to `text`, the question, from 0 to 1; the nearest notes come to be known."""
         cosines = near(text, list(self.known))
-        fresh = [row for row, cosine in cosines.items() if cosine >= _LEAST_NEAR and row not in self.known]
-        self._look_up(fresh)
-        for note in self.asked.standings.of(fresh):
-            self._joins(note)
+        self._join([row for row, cosine in cosines.items() if cosine >= _LEAST_NEAR and row not in self.known])
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.known}
         order = sorted(cosines.values())
         if order and order[-1] > 0:
@@ -170,30 +164,30 @@ class Weighing:
 
     def scores(self) -> dict[int, float]:
         """The score of every known note: its features' shares together."""
-        table, voices, periods, when = self.table, self.voices, self.asks.periods, self.asks.when
+        table, voices, periods = self.table, self.voices, self.asks.periods
         worth, lent, bits, tell = self.worth.get, self.lent.get, self.bits.get, self._tell
         words, sitting, session, saying = table.words, table.sitting, table.session / self._most, table.said
-        asking, own_share = table.asks / 100, table.own / 4
+        asking, own_share, timing = table.asks / 100, table.own / 4, table.timed if self.asks.when else 0.0
         around = {
             place: sitting * best + session * tell[self._together[place]]
             + (table.present if place in self._present else 0.0)
             for place, best in self._best.items()
         }  # fmt: skip
+        dated = {day: table.date * sum([period.share(day) for period in periods])
+                 for day in {note.day for note in self.known.values()}} if periods else {}  # fmt: skip
         found = {}
-        for row, place, _, said, day, _, asked, own, timed in self.known.values():
+        for row, place, _, said, day, _, asked, own, timed, _ in self.known.values():
             alone = worth(row, 0.0)
-            score = words * alone + lent(row, 0.0) + asking * asked + own_share * own
+            score = words * alone + lent(row, 0.0) + asking * asked + own_share * own + timing * timed
             if place is None:
                 score += sitting * alone + session * tell[bits(row, 0)]
             else:
                 score += around.get(place, 0.0)
                 if said in voices:
                     score += saying
-            if periods:
-                score += table.date * sum(period.share(day) for period in periods)
-            if when and timed:
-                score += table.timed
-            found[row] = round(score, 6)
+            if dated:
+                score += dated[day]
+            found[row] = score
         return self._parted(found) if self.several and table.several else found
 
     def _parted(self, scores: dict[int, float]) -> dict[int, float]:
@@ -204,7 +198,8 @@ class Weighing:
             if place is not None:
                 self._after[row] = before = min(seen.get(place, 0), _MOST_IN_A_ROW)
                 seen[place] = before + 1
-        return {row: round(score + self.table.several * self._after.get(row, 0), 6) for row, score in scores.items()}
+        share, after = self.table.several, self._after.get
+        return {row: score + share * after(row, 0) for row, score in scores.items()}
 
     def shares(self, row: int) -> dict[str, float]:
         """The same score feature by feature, without those that add nothing; empty for an unknown note."""
@@ -237,7 +232,7 @@ class Weighing:
     @property
     def total(self) -> int:
         """How many notes hold a word or are known."""
-        return sum(map(len, self.groups.values())) + sum(not self.bits.get(row) for row in self.known)
+        return sum(map(len, self.groups.values())) + len(self.known.keys() - self.bits.keys())
 
     def held(self, row: int) -> list[str]:
         """The words of the question a note holds."""
@@ -267,26 +262,22 @@ class Weighing:
         """Which words these notes hold."""
         wanted = set(rows)
         for bits, group in self.groups.items():
-            self.bits.update(dict.fromkeys(group & wanted, bits))
+            if found := group & wanted:
+                self.bits.update(dict.fromkeys(found, bits))
 
     def _choose_by_day(self) -> None:
         """The newest notes of the days the question names, whatever they say."""
         for period in self.asks.periods:
             if len(period.first) == len("2026-11-21"):
                 some = self.asked.standings.of_days(period.first, period.last, self.table.most)
-                self._look_up([note.row for note in some])
-                for note in some:
-                    if note.row not in self.known:
-                        self._joins(note)
+                self._join([note.row for note in some if note.row not in self.known])
 
     def _weigh_words(self) -> dict[int, float]:
         """The words' worth in each note, 1 in the best one: of equal ones the shorter is worth more."""
-        usual = sum(note.words for note in self.known.values()) / (len(self.known) or 1) or 1
-        share, tell, bits = self.table.brevity, self._tell, self.bits.get
-        told = {
-            row: tell[bits(row, 0)] / (1 + 1.2 * (1 - share + share * note.words / usual))
-            for row, note in self.known.items()
-        }
+        usual = sum([note.words for note in self.known.values()]) / (len(self.known) or 1) or 1
+        tell, bits = self._tell, self.bits.get
+        least, more = 1 + 1.2 * (1 - self.table.brevity), 1.2 * self.table.brevity / usual
+        told = {row: tell[bits(row, 0)] / (least + more * note.words) for row, note in self.known.items()}
         most = max(told.values(), default=0.0) or 1.0
         return {row: value / most for row, value in told.items()}
 
@@ -307,49 +298,33 @@ class Weighing:
         lent: dict[int, float] = {}
         if not rows:
             return lent
-        table, known, standings = self.table, self.known, self.asked.standings
-        beside = standings.beside(rows, self.asked.own)
-        fresh = dict.fromkeys(row for sides in beside.values() for side in sides for row in side if row not in known)
-        self._look_up(fresh)
-        stands = {note.row: note for note in standings.of(fresh)}
+        table, known = self.table, self.known
+        beside = self.asked.standings.beside(rows, self.asked.own)
+        self._join({row for sides in beside.values() for side in sides for row in side if row not in known})
         to_later = (table.before, table.around, table.around)
         to_earlier = (table.after, table.around, table.around)
         for side, shares in enumerate((to_earlier, to_later)):
             for source in sorted(beside, reverse=not side):
                 worth = self.worth[source]
                 for share, row in zip(shares, beside[source][side], strict=False):
-                    if row in known or self._joins(stands[row]):
+                    if row in known:
                         lent[row] = lent.get(row, 0.0) + share * worth
         return lent
 
-    def _joins(self, note: Standing) -> bool:
-        """Takes in a note found by those beside it, if it passes all filters."""
-        if not self._passes(note.row):
-            return False
-        self.known[note.row] = note
-        return True
-
-    def _passes(self, note: int) -> bool:
+    def _join(self, rows: Collection[int]) -> None:
+        """Takes in those of the notes that pass all filters."""
+        if self.asked.filtered:
+            rows = passed_of(self.asked, rows)
         needed, unwanted = self.asked.needed, self.asked.unwanted
         if needed or unwanted:
-            facets = self.db.execute("select facet from text where row = ?", (note,)).fetchone()[0]
-            if not passes(facets, needed, unwanted):
-                return False
-        return not self.asked.filtered or bool(passed_of(self.asked, [note]))
+            found = self.db.execute(_FACETS, (json.dumps(list(rows)),))
+            rows = [row for row, facets in found if passes(facets, needed, unwanted)]
+        self._look_up(rows)
+        self.known.update((note.row, note) for note in self.asked.standings.of(rows))
 
-    def _present_in(self, sittings: Iterable[int]) -> set[int | None]:
+    def _present_in(self, sittings: Collection[int]) -> set[int]:
         """The sittings in which somebody spoke whom the question names."""
-        voices = self.voices
-        if not voices:
-            return set()
-        there = {note.sitting for note in self.known.values() if note.said in voices}
-        left = [place for place in sittings if place not in there]
-        found = self.db.execute(
-            "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join standing s"
-            f" indexed by standing_said where s.said = v.value and s.sitting = r.value and {SEEN})",
-            (json.dumps(left), self.asked.own, json.dumps(sorted(voices))),
-        )
-        return there.union(place for (place,) in found)
+        return self.asked.standings.heard(self.voices, sittings, self.asked.own) if self.voices else set()
 
 
 def _nameless(text: str, words: Sequence[Word], size: int) -> str:

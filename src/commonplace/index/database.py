@@ -13,7 +13,7 @@ from commonplace.errors import StorageError
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "standing")
@@ -99,13 +99,6 @@ def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     finally:
         if db.in_transaction:
             db.execute("rollback")
-
-
-def settle(db: sqlite3.Connection) -> None:
-    """Merges the full-text tables and refreshes statistics; worth a call after a rebuild."""
-    with transaction(db):
-        for table in _WORD_TABLES:
-            db.execute(f"insert into {table}({table}) values ('optimize')")
 
 
 def _open_existing(path: Path) -> sqlite3.Connection | None:

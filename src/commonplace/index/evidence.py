@@ -125,7 +125,7 @@ def _filled(asked: Asked, space: int, today: date | None, near: Nearness | None)
         groups.add(group)
         seen.append(said)
         line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-        yield Hit(notes[row], passage, score, reading.why(row), line)
+        yield Hit(notes[row], passage, round(score, 6), reading.why(row), line)
 
 
 def _is_repeated(new: frozenset[str], before: frozenset[str]) -> bool:

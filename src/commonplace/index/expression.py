@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from commonplace.index.facets import PROJECT, project_ids, quoted, token
+from commonplace.index.standings import keep
 from commonplace.index.text import flatten, is_cjk, query_text, sound, stop_words, tokens, words
 
 MOST_TERMS = 32
@@ -159,23 +161,23 @@ def _shortened(clause: Clause) -> Clause:
 class Matcher:
     """Decides per term whether it matches whole words or prefixes, asking the index once each.
 
-    `column` limits every term to one column of `table`.
+    `column` limits every term to one column of `table`; `counts` is what was counted before.
     """
 
-    def __init__(self, db: sqlite3.Connection, table: str = "note_fts", column: str = ""):
+    def __init__(self, db: sqlite3.Connection, table: str, column: str, counts: dict[Hashable, int]):
         self.db = db
         self.table = table
         self.projects = project_ids(db)
         self._column = f"{column} : " if column else ""
-        self._held: dict[str, int] = {}
+        self._counts = counts
 
     def held(self, found: Term) -> int:
         """In how many notes the term stands as it is, counted up to COMMON + 1."""
-        return self._counted(self._column + found.whole)
+        return self.count(self._column + found.whole, COMMON + 1)
 
     def spread(self, found: Term) -> int:
         """In how many notes the term matches, as a whole if it does at all, up to COMMON + 1."""
-        return self.held(found) or self._counted(self.loose(found))
+        return self.held(found) or self.count(self.loose(found), COMMON + 1)
 
     def is_rare(self, found: Term, limit: int) -> bool:
         """Whether at most `limit` notes hold the term as it is."""
@@ -183,10 +185,11 @@ class Matcher:
 
     def count(self, expression: str, limit: int) -> int:
         """How many notes match `expression`, at most `limit`."""
-        return self.db.execute(
-            f"select count(*) from (select 1 from {self.table} where {self.table} match ? limit ?)",
-            (expression, limit),
-        ).fetchone()[0]
+        key = (self.table, expression, limit)
+        if key not in self._counts:
+            text = f"select count(*) from (select 1 from {self.table} where {self.table} match ? limit ?)"
+            keep(self._counts, key, self.db.execute(text, (expression, limit)).fetchone()[0])
+        return self._counts[key]
 
     def loose(self, found: Term) -> str:
         """The expression for the term, prefixes included where they may match."""
@@ -208,11 +211,6 @@ class Matcher:
         if len(found.words[-1]) <= 2:
             return self.held(found) == 0
         return self.held(found) <= COMMON
-
-    def _counted(self, expression: str) -> int:
-        if expression not in self._held:
-            self._held[expression] = self.count(expression, COMMON + 1)
-        return self._held[expression]
 
     def _placed(self, found: Term, prefix: bool) -> str:
         """A path that begins with a project's name also means the rest within that project."""

@@ -107,7 +107,7 @@ def stamps(db: sqlite3.Connection, project: str, folder: str = "") -> dict[str, 
         bounds = (f"{folder}/", f"{folder}0")  # the sign after the slash
         found = db.execute(f"select {numbers} from note where {here} and path >= ? and path < ?", (project, *bounds))
     elif db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
-        found = db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # the faster way for many
+        found = db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # faster for many
     if project == "kv":
         expired = db.execute(f"select {numbers} from expired")
         found = chain(found, (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")))

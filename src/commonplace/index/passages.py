@@ -8,7 +8,6 @@ the note's date count. The best passage speaks for its note.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -22,20 +21,16 @@ from commonplace.index import kin, weights
 from commonplace.index.asking import Answers, Telling
 from commonplace.index.ranking import Asked, texts
 from commonplace.index.scoring import Text
-from commonplace.index.standing import manner, parts
+from commonplace.index.standing import SHORT, manner, parts
 from commonplace.index.text import flatten, is_cjk, runs
 from commonplace.index.wording import Word
-
-SHORT = 700
-"""A text of no more characters is one passage."""
 
 MOST, MORE = 40, 20
 """So many of the best notes are read, and so many long ones that come behind them."""
 
-_LONG_WORDS = SHORT // 12
 _ROOM, _NOTE_ROOM = 250_000, 40_000
 _LEAST_LIST, _LEAST_ITEMS = 200, 3
-_PREFIX_FROM = 4
+_PREFIX_FROM = _LEAST_ROOT = 4
 _CLOSER = 60
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 _VOICE = re.compile(r"[^\n:：]{1,80}[:：]")
@@ -83,28 +78,24 @@ def chosen(found: Answers, first: Sequence[int]) -> list[int]:
     """The notes to read: `first`, the best ones, and the long ones behind them: whole, they are worth little."""
     known = found.weighing.known if found.weighing else {}
     inside = set(first)
-    rest = (row for row, note in known.items() if note.words >= _LONG_WORDS and row not in inside)
+    rest = [row for row, note in known.items() if note.long and row not in inside]
     return [*first, *nlargest(MORE, rest, key=lambda row: (found.scores.get(row, 0.0), row))]
 
 
-def sought(found: Answers) -> list[ex.Term]:
-    """What to look for in a text: the words without their endings, mistyped ones as they are spelled."""
-    spelled = [one for word in words_of(found) for one in word.spelled]
-    return [one for one in map(ex.term, dict.fromkeys([*found.roots(), *spelled])) if one is not None]
+def sought(found: Answers) -> dict[ex.Term, float]:
+    """What to look for in a text, and how much it tells: the words without their endings, mistyped ones as they are
+    spelled."""
+    weight: dict[str, float] = {}
+    for word in words_of(found):
+        root = kin.root(word.text)
+        for text in (root if len(root) >= _LEAST_ROOT else word.text, *word.spelled):
+            weight[text] = word.weight
+    return {one: weight[text] for text in weight if (one := ex.term(text))}
 
 
 def words_of(found: Answers) -> Sequence[Word]:
     """The words of the question that some note holds."""
     return found.weighing.words if found.weighing else ()
-
-
-def _longer(asked: Asked, rows: Sequence[int]) -> list[int]:
-    """Those of the notes `rows` whose text is more than one passage."""
-    if not rows:
-        return []
-    long = "select row from text where row in (select value from json_each(?)) and length(text) > ?"
-    found = {row for (row,) in asked.db.execute(long, (json.dumps(rows), SHORT))}
-    return [row for row in rows if row in found]
 
 
 class Reading:
@@ -117,8 +108,9 @@ class Reading:
             self._weighing = found.weighing
         known = found.weighing.known if found.weighing else {}
         self.known = {row: known[row] for row in rows if row in known}
-        self.terms = sought(found)
-        long = _longer(asked, [row for row, note in self.known.items() if note.words >= _LONG_WORDS])
+        self.weights = sought(found)
+        self.terms = list(self.weights)
+        long = [row for row, note in self.known.items() if note.long]
         self.texts = {one.row: one for one in texts(asked.db, rows if every else long, self.terms)}
         self._voices: dict[str, str | None] = {}
         self._speakers: dict[int, set[str | None]] = {}
@@ -153,7 +145,7 @@ class Reading:
         found = []
         for row in rows:
             if row in self.passages:
-                found += [(row, one.start, one.stop, round(one.score, 6)) for one in self.passages[row] if one.told]
+                found += [(row, one.start, one.stop, one.score) for one in self.passages[row] if one.told]
             elif row in self.texts:
                 found.append((row, *self._whole(self.texts[row]), self.score(row)))
         return sorted(found, key=lambda one: -one[3])
@@ -260,7 +252,7 @@ class Reading:
     def _blended(self, row: int, score: float) -> float:
         """The score of a note whose best passage has this score."""
         before = self.found.scores[row]
-        return round(before + self.table.passage * (score - before), 6)
+        return before + self.table.passage * (score - before)
 
     def _by_words(self, row: int) -> float:
         """The share of a note's worth that its words make up: where its meaning is known, that makes up the rest."""

@@ -43,7 +43,8 @@ def see(db: sqlite3.Connection, project: str, file: Stamp | None) -> None:
 
 def permalink(db: sqlite3.Connection, project: str, path: str) -> str | None:
     """The final permalink of a note, None when the index has none there."""
-    found = db.execute(f"select permalink from note where project = {_PROJECT} and path = ?", (project, path)).fetchone()
+    where = f"project = {_PROJECT} and path = ?"
+    found = db.execute(f"select permalink from note where {where}", (project, path)).fetchone()
     return None if found is None else found[0]
 
 

@@ -17,8 +17,8 @@ from commonplace.index import weights
 from commonplace.index.facets import expression, wanted
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
-from commonplace.index.scoring import Judge, Text, Verdict
-from commonplace.index.standings import standings
+from commonplace.index.scoring import Judge, Text, Verdict, rarity
+from commonplace.index.standings import Standings, found_before
 from commonplace.query import Query
 
 RANKED = 1_000
@@ -48,7 +48,8 @@ class Asked:
 
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, *, settled: bool = False):
         self.db = db
-        self.settled, self.standings = settled, standings(db, settled=settled)
+        self.before = found_before(db, settled=settled)
+        self.standings = Standings(db, self.before)
         self.query = query
         self.viewer = viewer
         self.own = None if viewer is None else f"agent:{viewer}"
@@ -57,7 +58,7 @@ class Asked:
         self.conditions, self.values = columns(query)
         title = query.search_type == "title"
         self.table = "name_fts" if title else "note_fts"
-        self.matcher = ex.Matcher(db, self.table, "title" if title else "")
+        self.matcher = ex.Matcher(db, self.table, "title" if title else "", self.before.counts)
         self.filtered = bool(self.conditions or query.metadata or query.contains)
 
     def full(self, text: str) -> str:
@@ -66,8 +67,10 @@ class Asked:
 
     def judge(self, terms: Sequence[ex.Term], *, prefixes: bool = True) -> Judge:
         """A judge for these terms; rare ones weigh more."""
-        held = self.matcher.spread if len(terms) > 1 else lambda _: 1
-        return Judge(terms, held, self.query.text, prefixes=prefixes)
+        return Judge(
+            terms, lambda one: rarity(self.matcher.spread(one) if len(terms) > 1 else 1), self.query.text,
+            prefixes=prefixes,
+        )  # fmt: skip
 
 
 def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], int]:

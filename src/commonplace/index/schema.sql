@@ -149,7 +149,7 @@ create virtual table passage_fts using fts5(
 );
 
 -- How notes stand among others (standing.py). Those of one `sitting` stand beside each other in the order of `place`;
--- null stands alone. `words` is about how many there are.
+-- null stands alone. `words` is about how many there are; `long`: it is more than one passage.
 create table standing (
   row     integer primary key,
   sitting integer,
@@ -159,7 +159,8 @@ create table standing (
   words   integer not null,
   asks    integer not null,
   own     integer not null,
-  timed   integer not null
+  timed   integer not null,
+  long    integer not null
 );
 create index standing_beside on standing (sitting, place, row) where sitting is not null;
 create index standing_said on standing (said, sitting) where said is not null;
@@ -168,6 +169,14 @@ create virtual table stem_fts using fts5(
   words,
   content = '', columnsize = 0, detail = none, tokenize = 'porter unicode61 remove_diacritics 2'
 );
+create virtual table stems using fts5vocab(stem_fts, row);
+
+-- A table in many segments is asked segment by segment. Left alone, sixteen small ones come together before they are
+-- merged.
+insert into note_fts (note_fts, rank) values ('crisismerge', 4);
+insert into name_fts (name_fts, rank) values ('crisismerge', 4);
+insert into passage_fts (passage_fts, rank) values ('crisismerge', 4);
+insert into stem_fts (stem_fts, rank) values ('crisismerge', 4);
 
 -- What the planner should know from the start: without it, SQLite walks a whole project wherever the project
 -- stands beside a name. The numbers are those of a vault of 100,000 notes.

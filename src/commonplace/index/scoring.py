@@ -104,22 +104,19 @@ class _Sought:
 
 
 class Judge:
-    """Scores texts for a list of terms; `held` tells how many notes hold one, and is asked when that matters."""
+    """Scores texts for a list of terms; `weight` is how much one tells, and is asked when that matters."""
 
     def __init__(
-        self, terms: Sequence[Term], held: Callable[[Term], int], asked: str = "", *, prefixes: bool = True
+        self, terms: Sequence[Term], weight: Callable[[Term], float], asked: str = "", *, prefixes: bool = True
     ):
         self._table = weights.EXACT
-        self._held, self._terms, self._text = held, terms, asked
+        self._weight, self._terms, self._text = weight, terms, asked
         self._sought = [_Sought(term, prefixes) for term in terms]
-
-    def _weight(self, term: int) -> float:
-        return log(1 + 10_000 / (1 + self._held(self._terms[term]))) + 0.1
 
     @cached_property
     def weights(self) -> list[float]:
-        """How much each term tells: rare ones more."""
-        return list(map(self._weight, range(len(self._terms))))
+        """How much each term tells."""
+        return list(map(self._weight, self._terms))
 
     @cached_property
     def _total(self) -> float:
@@ -175,7 +172,7 @@ class Judge:
         most = max(seen, key=len)
         if not all(map(most.issuperset, seen)):
             always = most.intersection(*seen)
-            told = {term: self._weight(term) for term in set().union(*seen) - always}
+            told = {term: self._weight(self._terms[term]) for term in set().union(*seen) - always}
             most = max(seen, key=lambda some: sum(told[term] for term in some - always))
         return inside[seen.index(most)].at
 
@@ -252,6 +249,11 @@ class Judge:
                     boost += self._table.metadata
                     why.append(f"{name}: {value}")
         return min(boost, 3 * self._table.metadata)
+
+
+def rarity(held: int) -> float:
+    """How much a term tells that so many notes hold."""
+    return log(1 + 10_000 / (1 + held)) + 0.1
 
 
 def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:

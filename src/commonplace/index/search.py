@@ -126,7 +126,7 @@ def _relaxed(
         skip, stop = max(0, offset - len(reading.order)), offset + limit - len(reading.order)
         rest = found.page(asked.db, MOST, stop + MORE)
         rows += [row for row in rest if row not in reading.read][skip:stop]
-    judge = asked.judge(reading.terms)
+    judge = Judge(reading.terms, reading.weights.__getitem__, asked.query.text)
     notes = infos(asked.db, rows)
     read = {one.row: one for one in texts(asked.db, [row for row in rows if row not in reading.texts], reading.terms)}
     hits: list[Hit] = []
@@ -134,7 +134,8 @@ def _relaxed(
         text = reading.texts.get(row) or read[row]
         passage, line = _shown(judge, text, reading.best(row))
         numbers = [f"{name} {value:.3f}" for name, value in reading.shares(row).items()] if explain else []
-        score = min(reading.score(row), hits[-1].score) if hits else reading.score(row)
+        score = round(reading.score(row), 6)
+        score = min(score, hits[-1].score) if hits else score
         hits.append(Hit(notes[row], passage, score, [*reading.why(row), *numbers, "relaxed"], line))
     _show_observations(asked.db, hits, asked.query, reading.terms)
     return Hits(hits, found.total, relaxed=True)

@@ -26,8 +26,8 @@ _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 _NO_VOICE = frozenset(("manual", "import", "note"))
 _LEAST_TURNS = 4
 _QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
-_SHORT = 700
-"""What is longer is no turn: its manner tells nothing."""
+SHORT = 700
+"""A text of no more characters is one passage; what is longer is no turn, and its manner tells nothing."""
 
 _ME = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
 _MOST_ME = 4
@@ -62,10 +62,10 @@ def put(
     (YYYY-MM-DD); `created` orders the notes of a sitting. What nobody is known to have said has a sitting only when
     it is short and dated."""
     how = manner(words.body, source)
-    together = how.said is not None or (dated and len(words.body) <= _SHORT)
+    together = how.said is not None or (dated and len(words.body) <= SHORT)
     place = sitting(project, path, day) if together else None
-    values = (row, place, created, how.said, day, *how[1:])
-    db.execute("insert into standing values (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    values = (row, place, created, how.said, day, *how[1:], len(words.body) > SHORT)
+    db.execute("insert into standing values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     db.execute("insert into stem_fts (rowid, words) values (?, ?)", (row, _text(words)))
 
 
@@ -81,7 +81,7 @@ def manner(text: str, source: str | None = None) -> Manner:
     named = _SPEAKER.match(body)
     said = (_voice(named[1]) if named else None) or (_voice(source) if source else None)
     size = max(body.count(" ") + 1, len(body) // 12)
-    if len(body) > _SHORT or not body:
+    if len(body) > SHORT or not body:
         return Manner(said, size, 0, 0, bool(body))
     asked = sum(map(len, _QUESTION.findall(body))) if "?" in body or "？" in body else 0
     own = min(_MOST_ME, len(_ME.findall(body)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from array import array
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from commonplace.index.database import held
+
+T = TypeVar("T")
 
 SEEN = "(?2 is null or exists (select 1 from note n where n.row = s.row and n.scope in ('global', ?2)))"
 """Whether the viewer whose own scope is ?2 sees the note of standing `s`."""
@@ -17,8 +18,12 @@ SEEN = "(?2 is null or exists (select 1 from note n where n.row = s.row and n.sc
 _MOST_HELD = 20_000
 """About 5 MB."""
 
-_MOST_ROWS, _ENTRY = 250_000, 50
-"""About 2 MB; an entry counts so much besides its rows."""
+_MOST_ROWS, _ENTRY = 100_000, 20
+"""About 4 MB; an entry counts so much besides its rows."""
+
+_MOST_KEPT = 2_000
+_MOST_VOICES, _MOST_HEARD = 20, 5_000
+"""About 10 MB at most."""
 
 
 class Standing(NamedTuple):
@@ -33,6 +38,7 @@ class Standing(NamedTuple):
     asks: int
     own: int
     timed: int
+    long: int
 
 
 _made = partial(tuple.__new__, Standing)
@@ -47,13 +53,17 @@ _BESIDE = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
     " from json_each(?1) r join standing c on c.row = r.value"
 )
+_HEARD = (
+    "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join standing s"
+    f" indexed by standing_said where s.said = v.value and s.sitting = r.value and {SEEN})"
+)
 
 
 class Standings:
-    """The standings of an index. Those read are `held`."""
+    """The standings of an index. What is read is kept in `before`."""
 
-    def __init__(self, db: sqlite3.Connection, held: dict[int, Standing]):
-        self._db, self._held = db, held
+    def __init__(self, db: sqlite3.Connection, before: FoundBefore):
+        self._db, self._held, self._heard = db, before.standings, before.heard
 
     def of(self, rows: Iterable[int]) -> list[Standing]:
         """The standings of these notes; missing ones are left out."""
@@ -82,16 +92,24 @@ class Standings:
         found = self._db.execute(_BESIDE, (json.dumps(list(rows)), own)).fetchall()
         return {row: (_numbers(before), _numbers(after)) for row, before, after in found}
 
-
-def standings(db: sqlite3.Connection, *, settled: bool) -> Standings:
-    """The standings of the index `db`. What is read is held for the next question, unless (not `settled`) it may be
-    taken back."""
-    return Standings(db, found_before(db, settled=settled).standings)
+    def heard(self, voices: Collection[str], sittings: Collection[int], own: str | None) -> set[int]:
+        """Those of the sittings in which one of `voices` said something that the viewer of scope `own` sees."""
+        if len(self._heard) > _MOST_VOICES:
+            self._heard.clear()
+        known = self._heard.setdefault((own, *sorted(voices)), {})
+        if len(known) > _MOST_HEARD:
+            known.clear()
+        if left := [place for place in sittings if place not in known]:
+            known.update(dict.fromkeys(left, False))
+            found = self._db.execute(_HEARD, (json.dumps(left), own, json.dumps(list(voices))))
+            known.update((place, True) for (place,) in found)
+        return {place for place in sittings if known[place]}
 
 
 class FoundBefore:
-    """What earlier questions read, as long as the index does not change: the rows found by an expression, and
-    `standings` by row."""
+    """What earlier queries read, as long as the index does not change: the rows found by an expression, how many there
+    are (`counts`), `standings` by row, `spellings` by whoever asked and word, and by whom it was asked for, whether
+    somebody is `heard` in a sitting."""
 
     def __init__(self) -> None:
         self.forget(())
@@ -99,19 +117,21 @@ class FoundBefore:
     def forget(self, stamp: tuple[int, ...]) -> None:
         """The index has another state now, known by `stamp`."""
         self.stamp, self._room = stamp, _MOST_ROWS
-        self._found: dict[Hashable, array[int]] = {}
+        self._found: dict[Hashable, Sequence[int]] = {}
         self.standings: dict[int, Standing] = {}
+        self.heard: dict[Hashable, dict[int, bool]] = {}
+        self.spellings: dict[Hashable, list[str]] = {}
+        self.counts: dict[Hashable, int] = {}
 
-    def get(self, key: Hashable) -> list[int] | None:
+    def get(self, key: Hashable) -> Sequence[int] | None:
         """The rows, None when they are to be looked for."""
-        known = self._found.get(key)
-        return None if known is None else known.tolist()
+        return self._found.get(key)
 
-    def put(self, key: Hashable, rows: list[int]) -> list[int]:
+    def put(self, key: Hashable, rows: Sequence[int]) -> Sequence[int]:
         """Keeps the rows, and gives them back."""
         if self._room < len(rows):
             self._room, self._found = _MOST_ROWS, {}
-        self._found[key] = array("q", rows)
+        self._found[key] = rows
         self._room -= len(rows) + _ENTRY
         return rows
 
@@ -125,6 +145,13 @@ def found_before(db: sqlite3.Connection, *, settled: bool) -> FoundBefore:
     if found.stamp != stamp:
         found.forget(stamp)
     return found
+
+
+def keep(held: dict[Hashable, T], key: Hashable, value: T) -> None:
+    """Holds one value more; too many are forgotten at once."""
+    if len(held) >= _MOST_KEPT:
+        held.clear()
+    held[key] = value
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -16,7 +16,7 @@ from commonplace.index.facets import expression, quoted, wanted
 from commonplace.index.listing import passing
 from commonplace.index.question import MOST_WORDS
 from commonplace.index.ranking import Asked
-from commonplace.index.standings import SEEN, found_before
+from commonplace.index.standings import SEEN, keep
 from commonplace.index.text import is_cjk, query_text
 from commonplace.query import Query
 
@@ -34,7 +34,6 @@ _ENDINGS = (
     "al", "ance", "ence", "ant", "ent", "able", "ible", "ive", "ous", "ful", "ness", "ity", "ism", "ist", "ize", "ate",
 )  # fmt: skip
 _MOST_SPELLINGS = 8
-_STEMS = "create virtual table if not exists temp.stems using fts5vocab(main, stem_fts, row)"
 _NEWEST = (
     "select group_concat(rowid) from (select rowid from {table} where {table} match ? order by rowid desc limit ?)"
 )
@@ -50,8 +49,8 @@ class Word:
     finds them all. `spelled`: what stands for it where no note holds it as it is written."""
 
     text: str
-    rows: list[int]
-    akin: list[int]
+    rows: Sequence[int]
+    akin: Sequence[int]
     weight: float
     voice: bool
     expression: str
@@ -69,7 +68,7 @@ class Lookup:
 
     def __init__(self, asked: Asked):
         self.asked, self.db = asked, asked.db
-        self._known = found_before(asked.db, settled=asked.settled)
+        self._known = asked.before
         title = asked.table == "name_fts"
         self.table, self.column = ("name_fts", "title : ") if title else ("stem_fts", "")
         # A power of two, so that no agent learns from the order how many notes of others there are.
@@ -132,7 +131,7 @@ class Lookup:
             for word, own in zip(words, every, strict=True):
                 word.named = self._rows(own, MOST_HELD, _NAMES)
 
-    def _rows(self, text: str, most: int = MOST_HELD, table: str = "") -> list[int]:
+    def _rows(self, text: str, most: int = MOST_HELD, table: str = "") -> Sequence[int]:
         """The newest notes that match and pass the filters."""
         column = self.column if not table else "{title headings tags} : "
         full = self.asked.full(f"{column}({text})")
@@ -184,10 +183,16 @@ def spellings(asked: Asked, word: str) -> list[str]:
     """
     if len(word) not in _SPELLED or not (word.isascii() and word.isalpha()):
         return []
+    before, who = asked.before.spellings, (asked.viewer, word)
+    if who not in before:
+        keep(before, who, _spellings(asked, word))
+    return before[who]
+
+
+def _spellings(asked: Asked, word: str) -> list[str]:
     head, every = word[:_HEAD], one_edit(word)
-    asked.db.execute(_STEMS)
     stems = [stem for (stem,) in asked.db.execute(
-        "select term from temp.stems where term between ? and ? and length(term) between ? and ?",
+        "select term from stems where term between ? and ? and length(term) between ? and ?",
         (head, head + "\uffff", len(word) - 7, len(word) + 1),
     )]  # fmt: skip
     whole = {stem + ending for stem in stems for ending in _ENDINGS}

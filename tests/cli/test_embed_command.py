@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
 from commonplace.cli import output
+from commonplace.engine.core import Core
 from contract.language_model import language_model
 from index.vectors import tiny
 
@@ -55,6 +56,25 @@ def test_a_bar_shows_how_far_it_is_on_a_terminal(terminal: Any, folder: Path, mo
     monkeypatch.setattr(output, "progress", lambda label: Bar())
     terminal.ok("embed")
     assert heard == [(32, 40), (40, 40)]
+
+
+def test_the_files_are_looked_at_once_however_many_rounds_it_takes(
+    terminal: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inotify_simple", reason="changes on disk are not told here")
+    for at in range(100):
+        terminal.write(f"bread {at}")
+    looked: list[str] = []
+    sweep = Core._sweep
+
+    def counted(core: Core, db: Any, store: Any, *more: Any) -> None:
+        looked.append(store.name)
+        sweep(core, db, store, *more)
+
+    monkeypatch.setattr(Core, "_sweep", counted)
+    assert terminal.ok("embed").startswith("Embedded 100 passages")
+    assert looked
+    assert len(looked) == len(set(looked))
 
 
 def test_without_a_model_embed_says_what_is_missing(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:

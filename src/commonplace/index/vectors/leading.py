@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commonplace.index.vectors.arrays import np
+from commonplace.index.vectors.arrays import np, product
 
 DIRECTIONS, _SAMPLE, _BLOCK = 128, 4_096, 8_192
 _ANEW = 2
@@ -46,4 +46,4 @@ class Leading:
         """About how near each vector is to `question`, and how far off that is in the (quadratic) mean."""
         shared = question @ self._basis
         error = float(np.sqrt(self._spread[DIRECTIONS:] @ np.square(shared[DIRECTIONS:])))
-        return self._turned[: self._count] @ shared[:DIRECTIONS], error
+        return product(self._turned[: self._count], shared[:DIRECTIONS]), error

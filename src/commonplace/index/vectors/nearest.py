@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from commonplace.index.facets import may_see
 from commonplace.index.vectors import leading, model, opening, spans
-from commonplace.index.vectors.arrays import np
+from commonplace.index.vectors.arrays import np, product
 from commonplace.index.vectors.file import VectorFile, locked
 from commonplace.index.vectors.leading import Leading
 from commonplace.index.vectors.model import Choice, Embedder, Identity
@@ -265,7 +265,7 @@ class Vectors:
             near = self._near_by_directions(question, chosen, most)
             if len(near) * _GATHERED <= len(rows):
                 return _top(near, self._cosines(question, near), most)
-        return _top(chosen, (rows @ question)[self._at[chosen]], most)
+        return _top(chosen, product(rows, question)[self._at[chosen]], most)
 
     def _near_by_directions(self, question: np.ndarray, chosen: np.ndarray, most: int) -> np.ndarray:
         """Those of `chosen` that may be among the `most` nearest."""
@@ -290,7 +290,7 @@ class Vectors:
     def _cosines(self, question: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         if not len(chosen) or question.shape[0] != self._file.rows.shape[1]:
             return np.zeros(len(chosen), np.float32)
-        return self._file.rows[self._at[chosen]] @ question
+        return product(self._file.rows, question, self._at[chosen])
 
     def _shown(
         self, db: sqlite3.Connection, passages: np.ndarray, cosines: np.ndarray, viewer: str | None

@@ -138,10 +138,10 @@ def test_neighbours_do_not_bring_in_what_filters_or_scopes_keep_out(desk: Desk) 
 def test_pages_of_a_question_put_together_are_the_whole_list(desk: Desk) -> None:
     for day in range(1, 9):
         talk(desk, f"2023-05-0{day}", f"talk{day}")
-    whole = desk.found("What did Ada bring to the lake with a kettle?", limit=100)
-    assert len(set(whole)) == len(whole) == desk.search("What did Ada bring to the lake with a kettle?").total
-    pages = [path for offset in range(0, len(whole), 3)
-             for path in desk.found("What did Ada bring to the lake with a kettle?", limit=3, offset=offset)]  # fmt: skip
+    question = "What did Ada bring to the lake with a kettle?"
+    whole = desk.found(question, limit=100)
+    assert len(set(whole)) == len(whole) == desk.search(question).total
+    pages = [path for offset in range(0, len(whole), 3) for path in desk.found(question, limit=3, offset=offset)]
     assert pages == whole
 
 

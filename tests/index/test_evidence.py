@@ -125,7 +125,8 @@ def test_a_long_passage_that_differs_in_one_word_is_no_repetition(desk: Desk) ->
     for month, city in (("january", "Berlin"), ("june", "Lisbon")):
         desk.put(f"{month}.md", f"Report: the customer office is in {city}. {words}")
     found = " ".join(passage for _, passage in asked(desk, "In which cities has the customer office been?"))
-    assert "Berlin" in found and "Lisbon" in found
+    assert "Berlin" in found
+    assert "Lisbon" in found
 
 
 def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> None:
@@ -137,7 +138,7 @@ def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> No
 
 
 def test_words_behind_what_is_read_of_a_note_are_not_put_down_to_its_last_passage(desk: Desk) -> None:
-    filler = "lorem ipsum dolor amet consectetur adipiscing elit sed eiusmod tempor incididunt labore magna aliqua " * 11
+    filler = "lorem ipsum dolor amet consectetur adipiscing elit eiusmod tempor incididunt labore magna aliqua " * 11
     told = {60: "Warranty papers came.", 70: "Technician Halvorsen called.", 80: "It ends in Oslo."}
     desk.put("log.md", "\n\n".join(
         f"Paragraph {number}. The turbine was installed. {told.get(number, '')} {filler}" for number in range(95)

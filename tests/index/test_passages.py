@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from commonplace.index import search
-from commonplace.index.passages import SHORT, cut, stem
+from commonplace.index.cutting import cut
+from commonplace.index.passages import SHORT, stem
 from commonplace.query import Query
 from index.conftest import Desk
 

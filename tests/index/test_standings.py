@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.engine import Memory, open_memory
-from commonplace.index import standings
+from commonplace.index import kept, standings
 from commonplace.index.database import Index
 from commonplace.note.model import Draft
 
@@ -62,28 +62,26 @@ def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
 
 def test_what_may_be_taken_back_is_not_held() -> None:
     db = sqlite3.connect(":memory:", isolation_level=None, factory=Index)
-    before = standings.found_before(db, settled=False)
-    before.put("bread", [1])
-    assert standings.found_before(db, settled=True).get("bread") is None
+    passing = kept.kept_of(db, settled=False)
+    passing.rows.keep("bread", [1])
+    assert kept.kept_of(db, settled=True).rows.get("bread") is None
 
 
 def test_rows_found_are_held_until_the_index_changes() -> None:
     db = sqlite3.connect(":memory:", isolation_level=None, factory=Index)
     db.execute("create table note (row)")
-    held = standings.found_before(db, settled=True)
-    assert held.put("bread", [3, 1]) == [3, 1]
-    assert standings.found_before(db, settled=True).get("bread") == [3, 1]
+    held = kept.kept_of(db, settled=True)
+    assert held.rows.keep("bread", [3, 1]) == [3, 1]
+    assert kept.kept_of(db, settled=True).rows.get("bread") == [3, 1]
     db.execute("insert into note values (1)")
-    assert standings.found_before(db, settled=True).get("bread") is None
+    assert kept.kept_of(db, settled=True).rows.get("bread") is None
 
 
-def test_only_so_many_rows_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standings, "_MOST_ROWS", 200)
-    held = standings.FoundBefore()
+def test_only_so_much_is_kept() -> None:
+    room: kept.Room[list[int]] = kept.Room(200)
     for name in ("a", "b", "c"):
-        held.put(name, [1] * 60)
-    assert held.get("a") is None
-    assert held.get("c") == [1] * 60
+        assert room.keep(name, [1] * 60, 80) == [1] * 60
+    assert room == {"c": [1] * 60}
 
 
 def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_who_was_heard_is_told_as_the_reader_may_know_it(memory: Memory, reader:
     tell(memory, "His", "Ben: I like bread.")
     memory.search("bread")
     db = memory._core.db
-    stands = standings.Standings(db, standings.found_before(db, settled=True))
+    stands = standings.Standings(db, kept.kept_of(db, settled=True))
     (place,) = {row[0] for row in db.execute("select sitting from standing")}
     for _ in range(2):
         assert stands.heard({"ann"}, [place, 7], reader) == (set() if reader == "agent:two" else {place})
@@ -114,17 +112,10 @@ def test_who_was_heard_is_told_as_the_reader_may_know_it(memory: Memory, reader:
         assert stands.heard({"ann", "ben"}, [7], reader) == set()
 
 
-def test_only_so_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standings, "_MOST_KEPT", 3)
-    held: dict[object, int] = {}
-    for number in range(4):
-        standings.keep(held, number, number)
-    assert held == {3: 3}
-
-
 def test_a_note_moved_to_another_folder_stands_with_those_there(memory: Memory) -> None:
     for folder, name, text in (
-        ("talk", "One", "Ann: I baked bread."), ("talk", "Two", "Ben: With what?"), ("other", "Three", "Cleo: Walnuts."),
+        ("talk", "One", "Ann: I baked bread."), ("talk", "Two", "Ben: With what?"),
+        ("other", "Three", "Cleo: Walnuts."),
     ):  # fmt: skip
         memory.write(Draft(text, title=name, folder=folder, date="2024-05-01"))
     assert "Two" in found(memory, "What bread did Ann bake?")

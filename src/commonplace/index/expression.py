@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 from commonplace.index.facets import PROJECT, project_ids, quoted, token
-from commonplace.index.standings import keep
+from commonplace.index.kept import Room
 from commonplace.index.text import flatten, is_cjk, query_text, sound, stop_words, tokens, words
 
 MOST_TERMS = 32
@@ -164,7 +163,7 @@ class Matcher:
     `column` limits every term to one column of `table`; `counts` is what was counted before.
     """
 
-    def __init__(self, db: sqlite3.Connection, table: str, column: str, counts: dict[Hashable, int]):
+    def __init__(self, db: sqlite3.Connection, table: str, column: str, counts: Room[int]):
         self.db = db
         self.table = table
         self.projects = project_ids(db)
@@ -188,7 +187,7 @@ class Matcher:
         key = (self.table, expression, limit)
         if key not in self._counts:
             text = f"select count(*) from (select 1 from {self.table} where {self.table} match ? limit ?)"
-            keep(self._counts, key, self.db.execute(text, (expression, limit)).fetchone()[0])
+            self._counts.keep(key, self.db.execute(text, (expression, limit)).fetchone()[0])
         return self._counts[key]
 
     def loose(self, found: Term) -> str:

@@ -19,59 +19,36 @@ from operator import or_
 from commonplace.index import expression as ex
 from commonplace.index import kin, weights
 from commonplace.index.asking import Answers, Telling
+from commonplace.index.cutting import Piece, pieces
 from commonplace.index.ranking import Asked, texts
 from commonplace.index.scoring import Text
-from commonplace.index.standing import SHORT, manner, parts
-from commonplace.index.text import flatten, is_cjk, runs
+from commonplace.index.standing import SHORT, manner
+from commonplace.index.text import IN_WORD, flatten, is_cjk, word_at
 from commonplace.index.wording import Word
 
 MOST, MORE = 40, 20
 """So many of the best notes are read, and so many long ones that come behind them."""
 
 _ROOM, _NOTE_ROOM = 250_000, 40_000
-_LEAST_LIST, _LEAST_ITEMS = 200, 3
 _PREFIX_FROM = _LEAST_ROOT = 4
 _CLOSER = 60
-_ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
-_VOICE = re.compile(r"[^\n:：]{1,80}[:：]")
 _DOUBLED = re.compile(r"([bdfgmnprt])\1$")
 
 
 @dataclass(slots=True)
 class Passage:
-    """A piece `text[start:stop]` of the note in `row`: what it holds of the question's words (three bits each, as in
-    `asking`), about how many words it has, and its score (higher = better)."""
+    """A piece `text[start:stop]` of the note in `row`, with so many `words`, `said` by somebody or not: what it holds
+    of the question's words (three bits each, as in `asking`), and its score (higher = better)."""
 
     row: int
     start: int
     stop: int
+    words: int
+    said: str | None
     bits: int = 0
-    words: int = 0
     score: float = 0.0
     worth: float = 0.0
     told: bool = False
-
-
-def cut(text: str) -> list[tuple[int, int]]:
-    """The turns of a conversation, else list items and passages of about 200 words, as (start, stop)."""
-    if len(text) <= SHORT:
-        return [(0, len(text))]
-    return [piece for start, stop in parts(text) for piece in _items(text, start, stop)] or [(0, len(text))]
-
-
-def _items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
-    """A passage of several list items in pieces; each takes along what follows it, the first the heading before."""
-    if stop - start < _LEAST_LIST:
-        return [(start, stop)]
-    starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
-    if len(starts) < _LEAST_ITEMS:
-        return [(start, stop)]
-    before = text[start : starts[0]].strip()
-    if before and not (before.startswith("#") and "\n" not in before):
-        starts.insert(0, start)
-    else:
-        starts[0] = start
-    return list(zip(starts, [*starts[1:], stop], strict=True))
 
 
 def chosen(found: Answers, first: Sequence[int]) -> list[int]:
@@ -102,7 +79,7 @@ class Reading:
     """The notes `rows`, the best ones for a question, read passage by passage."""
 
     def __init__(self, asked: Asked, found: Answers, rows: Sequence[int], *, every: bool = False):
-        self.found, self.table = found, weights.WEIGHTS
+        self.found, self.table, self._kept = found, weights.WEIGHTS, asked.kept
         self.words = words_of(found)
         if found.weighing is not None:
             self._weighing = found.weighing
@@ -112,14 +89,12 @@ class Reading:
         self.terms = list(self.weights)
         long = [row for row, note in self.known.items() if note.long]
         self.texts = {one.row: one for one in texts(asked.db, rows if every else long, self.terms)}
-        self._voices: dict[str, str | None] = {}
-        self._speakers: dict[int, set[str | None]] = {}
         self.passages: dict[int, list[Passage]] = {}
         room = _ROOM
         for row in long:
             if room > 0:
                 cuts = self._cut(self.texts[row])
-                room -= sum(stop - start for start, stop in cuts)
+                room -= sum([one.stop - one.start for one in cuts])
                 if len(cuts) > 1:
                     self.passages[row] = [Passage(row, *one) for one in cuts]
         self.scores = {row: found.scores[row] for row in rows if row in found.scores}
@@ -172,20 +147,25 @@ class Reading:
         if len(text.text) <= SHORT:
             return 0, len(text.text)
 
-        def held(span: tuple[int, int]) -> int:
-            places = self._wanted.places(flatten(text.text[span[0] : span[1]]))
+        def held(piece: Piece) -> int:
+            places = self._wanted.places(flatten(text.text[piece.start : piece.stop]))
             return reduce(or_, (bits for _, bits in places), 0).bit_count()
 
-        return max(self._cut(text), key=held)
+        return max(self._cut(text), key=held)[:2]
 
-    def _cut(self, text: Text) -> list[tuple[int, int]]:
-        if text.spans is None:
-            return cut(text.text)
-        found: list[tuple[int, int]] = []
-        for start, stop in text.spans:
-            if sum(b - a for a, b in found) > _NOTE_ROOM:
+    def _cut(self, text: Text) -> list[Piece]:
+        """The pieces of a note, of a very long one those that hold a word, as far as there is room."""
+        held, found, size = self._kept.pieces, [], 0
+        for start, stop in text.spans or [(0, len(text.text))]:
+            if size > _NOTE_ROOM:
                 break
-            found += [(start + a, start + b) for a, b in cut(text.text[start:stop])]
+            key = (text.row, start, stop)
+            cuts = held.get(key)
+            if cuts is None:
+                cuts = pieces(text.text, start, stop)
+                held.keep(key, cuts, len(cuts))
+            found += cuts
+            size += stop - start
         return found
 
     def _weigh(self) -> None:
@@ -225,15 +205,10 @@ class Reading:
                     break  # of so long a text no more is read
                 for at, bits in self._wanted.places(flatten(text.text[start:stop])):
                     some[bisect_right(starts, start + at) - 1].bits |= bits | named
-            for one in some:
-                size = one.stop - one.start
-                one.words = max(text.text.count(" ", one.start, one.stop) + 1, size // 12)
 
     def _all_voices(self) -> set[str]:
         """Those whom the question names and who say a note or a passage."""
-        for row, some in self.passages.items():
-            text = self.texts[row].text
-            self._speakers[row] = {self._said(text, one) for one in some}
+        self._speakers = {row: {one.said for one in some} for row, some in self.passages.items()}
         there = set().union(*self._speakers.values())
         return self._weighing.voices | {word.text for word in self.words if word.text in there}
 
@@ -287,7 +262,6 @@ class Reading:
         """All features of the passages of a note but those that need its very words."""
         table, asks, note = self.table, self._weighing.asks, self.known[row]
         best = max(one.worth for one in some)
-        text = self.texts[row].text
         day = sum(period.share(note.day) for period in asks.periods)
         usual = table.sitting * best + table.session * told + table.date * day
         share, usual = self._by_words(row), usual + self.found.shares(row).get("meaning", 0.0)
@@ -296,24 +270,15 @@ class Reading:
             beside = lent.get(id(one), 0.0)
             one.score = table.words * share * one.worth + beside + usual
             one.told = bool(one.bits or beside)
-            if voices and (one.bits or beside) and self._said(text, one) in voices:
+            if one.told and one.said in voices:
                 one.score += table.said
-
-    def _said(self, text: str, one: Passage) -> str | None:
-        """Who says a passage: the folded first name."""
-        found = _VOICE.match(text, one.start, one.stop)
-        if found is None:
-            return None
-        name = found.group()
-        if name not in self._voices:
-            self._voices[name] = manner(f"{name} x").said
-        return self._voices[name]
 
     def _look_closer(self, every: Sequence[Passage]) -> None:
         """The features that need the words of a passage, for the best ones."""
         table, asks = self.table, self._weighing.asks
         for one in nlargest(_CLOSER, every, key=lambda one: one.score):
-            how = manner(self.texts[one.row].text[one.start : one.stop])
+            key, held = (one.row, one.start, one.stop), self._kept.manners
+            how = held.get(key) or held.keep(key, manner(self.texts[one.row].text[one.start : one.stop]))
             one.score += table.asks * how.asks / 100 + table.own * how.own / 4
             if asks.when and how.timed:
                 one.score += table.timed
@@ -336,22 +301,26 @@ class _Wanted:
                 begins = word.text if len(word.text) >= _PREFIX_FROM else ""
                 self._akin.append(({stem(one) for one in kin.akin(word.text)}, begins, bit << 1))
         roots = [root for some in (*self._own, *self._akin) for root in some[0]]
-        heads = {root[:2] for root in (*roots, *(begins for _, begins, _ in self._akin)) if root}
-        some = "|".join(map(re.escape, sorted(heads))) or "(?!)"
-        self._begin = re.compile(rf"(?<![^\W_])(?:{some})[^\W_]*")
+        roots += [begins for _, begins, _ in self._akin if begins]
+        heads = sorted({root.removesuffix("y") or root for root in roots})
+        # Whatever ending a word has, it begins with its stem, and so with the shortest that another begins with.
+        self._heads = [head for at, head in enumerate(heads) if not any(map(head.startswith, heads[:at]))]
         self._known: dict[str, int] = {}
 
     def places(self, flat: str) -> Iterator[tuple[int, int]]:
         """Where in `flat`, a text as `flatten` gives it, words of the question stand, and their bits."""
         known = self._known
-        latin = flat if flat.isascii() else runs().sub(lambda run: " " * len(run.group()), flat)
-        for match in self._begin.finditer(latin):
-            token = match.group()
-            bits = known.get(token)
-            if bits is None:
-                bits = known[token] = self._of(token)
-            if bits:
-                yield match.start(), bits
+        for head in self._heads:
+            at = flat.find(head)
+            while at >= 0:
+                if not at or not IN_WORD[flat[at - 1]]:
+                    token = word_at(flat, at)
+                    bits = known.get(token)
+                    if bits is None:
+                        bits = known[token] = self._of(token)
+                    if bits:
+                        yield at, bits
+                at = flat.find(head, at + 1)
         for run, bit in self._runs:
             at = flat.find(run)
             while at >= 0:

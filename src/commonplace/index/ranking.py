@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from commonplace.index import expression as ex
 from commonplace.index import weights
 from commonplace.index.facets import expression, wanted
+from commonplace.index.kept import kept_of
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.scoring import Judge, Text, Verdict, rarity
-from commonplace.index.standings import Standings, found_before
+from commonplace.index.standings import Standings
 from commonplace.query import Query
 
 RANKED = 1_000
@@ -48,8 +49,8 @@ class Asked:
 
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, *, settled: bool = False):
         self.db = db
-        self.before = found_before(db, settled=settled)
-        self.standings = Standings(db, self.before)
+        self.kept = kept_of(db, settled=settled)
+        self.standings = Standings(db, self.kept)
         self.query = query
         self.viewer = viewer
         self.own = None if viewer is None else f"agent:{viewer}"
@@ -58,7 +59,7 @@ class Asked:
         self.conditions, self.values = columns(query)
         title = query.search_type == "title"
         self.table = "name_fts" if title else "note_fts"
-        self.matcher = ex.Matcher(db, self.table, "title" if title else "", self.before.counts)
+        self.matcher = ex.Matcher(db, self.table, "title" if title else "", self.kept.counts)
         self.filtered = bool(self.conditions or query.metadata or query.contains)
 
     def full(self, text: str) -> str:

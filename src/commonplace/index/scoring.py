@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from commonplace.index import weights
 from commonplace.index.expression import Term
-from commonplace.index.text import flatten, is_cjk, passages, tokens
+from commonplace.index.text import IN_WORD, flatten, is_cjk, passages, tokens
 
 _ONE_PASSAGE = 2_400
 _MOST_PLACES = 32
@@ -77,9 +77,9 @@ class _Sought:
         """Where the term stands between two places, and whether as whole words; the first ones only."""
         found = []
         for at, end in islice(self._spans(flat, start, stop), _MOST_PLACES):
-            if self._begins_word and at and _IN_WORD[flat[at - 1]]:
+            if self._begins_word and at and IN_WORD[flat[at - 1]]:
                 continue
-            whole = not (self._ends_word and end < len(flat) and _IN_WORD[flat[end]])
+            whole = not (self._ends_word and end < len(flat) and IN_WORD[flat[end]])
             if whole or self._open:
                 found.append((at, whole))
         return found
@@ -310,14 +310,3 @@ def _pattern(term: Term) -> re.Pattern[str]:
         parts.append(r"[\W_]*" if is_cjk(before) or is_cjk(word) else r"[\W_]+")
         parts.append(re.escape(word))
     return re.compile("".join(parts))
-
-
-class _InWord(dict[str, bool]):
-    """Whether a character goes on a Latin word; CJK characters begin words of their own."""
-
-    def __missing__(self, char: str) -> bool:
-        self[char] = char.isalnum() and not is_cjk(char)
-        return self[char]
-
-
-_IN_WORD = _InWord()

@@ -99,6 +99,22 @@ def is_cjk(word: str) -> bool:
     return runs().match(word) is not None
 
 
+def word_at(text: str, at: int) -> str:
+    """The rest of the word, or of the CJK run, that stands at this place; there is one."""
+    return _word().match(text, at).group()  # type: ignore[union-attr]
+
+
+class _InWord(dict[str, bool]):
+    """Whether a character goes on a Latin word; CJK characters begin words of their own."""
+
+    def __missing__(self, char: str) -> bool:
+        self[char] = char.isalnum() and not is_cjk(char)
+        return self[char]
+
+
+IN_WORD = _InWord()
+
+
 def words(text: str) -> list[str]:
     """The informative words of `text`, lower case, each once, in order.
 

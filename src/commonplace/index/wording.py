@@ -16,7 +16,7 @@ from commonplace.index.facets import expression, quoted, wanted
 from commonplace.index.listing import passing
 from commonplace.index.question import MOST_WORDS
 from commonplace.index.ranking import Asked
-from commonplace.index.standings import SEEN, keep
+from commonplace.index.standings import SEEN
 from commonplace.index.text import is_cjk, query_text
 from commonplace.query import Query
 
@@ -38,6 +38,8 @@ _NEWEST = (
     "select group_concat(rowid) from (select rowid from {table} where {table} match ? order by rowid desc limit ?)"
 )
 _NAMES = "name_fts"
+_ENTRY = 20
+"""What is kept of a word counts as so many rows more."""
 _EVERY = "select rowid from {table} where {table} match ? order by rowid desc"
 _COUNT = "select count(*) from {table} where {table} match ?"
 
@@ -68,7 +70,7 @@ class Lookup:
 
     def __init__(self, asked: Asked):
         self.asked, self.db = asked, asked.db
-        self._known = asked.before
+        self._known = asked.kept.rows
         title = asked.table == "name_fts"
         self.table, self.column = ("name_fts", "title : ") if title else ("stem_fts", "")
         # A power of two, so that no agent learns from the order how many notes of others there are.
@@ -136,9 +138,11 @@ class Lookup:
         column = self.column if not table else "{title headings tags} : "
         full = self.asked.full(f"{column}({text})")
         newest = _NEWEST.format(table=table or self.table)
-        rows = self._known.get((newest, full, most))
+        key = (newest, full, most)
+        rows = self._known.get(key)
         if rows is None:
-            rows = self._known.put((newest, full, most), self._newest(newest, full, most))
+            rows = self._newest(newest, full, most)
+            self._known.keep(key, rows, len(rows) + _ENTRY)
         if self.asked.filtered and rows:
             passed = set(passed_of(self.asked, rows))
             rows = [row for row in rows if row in passed]
@@ -183,10 +187,8 @@ def spellings(asked: Asked, word: str) -> list[str]:
     """
     if len(word) not in _SPELLED or not (word.isascii() and word.isalpha()):
         return []
-    before, who = asked.before.spellings, (asked.viewer, word)
-    if who not in before:
-        keep(before, who, _spellings(asked, word))
-    return before[who]
+    kept, who = asked.kept.spellings, (asked.viewer, word)
+    return kept[who] if who in kept else kept.keep(who, _spellings(asked, word))
 
 
 def _spellings(asked: Asked, word: str) -> list[str]:

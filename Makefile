@@ -32,7 +32,7 @@ test: .venv/ready
 	@$(BIN)/python -m pytest -q -n auto
 
 lint: .venv/ready
-	@$(BIN)/ruff check src tests bench samples tools && $(BIN)/ruff format --check --diff src >/dev/null || true
+	@$(BIN)/ruff check src tests bench samples tools
 
 bench: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/run.py

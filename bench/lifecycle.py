@@ -98,15 +98,15 @@ def commands(home: Path, memories: int, rounds: int) -> list[Row]:
     """`search` and `read` as a person calls them."""
     some = next((home / "categories" / "people").glob("*.md")).read_text("utf-8").split("\n")[1].removeprefix("id: ")
     runs = {
-        f"memory search, of a rare word, {memories:,} memories": (("search", RARE), 150),
-        f"memory search, in every hundredth, {memories:,} memories": (("search", "a17or"), 150),
+        f"memory search, of a rare word, {memories:,} memories": (("search", RARE), Budget(most=150)),
+        f"memory search, in every hundredth, {memories:,} memories": (("search", "a17or"), Budget(most=150)),
         f"memory search, in every tenth, {memories:,} memories": (("search", "prefers"), None),
         f"memory search --ranked, {memories:,} memories": (("search", "--ranked", "She prefers"), None),
-        f"memory read, {memories:,} memories": (("read", some), 100),
+        f"memory read, {memories:,} memories": (("read", some), Budget(most=100)),
     }
     return [
-        Row(what, "ms", [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)], budget=Budget(most=most) if most else None)
-        for what, (argv, most) in runs.items()
+        Row(what, "ms", [seconds(home, *argv) * 1e3 for _ in range(rounds * 3)], budget=budget)
+        for what, (argv, budget) in runs.items()
     ]
 
 
@@ -126,7 +126,7 @@ def socket_rows(home: Path, memories: int) -> list[Row]:
             with client.makefile("rwb") as wire:
                 time.sleep(SETTLED)  # the first round of upkeep is over then
                 calls = {
-                    "search of a rare word": ("memory_search", {"query": RARE}, 5),
+                    "search of a rare word": ("memory_search", {"query": RARE}, Budget(most=5)),
                     "search, in every hundredth": ("memory_search", {"query": "a17or"}, None),
                     "search, in every tenth": ("memory_search", {"query": "prefers"}, None),
                     "smart search": ("memory_smart_search", {"query": "a17or"}, None),
@@ -134,8 +134,8 @@ def socket_rows(home: Path, memories: int) -> list[Row]:
                 }
                 return [
                     Row(f"socket, {what}, {memories:,} memories", "ms",
-                        [_asked(wire, tool, **params) * 1e3 for _ in range(15)], budget=Budget(most=most) if most else None)
-                    for what, (tool, params, most) in calls.items()
+                        [_asked(wire, tool, **params) * 1e3 for _ in range(15)], budget=budget)
+                    for what, (tool, params, budget) in calls.items()
                 ]  # fmt: skip
     finally:
         daemon.terminate()

@@ -74,10 +74,8 @@ class Agent:
 
 def memory(home: Path, *arguments: str) -> str:
     """Run the `memory` command on the same home, as a person would."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "commonplace", *arguments, "--home", str(home)], capture_output=True, text=True, check=True
-    )
-    return ran.stdout
+    command = [sys.executable, "-m", "commonplace", *arguments, "--home", str(home)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 async def work(home: Path, vault: Path) -> None:
@@ -100,7 +98,8 @@ async def work(home: Path, vault: Path) -> None:
         heading("It writes a note that links to both")
         await agent(
             "write_note", title="Plan for the next release", directory="plans", tags=["release"],
-            content="- [decision] Ship the search rewrite first #search\n- [risk] Renames on network disks (see [[Durable renames]])\n"
+            content="- [decision] Ship the search rewrite first #search\n"
+            "- [risk] Renames on network disks (see [[Durable renames]])\n"
             "- follows [[Release 1.10]]\n- asked_by [[memories::Working with Mara]]\n",
         )  # fmt: skip
 
@@ -110,7 +109,8 @@ async def work(home: Path, vault: Path) -> None:
         await agent("search_notes", query="全文检索", page_size=2)
 
         heading("Walking the links from the plan, two steps")
-        await agent("build_context", url="memory://notes/plans/plan-for-the-next-release", depth=2, max_related=6, lines=22)
+        await agent("build_context", url="memory://notes/plans/plan-for-the-next-release", depth=2, max_related=6,
+                    lines=22)  # fmt: skip
 
         heading("An edit changes only what was asked")
         await agent("edit_note", identifier="Plan for the next release", operation="find_replace",

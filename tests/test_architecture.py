@@ -29,8 +29,8 @@ BELOW = {
     "ingest": {"errors", "clock", "note", "store", "index", "engine"},
     "anthropic": {"errors", "engine", "faces", "store"},
     "serve": {"errors", "clock", "config", "note", "query", "engine", "faces", "jobs", ""},
-    "cli": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "faces", "jobs", "transfer", "ingest",
-            "serve", ""},
+    "cli": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "faces", "jobs", "transfer",
+            "ingest", "serve", ""},
     "__main__": {"cli"},
     "": {"errors", "engine", "note", "index", "query", "faces"},
 }

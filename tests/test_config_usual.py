@@ -33,7 +33,9 @@ def test_so_is_what_looks_like_a_configuration(sections):
         assert rows == (yaml.safe_load(text) or {})
 
 
-@pytest.mark.parametrize("text", ["", "# mine\n\nstorage:\n  root: ~/memory\ndaemon:\n  interval: 60s\n  dream: false\n"])
+@pytest.mark.parametrize(
+    "text", ["", "# mine\n\nstorage:\n  root: ~/memory\ndaemon:\n  interval: 60s\n  dream: false\n"]
+)
 def test_sections_of_plain_values_need_no_library(text):
     assert config._usual(text) == (yaml.safe_load(text) or {})
 

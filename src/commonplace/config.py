@@ -147,7 +147,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 _LINE = re.compile(
-    r"(?:([A-Za-z_][\w-]*):|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))|#.*)?"
+    r"(?:([A-Za-z_][\w-]*):"
+    r"|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))"
+    r"|#.*)?"
 ).fullmatch
 
 
@@ -192,7 +194,8 @@ def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
     values["agents"] = {str(k).lower(): str(v) for k, v in _section(rows, "agents", path).items()}
     _take(values, "history_days", _section(rows, "history", path), "days", int, "history.days", path)
     _take(values, "view_max_characters", tool, "view_max_characters", int, "memory_tool.view_max_characters", path)
-    _take(values, "agents_may_add_projects", notes, "agents_may_add_projects", bool, "notes.agents_may_add_projects", path)
+    adding = "agents_may_add_projects"
+    _take(values, adding, notes, adding, bool, f"notes.{adding}", path)
     graph = _section(rows, "graph", path)
     _take(values, "graph_reply_chars", graph, "reply_chars", int, "graph.reply_chars", path)
     if (place := graph.get("file", graph.get("memoryFilePath", rows.get("memoryFilePath")))) is not None:
@@ -200,14 +203,16 @@ def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
     _take(values, "context_chars", _section(rows, "agent", path), "context_chars", int, "agent.context_chars", path)
     existing = tool.get("create_existing", "overwrite")
     if existing not in ("overwrite", "error"):
-        raise ConfigError(f'load config: {path}: memory_tool.create_existing must be overwrite or error, got "{existing}"')
+        raise ConfigError(
+            f'load config: {path}: memory_tool.create_existing must be overwrite or error, got "{existing}"'
+        )
     values["create_existing"] = existing
     sentences, warnings = _instructions(tool.get("instructions"), path)
     values["instructions"] = sentences
     values["projects"] = {str(k): str(v) for k, v in _section(rows, "projects", path).items()}
     if (default := notes.get("default_project")) is not None:
         values["default_project"] = str(default)
-    return Settings(home, path, warnings=tuple([*warnings, *_unknown(rows)]), **values)
+    return Settings(home, path, warnings=(*warnings, *_unknown(rows)), **values)
 
 
 def _lifecycle(rows: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -242,7 +247,8 @@ def _notification(section: dict[str, Any], path: Path) -> dict[str, Any]:
         raise ConfigError(f"load config: {path}: notification.day_hour must be 0 to 23, got {values['day_hour']}")
     if (method := section.get("method")) is not None:
         if method not in METHODS:
-            raise ConfigError(f'load config: {path}: notification.method must be one of {", ".join(METHODS)}, got "{method}"')
+            methods = ", ".join(METHODS)
+            raise ConfigError(f'load config: {path}: notification.method must be one of {methods}, got "{method}"')
         values["notify_method"] = method
     return values
 
@@ -334,7 +340,9 @@ def _zone(name: str, path: Path) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise ConfigError(f'load config: {path}: timezone "{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
+        raise ConfigError(
+            f'load config: {path}: timezone "{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
+        ) from None
 
 
 def _instructions(value: Any, path: Path) -> tuple[tuple[str, ...], list[str]]:
@@ -404,7 +412,8 @@ def _set(lines: list[str], section: str, key: str, value: Any) -> None:
     names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
     at = next((at for at in nested if lines[at].startswith(names)), None)
     if at is None:
-        lines[(nested[-1] if nested else top) + 1 : (nested[-1] if nested else top) + 1] = [indent + line for line in fresh]
+        behind = (nested[-1] if nested else top) + 1
+        lines[behind:behind] = [indent + line for line in fresh]
     else:
         lines[at : at + 1] = [indent + line for line in fresh]
 
@@ -425,7 +434,8 @@ def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
         rows = yaml.safe_load(text) or {}
     except yaml.YAMLError:
         return False
-    return {k: v for k, v in rows.items() if v not in (None, {})} == {k: v for k, v in wanted.items() if v not in (None, {})}
+    empty = (None, {})
+    return {k: v for k, v in rows.items() if v not in empty} == {k: v for k, v in wanted.items() if v not in empty}
 
 
 def _round_trip(text: str, changes: Mapping[str, Any]) -> str:

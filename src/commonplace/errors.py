@@ -157,7 +157,10 @@ class Exists(CommonplaceError):
     def __init__(self, path: str, permalink: str | None = None):
         self.path, self.permalink = path, permalink
         if permalink is not None:
-            text = f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
+            text = (
+                f"Note already exists: {permalink}. "
+                "Change it with edit_note, or call write_note with overwrite=true."
+            )
         else:
             text = f"Destination already exists: {path}. Choose another destination_path."
         super().__init__(text)

@@ -35,9 +35,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 @pytest.mark.parametrize(
     "what",
     [
-        "index size", "parse the vault's notes", "sweep of 60", "search, 60 notes", "  a word of most notes", "  a Chinese word",
-        "graph lookup, 60 entities", "recall of a key", "remember a key", "write, 10 notes", "write, 60 notes",
-        "edit, 60 notes", "Python calls of a write, 60 notes",
+        "index size", "parse the vault's notes", "sweep of 60", "search, 60 notes", "  a word of most notes",
+        "  a Chinese word", "graph lookup, 60 entities", "recall of a key", "remember a key", "write, 10 notes",
+        "write, 60 notes", "edit, 60 notes", "Python calls of a write, 60 notes",
     ],
 )  # fmt: skip
 def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from commonplace import faces, open_memory
 from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from commonplace.config import load
@@ -25,8 +25,8 @@ def configured(case: dict, store: Store) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    yield Store(tmp_path / "home")
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home")
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)

@@ -12,7 +12,8 @@ import sys
 from contextlib import contextmanager
 
 COUNTED = (
-    "rename", "replace", "link", "unlink", "mkdir", "rmdir", "fsync", "fdatasync", "write", "pwrite", "ftruncate", "symlink",
+    "rename", "replace", "link", "unlink", "mkdir", "rmdir", "fsync", "fdatasync", "write", "pwrite", "ftruncate",
+    "symlink",
 )  # fmt: skip
 
 

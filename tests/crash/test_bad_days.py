@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from commonplace import Draft, errors, open_memory
 from commonplace.faces.files import MemoryCommands
 from commonplace.note.edit import Append
@@ -58,7 +59,9 @@ def run_refused(home: Path, script: str, refusal: Refusal, monkeypatch) -> tuple
 @pytest.mark.promise("issue-full-disk", "000a-12.8")
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 @pytest.mark.parametrize("script", sorted(SCRIPTS))
-def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_files(tmp_path, monkeypatch, script, code):
+def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_files(
+    tmp_path, monkeypatch, script, code
+):
     possible = states(tmp_path, script)
     counting = Refusal(0, code)
     run_refused(fresh(tmp_path / "count"), script, counting, monkeypatch)
@@ -69,7 +72,7 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
         assert tree(home) == possible[done]
         assert all("Nothing was changed" in text or "changed" in text for text in failed)
         assert not any("Errno" in text or str(tmp_path) in text for text in failed)
-        assert [p for p in home.rglob(".tmp-*")] == []
+        assert list(home.rglob(".tmp-*")) == []
         with open_memory(home, watch=False) as memory:
             with memory._core.writing():
                 assert not memory._core.home.unfinished()
@@ -92,7 +95,8 @@ print(reply.is_error, reply.text)
 @pytest.mark.promise("issue-full-disk", "000a-12.8")
 def test_a_file_larger_than_the_system_allows_is_refused_and_the_old_one_stays(tmp_path):
     home = fresh(tmp_path / "home")
-    ran = subprocess.run([sys.executable, "-c", LIMITED, str(home)], env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
+    command = [sys.executable, "-c", LIMITED, str(home)]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
     assert ran.stdout.decode().startswith("True "), ran.stderr.decode()
     assert "Nothing was changed" in ran.stdout.decode()
     assert tree(home)["a.md"] == "- [count] count 0 #n\n"
@@ -142,7 +146,7 @@ def test_odd_files_are_answered_or_left_alone(tmp_path):
         "bom.md": "\ufeff# bommed\n".encode(),
         "crlf.md": b"---\r\ntitle: Windows\r\n---\r\n- [fact] crlfword\r\n",
         "עברית.md": "מילה RTLword\n".encode(),
-        "e\u0301.md": "combining composedword\n".encode(),
+        "e\u0301.md": b"combining composedword\n",
         "n" * 252 + ".md": b"longname\n",
         "fence.md": b"```\n- [not] a fact\n",
         "only-frontmatter.md": b"---\ntitle: Only\n---",
@@ -153,7 +157,7 @@ def test_odd_files_are_answered_or_left_alone(tmp_path):
     os.symlink(tmp_path, vault / "way-out")
     before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in vault.iterdir() if p.is_file()}
     with open_memory(tmp_path / "home", projects={"odd": vault}) as memory:
-        infos, total = memory.list(Query(projects=("odd",)), limit=0)
+        _, total = memory.list(Query(projects=("odd",)), limit=0)
         assert total == len(odd)
         for word, name in [("broken body", "broken.md"), ("nulword", "nul.md"), ("bommed", "bom.md"),
                            ("crlfword", "crlf.md"), ("RTLword", "עברית.md"), ("composedword", "e\u0301.md"),

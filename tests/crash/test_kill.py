@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from commonplace import open_memory
 from commonplace.faces.files import MemoryCommands
 from crash.mortal import SCRIPTS
@@ -54,7 +55,8 @@ def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
 
 def run(home: Path, script: str, die_at: int) -> list[str]:
     """The lines of a process that kills itself at its `die_at`-th operation."""
-    ran = subprocess.run([*MORTAL, str(home), script, str(die_at)], env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
+    command = [*MORTAL, str(home), script, str(die_at)]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
     assert ran.returncode in (0, -signal.SIGKILL), ran.stderr.decode()
     return ran.stdout.decode().splitlines()
 
@@ -78,7 +80,7 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
             from commonplace.index import places
 
             assert places.is_sound(memory._core.db)
-    strays = [p for p in home.rglob(".tmp-*")] + list((home / ".commonplace").glob("redo-*"))
+    strays = [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("redo-*")]
     assert strays == []
 
 
@@ -125,7 +127,7 @@ def test_killed_at_random_moments_again_and_again_on_one_home(tmp_path):
         number = burst(home, number, random_moment.uniform(0.0, 0.06))
     with open_memory(home, watch=False) as memory:
         assert memory.search("line").total == 1
-    assert [p for p in home.rglob(".tmp-*")] == []
+    assert list(home.rglob(".tmp-*")) == []
 
 
 KILLS = int(os.environ.get("COMMONPLACE_KILLS", "60"))
@@ -133,7 +135,8 @@ KILLS = int(os.environ.get("COMMONPLACE_KILLS", "60"))
 
 def burst(home: Path, number: int, life: float) -> int:
     """Start a writer, kill it `life` seconds after its first answer, check what it left; the number reached."""
-    process = subprocess.Popen([sys.executable, "-c", BURST, str(home), str(number)], env=ENVIRONMENT, stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", BURST, str(home), str(number)]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE)
     assert process.stdout is not None
     answers = [process.stdout.readline()]
     end = time.monotonic() + life

@@ -6,6 +6,7 @@ import hashlib
 import re
 
 import pytest
+
 from commonplace import Draft, errors, open_memory
 from commonplace.note.edit import Append
 from commonplace.note.model import MEMORY_KEYS

@@ -75,7 +75,8 @@ def test_reminders_stand_by_their_time_and_fired_ones_are_left_out(memory):
     Upkeep(memory).put(
         [
             record(1, "call Bob", "reminders", further={"due_at": "2026-05-08T07:00:00Z"}),
-            record(2, "pay rent", "reminders", further={"due_at": "2026-05-07T11:00:00Z", "fired_at": "2026-05-07T11:00:00Z"}),
+            record(2, "pay rent", "reminders", further={"due_at": "2026-05-07T11:00:00Z",
+                                                        "fired_at": "2026-05-07T11:00:00Z"}),
             record(3, "some day", "reminders"),
             record(4, "daily", "reminders", further={"due_at": "2026-05-07T23:00:00Z", "repeat": "FREQ=DAILY",
                                                       "fired_at": "2026-05-06T23:00:00Z"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from commonplace import errors, open_memory
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
 from commonplace.faces.files import MemoryCommands
@@ -146,9 +147,10 @@ def test_a_date_of_change_beyond_the_calendar_disturbs_nobody(memory):
     assert paths(memory) == ["far.md", "good.md"]
 
 
-@pytest.mark.parametrize("header", ["a: " + "[" * 5000, "a: " + "9" * 5000, "date: 2024-13-45", "created_at: 99999-01-01",
-                                    "a: &a [*a]", "? [1, 2]\n: x", "a: !!python/object:os.system x", "a: 1e999",
-                                    "tags: {a: {b: c}}", "links: 5", "merged: 5", "scope: [1]", "a: !!binary x"])  # fmt: skip
+@pytest.mark.parametrize("header", ["a: " + "[" * 5000, "a: " + "9" * 5000, "date: 2024-13-45",
+                                    "created_at: 99999-01-01", "a: &a [*a]", "? [1, 2]\n: x",
+                                    "a: !!python/object:os.system x", "a: 1e999", "tags: {a: {b: c}}",
+                                    "links: 5", "merged: 5", "scope: [1]", "a: !!binary x"])  # fmt: skip
 @pytest.mark.parametrize("project", ["notes", "categories", "memories"])
 def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, header, project):
     note(memory, "good", "text")

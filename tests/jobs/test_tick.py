@@ -136,7 +136,12 @@ def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memo
     daemon.tick()
     looked = []
     plan = consolidate.JOB.plan
-    monkeypatch.setattr(Round, "run", lambda turn, job: looked.append(job.name) or Outcome(job.name, tuple(plan((), None, None))))
+
+    def run(turn, job):
+        looked.append(job.name)
+        return Outcome(job.name, tuple(plan((), None, None)))
+
+    monkeypatch.setattr(Round, "run", run)
     clock.move(minutes=1)
     daemon.tick()
     assert looked == []

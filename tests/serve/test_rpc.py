@@ -142,9 +142,11 @@ def test_a_daemon_of_one_agent_serves_no_other(memory):
     assert reply == {"id": 1, "error": 'this daemon serves agent "x" alone'}
 
 
-values = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-                      lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-                      max_leaves=6)  # fmt: skip
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @settings(max_examples=150, deadline=None)

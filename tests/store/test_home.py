@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from commonplace import clock
 from commonplace.errors import Conflict, Exists, NotFound, OutsideError, StorageError
 from commonplace.store.folder import FolderStore
@@ -160,7 +161,7 @@ def test_no_temp_file_stays_after_success_or_failure(home, notes):
     commit(home, put(notes, "a/a.md", "one"))
     with pytest.raises(Exists):
         commit(home, put_raw(notes, "a/a.md"))
-    assert [p for p in Path(notes.root).rglob(".*")] == []
+    assert list(Path(notes.root).rglob(".*")) == []
 
 
 def test_a_text_without_history_is_gone_for_good(home, notes):

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
 from commonplace import clock
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.store import home as homes
@@ -93,7 +94,8 @@ def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(h
 def test_two_records_set_aside_do_not_overwrite_each_other(home, notes, tmp_path, monkeypatch):
     disk = second(tmp_path)
     for name in ("one", "two"):
-        dies(home, monkeypatch, 1, put(notes, f"{name}.md", name), on_disk(disk, "put", f"{name}.md", data=name.encode()))
+        there = on_disk(disk, "put", f"{name}.md", data=name.encode())
+        dies(home, monkeypatch, 1, put(notes, f"{name}.md", name), there)
         os.rename(disk, tmp_path / "away")
         with home.lock:
             pass
@@ -137,7 +139,8 @@ def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one
     running.close()
 
 
-@pytest.mark.parametrize("data", [b'{"mark":"x","places":[]}\n\0\0\0\0\n', b'{"mark":"x"}\n{"change":"{}","steps":[]}\n',
+@pytest.mark.parametrize("data", [b'{"mark":"x","places":[]}\n\0\0\0\0\n',
+                                  b'{"mark":"x"}\n{"change":"{}","steps":[]}\n',
                                   b'{"mark":"x","places":[["notes"]]}\n', b"{\xff\n{}\n", b"{}\n[]\n"])  # fmt: skip
 def test_a_damaged_record_stops_nobody(home, notes, data):
     home.layout.redo.write_bytes(data)
@@ -226,7 +229,8 @@ def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypa
             return call
 
         patch.setattr(os, "rename", interrupted(os.rename))
-        patch.setattr(os, "fdatasync", lambda fd, f=interrupted(os.fdatasync): f(fd) if fd == home.history._fd else None)
+        synced = interrupted(os.fdatasync)
+        patch.setattr(os, "fdatasync", lambda fd: synced(fd) if fd == home.history._fd else None)
         with pytest.raises(KeyboardInterrupt):
             commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
     with home.lock:

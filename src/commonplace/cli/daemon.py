@@ -47,7 +47,8 @@ def serve(
         from commonplace.serve.units import KINDS, unit
 
         if print_unit not in KINDS:
-            raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(KINDS)}', click.get_current_context())
+            kinds = " or ".join(KINDS)
+            raise Usage(f'invalid value "{print_unit}" for --print-unit: use {kinds}', click.get_current_context())
         asked = _options(interval=interval, no_socket=no_socket, tools=tools, log=log)
         line = [*_arguments(call, settings), *asked]
         output.text(unit(print_unit, line, settings.home / "daemon.log").rstrip("\n"))
@@ -138,7 +139,8 @@ def _log_to(file: str | None) -> None:
         from logging.handlers import RotatingFileHandler
 
         try:
-            handler = RotatingFileHandler(os.path.expanduser(file), maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
+            place = os.path.expanduser(file)
+            handler = RotatingFileHandler(place, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(logging.Formatter("%(message)s"))

@@ -35,7 +35,8 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: str | No
             return call.answer("No changes found.")
         zone = memory.settings.zone
         call.answer("\n".join(
-            LOG_ROW.format(each.number, minute(each.time, zone), each.verb, each.agent or OWNER, place(each)) + said(each)
+            LOG_ROW.format(each.number, minute(each.time, zone), each.verb, each.agent or OWNER, place(each))
+            + said(each)
             for each in changes
         ))  # fmt: skip
 

@@ -19,8 +19,8 @@ from commonplace.engine.memories import (
 )
 
 __all__ = [
-    "FURTHER", "KEYS", "LIST_ROW", "PROJECT", "SEARCH_ROW", "block", "content_of", "contents", "local", "minute", "preview",
-    "record", "records", "visible_links",
+    "FURTHER", "KEYS", "LIST_ROW", "PROJECT", "SEARCH_ROW", "block", "content_of", "contents", "local", "minute",
+    "preview", "record", "records", "visible_links",
 ]  # fmt: skip
 
 LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"

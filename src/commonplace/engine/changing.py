@@ -211,7 +211,9 @@ def move_folder(memory: Memory, project: str, folder: str, destination: str) -> 
         if not source or store.place(source).kind != "folder":
             raise NotFound(folder, store.name)
         if not target or f"{target}/".startswith(f"{source}/"):
-            raise InvalidInput(f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.')
+            raise InvalidInput(
+                f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
+            )
         if store.place(target).kind != "missing":
             raise Exists(target)
         storing.check_place(memory, store.name, f"{target}/x.md")
@@ -278,7 +280,9 @@ def delete_folder(memory: Memory, project: str, folder: str) -> Deleted:
         infos = lookup.below(core.db, store.name, source)
         paths = [info.path for info in infos]
         _refuse_foreign(memory, infos, source)
-        steps = [core.step("remove", store.name, info.path, old=store.read(info.path), scope=info.scope) for info in infos]
+        steps = [
+            core.step("remove", store.name, info.path, old=store.read(info.path), scope=info.scope) for info in infos
+        ]
         steps += [core.step("rmdir", store.name, each) for each in _emptied(store.root, source, set(paths))]
         if not steps:
             raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')

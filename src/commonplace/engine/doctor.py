@@ -170,7 +170,8 @@ def _links(memory: Memory) -> list[Finding]:
         for link in info.links:
             # For an agent a link to a note it may not see looks the same: only the owner is told.
             if memory.agent is None and link not in known:
-                found.append(Finding("warning", "dangling_link", place, f"links to {link}, which is gone", "remove the link"))
+                text = f"links to {link}, which is gone"
+                found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
         wanted = info.header.get("content_hash")
         if wanted:
             file = core.store("categories").read(info.path)

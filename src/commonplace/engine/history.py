@@ -263,10 +263,11 @@ def _blocked(change: Change, project: str, path: str, later: list[Change], root:
 def _kept(core: Core, change: Change, each: Touched) -> bytes:
     if not each.kept or each.old is None:
         raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
+    name = f"{each.project}/{each.path}"
     try:
-        return core.home.history.text(each.old, f"{each.project}/{each.path}")
+        return core.home.history.text(each.old, name)
     except NotFound:
-        raise CannotUndo(f"cannot undo #{change.number}: the text of {each.project}/{each.path} is no longer kept") from None
+        raise CannotUndo(f"cannot undo #{change.number}: the text of {name} is no longer kept") from None
 
 
 def restore(memory: Memory, ref: str, *, at: datetime | None, change: int | None, to: str | None) -> tuple[str, int]:

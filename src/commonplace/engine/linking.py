@@ -70,8 +70,8 @@ def _relation_line(memory: Memory, source: NoteInfo, target: NoteInfo, type: str
         name = target.permalink
     file, text = changing.editable(memory, source)
     kind = type if " " not in type else f'"{type}"'
-    edited = edits.AddItem("Relations", f"- {kind} [[{name}]]").apply(text)
-    return [memory._core.step("put", source.project, source.path, data=edited.text.encode(), old=file, scope=source.scope)]
+    edited = edits.AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
+    return [memory._core.step("put", source.project, source.path, data=edited.encode(), old=file, scope=source.scope)]
 
 
 def unlink(memory: Memory, a: Ref, b: Ref) -> bool:

@@ -90,7 +90,8 @@ def remove(core: Core, name: str) -> Project:
     if project.built_in:
         raise InvalidInput(f"cannot remove a built-in project: {project.name}")
     if project.name not in core.settings.projects:
-        raise InvalidInput(f"Project {project.name} was given to this process only; it is not in {core.settings.file.name}.")
+        file = core.settings.file.name
+        raise InvalidInput(f"Project {project.name} was given to this process only; it is not in {file}.")
     changes: dict[str, Any] = {f"projects.{project.name}": None}
     if project.default:
         changes["notes.default_project"] = None

@@ -299,7 +299,9 @@ def _stamp(info: NoteInfo) -> tuple[int, int, int]:
     return info.size, info.mtime_ns, info.inode
 
 
-def directory(memory: Memory, project: str, folder: str, depth: int, glob: str | None, limit: int, offset: int) -> Directory:
+def directory(
+    memory: Memory, project: str, folder: str, depth: int, glob: str | None, limit: int, offset: int
+) -> Directory:
     """One page of a folder. Raises NotFound, OutsideError, ProjectNotFound."""
     from commonplace.engine.results import Directory
 

@@ -159,7 +159,8 @@ def error_reply(error: CommonplaceError, **more: Any) -> Reply:
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,), "object": (dict,),
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+    "array": (list,), "object": (dict,),
 }  # fmt: skip
 _WORDS = {
     "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false",

@@ -44,7 +44,8 @@ class Protocol:
         except (ValueError, RecursionError) as error:
             return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
         if not isinstance(request, dict):
-            is_batch = isinstance(request, list) and any(isinstance(each, dict) and "jsonrpc" in each for each in request)
+            requests = request if isinstance(request, list) else []
+            is_batch = any(isinstance(each, dict) and "jsonrpc" in each for each in requests)
             text = "batches are not supported" if is_batch else "not an object"
             return _error(_Refused(_NO_REQUEST, f"parse error: {text}"), None, is_batch)
         is_rpc, identity = request.get("jsonrpc") == "2.0", request.get("id", 0)
@@ -120,7 +121,9 @@ def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
     """Plain requests that cannot be told apart get id 0, JSON-RPC ones null."""
     if is_rpc:
         return _line({**_head(True), "id": identity, "error": {"code": error.code, "message": str(error)}})
-    return _line({"id": 0 if identity is None and error.code in (_NOT_JSON, _NO_REQUEST) else identity, "error": str(error)})
+    if identity is None and error.code in (_NOT_JSON, _NO_REQUEST):
+        identity = 0
+    return _line({"id": identity, "error": str(error)})
 
 
 def _line(reply: dict[str, Any]) -> bytes:

@@ -92,7 +92,10 @@ class SocketServer:
     `session` is entered for the time of each connection."""
 
     def __init__(
-        self, listener: Listener, answer: Callable[[bytes], bytes], session: Callable[[], AbstractContextManager[object]]
+        self,
+        listener: Listener,
+        answer: Callable[[bytes], bytes],
+        session: Callable[[], AbstractContextManager[object]],
     ):
         self._listener = listener
         self._answer = answer
@@ -136,7 +139,9 @@ class SocketServer:
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _converse(self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(
+        self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while not self._stopping:
             try:
                 line = await reader.readuntil(b"\n")

@@ -116,9 +116,9 @@ class FolderStore:
             try:
                 with os.scandir(folder) as entries:
                     for each in entries:
-                        if each.name[0] != "." and each.name not in SKIPPED_FOLDERS:
-                            if each.is_dir(follow_symlinks=False):
-                                waiting.append(each.path)
+                        is_shown = each.name[0] != "." and each.name not in SKIPPED_FOLDERS
+                        if is_shown and each.is_dir(follow_symlinks=False):
+                            waiting.append(each.path)
             except OSError:
                 continue
 

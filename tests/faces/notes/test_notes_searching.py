@@ -203,7 +203,8 @@ def test_within_max_tokens_nothing_is_said_twice(face):
     shown = [each["snippet"] for each in face.data("search_notes", query="samewords", max_tokens=200)["results"]]
     assert sorted(shown) == ["", "", "samewords stand elsewhere", "samewords stand here"]
     everything = [each["snippet"] for each in face.data("search_notes", query="samewords")["results"]]
-    assert len(everything) == 4 and "" not in everything
+    assert len(everything) == 4
+    assert "" not in everything
 
 
 def test_a_part_of_a_word_is_not_said_before(face):

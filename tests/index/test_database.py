@@ -128,13 +128,12 @@ def test_the_identity_of_the_file_tells_when_it_was_replaced(tmp_path: Path) -> 
         desk.db.close()
 
 
-def test_small_changes_leave_few_segments_in_the_tables_of_words(tmp_path: Path) -> None:
+def test_small_changes_leave_few_segments_in_the_table_of_names(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "index.db")
     for number in range(60):
         desk.put(f"{number}.md", f"words {number}")
-    for table in ("note_fts", "name_fts", "stem_fts"):
-        segments = desk.db.execute(f"select count(distinct segid) from {table}_idx").fetchone()[0]
-        assert segments <= 9, table  # three of each size; SQLite by itself leaves fifteen of the smallest
+    segments = desk.db.execute("select count(distinct segid) from name_fts_idx").fetchone()[0]
+    assert segments <= 9  # three of each size; SQLite by itself leaves fifteen of the smallest
     assert desk.found("words 42") == ["42.md"]
     desk.check()
     desk.db.close()

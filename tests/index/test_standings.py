@@ -12,6 +12,7 @@ from commonplace.engine import Memory, open_memory
 from commonplace.index import kept, standings
 from commonplace.index.database import Index
 from commonplace.note.model import Draft
+from commonplace.query import Query
 
 
 @pytest.fixture
@@ -78,10 +79,21 @@ def test_rows_found_are_held_until_the_index_changes() -> None:
 
 
 def test_only_so_much_is_kept() -> None:
-    room: kept.Room[list[int]] = kept.Room(200)
-    for name in ("a", "b", "c"):
-        assert room.keep(name, [1] * 60, 80) == [1] * 60
-    assert room == {"c": [1] * 60}
+    room: kept.Room[str] = kept.Room(2_000)
+    for name in "abc":
+        assert room.keep((name, 1), name, 600) == name
+    assert room == {("c", 1): "c"}
+    room.keep(("x" * 900, 2), "long", 100)  # what is kept by a long text is long
+    assert list(room.values()) == ["long"]
+
+
+def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: Memory) -> None:
+    for number in range(5):
+        memory.write(Draft(f"The kitchen has number {number}.", title=f"Room {number}"))
+    memory.write(Draft("A man.", title="Kitchin family"))
+    titles, texts = Query("kitchn", search_type="title"), Query("kitchn")
+    for query in (titles, texts, titles, texts):
+        assert len(memory.search(query)) == (1 if query is titles else 6)
 
 
 def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:

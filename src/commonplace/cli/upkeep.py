@@ -179,7 +179,7 @@ def embed(call: Invocation) -> None:
     from commonplace.index.vectors.model import NoModel
 
     start = time.perf_counter()
-    with call.memory(watch=True) as memory:
+    with call.memory(watch=True) as memory:  # so that not every round looks at all files
         embedding = Embedding(memory)
         if embedding.trouble:
             raise NoModel(embedding.trouble)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 from commonplace.index import question, weights
 from commonplace.index.facets import passes
-from commonplace.index.ranking import Asked
+from commonplace.index.ranking import Asked, best_first
 from commonplace.index.several import asks_several
 from commonplace.index.standings import Standing
 from commonplace.index.text import flatten
@@ -31,7 +30,6 @@ _MANY_LISTS = 20
 """Of more lists of notes the groups are so many that notes are looked at one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
 _SOMEBODY, _OFTEN = "someone", 25
-_TIES = "select row, changed, permalink from note where row in (select value from json_each(?))"
 _FACETS = "select row, facet from text where row in (select value from json_each(?))"
 
 
@@ -71,13 +69,8 @@ class Answers:
             first -= 1
         while offset < last < len(scores) and scores[notes[last]] == scores[notes[last - 1]]:
             last += 1
-        part = notes[first:last]
-        weighed = [note for note in part if note in scores]
-        often = Counter(scores[note] for note in weighed)
-        equal = [note for note in weighed if often[scores[note]] > 1]
-        if equal:
-            known = {row: (-changed, permalink) for row, changed, permalink in db.execute(_TIES, (json.dumps(equal),))}
-            part = sorted(weighed, key=lambda row: (-scores[row], *known.get(row, ()))) + part[len(weighed) :]
+        weighed = {note: scores[note] for note in notes[first:last] if note in scores}
+        part = best_first(db, weighed) + notes[first + len(weighed) : last]
         return part[offset - first : stop - first]
 
 
@@ -97,7 +90,7 @@ def answers(asked: Asked, text: str, today: date | None = None, near: Nearness |
     weighing = Weighing(asked, asks, words, _nameless(question.focus(text), words, lookup.size), near)
     found = Answers(words=[word.text for word in words], weighing=weighing)
     found.scores = scores = weighing.scores()
-    found.notes = best_first(scores)
+    found.notes = newest_first(scores)
     found.total = weighing.total
     found.every = weighing.others
     if any(word.is_cut for word in words) and not asked.filtered:
@@ -106,8 +99,8 @@ def answers(asked: Asked, text: str, today: date | None = None, near: Nearness |
     return found
 
 
-def best_first(scores: Mapping[int, float]) -> list[int]:
-    """The notes by score, of equal score the newest first."""
+def newest_first(scores: Mapping[int, float]) -> list[int]:
+    """The notes by score, of equal score the newest first: `best_first` without asking the index."""
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
 
 
@@ -176,6 +169,7 @@ class Weighing:
         dated = {day: table.date * sum([period.share(day) for period in periods])
                  for day in {note.day for note in self.known.values()}} if periods else {}  # fmt: skip
         found = {}
+        # Taken apart by position: to ask each note for its parts by name takes twice as long.
         for row, place, _, said, day, _, asked, own, timed, _ in self.known.values():
             alone = worth(row, 0.0)
             score = words * alone + lent(row, 0.0) + asking * asked + own_share * own + timing * timed
@@ -187,19 +181,19 @@ class Weighing:
                     score += saying
             if dated:
                 score += dated[day]
-            found[row] = score
+            found[row] = (score * 1e6 + 0.5) // 1 / 1e6  # round(score, 6) in a third of the time: equals stay equal
         return self._parted(found) if self.several and table.several else found
 
     def _parted(self, scores: dict[int, float]) -> dict[int, float]:
         """The scores when several things are asked for: a note loses by each better one of its sitting."""
         seen: dict[int, int] = {}
-        for row in best_first(scores):
+        for row in newest_first(scores):
             place = self.known[row].sitting
             if place is not None:
                 self._after[row] = before = min(seen.get(place, 0), _MOST_IN_A_ROW)
                 seen[place] = before + 1
         share, after = self.table.several, self._after.get
-        return {row: score + share * after(row, 0) for row, score in scores.items()}
+        return {row: round(score + share * after(row, 0), 6) for row, score in scores.items()}
 
     def shares(self, row: int) -> dict[str, float]:
         """The same score feature by feature, without those that add nothing; empty for an unknown note."""
@@ -208,7 +202,7 @@ class Weighing:
             return {}
         table, place = self.table, note.sitting
         told, meant = self._worth(row)
-        session = self._of(row) if place is None else self._together.get(place, 0)
+        session = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
         parts = {
             "words": table.words * told,
             "meaning": table.words * meant,
@@ -238,11 +232,8 @@ class Weighing:
         """The words of the question a note holds."""
         if row not in self.bits:
             self._look_up([row])
-        bits = self._of(row)
+        bits = self.bits.get(row, 0)
         return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
-
-    def _of(self, row: int) -> int:
-        return self.bits.get(row, 0)
 
     def _choose(self) -> None:
         """The notes whose words tell most, equal ones newest first."""
@@ -270,7 +261,7 @@ class Weighing:
         for period in self.asks.periods:
             if len(period.first) == len("2026-11-21"):
                 some = self.asked.standings.of_days(period.first, period.last, self.table.most)
-                self._join([note.row for note in some if note.row not in self.known])
+                self._join([row for row in some if row not in self.known])
 
     def _weigh_words(self) -> dict[int, float]:
         """The words' worth in each note, 1 in the best one: of equal ones the shorter is worth more."""
@@ -294,7 +285,7 @@ class Weighing:
     def _lend(self) -> dict[int, float]:
         """What the best notes lend to those beside them. Turns that hold no word themselves come to be known so."""
         able = {row: self.worth[row] for row, note in self.known.items() if note.sitting is not None}
-        rows = best_first(able)[: self.table.sources]
+        rows = newest_first(able)[: self.table.sources]
         lent: dict[int, float] = {}
         if not rows:
             return lent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.index.database import held
@@ -15,26 +15,34 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MB, _ENTRY = 1_000_000, 250
+"""Bytes; an entry takes so many besides its text and what it is worth more."""
+
 
 class Room(dict[Hashable, T]):
-    """Values by key, all of them together at most so large: when there is no more room, all are forgotten."""
+    """Values by key, all of them together at most so many bytes: when there is no more room, all are forgotten."""
 
     def __init__(self, most: int):
         super().__init__()
         self._most = self._left = most
 
-    def keep(self, key: Hashable, value: T, size: int = 1) -> T:
-        """Keeps one value more, and gives it back."""
+    def keep(self, key: tuple[object, ...], value: T, size: int = 0) -> T:
+        """Keeps one value more, of about `size` bytes, and gives it back."""
+        self.keep_all({key: value}, size + sum([len(part) for part in key if isinstance(part, str)]))
+        return value
+
+    def keep_all(self, values: Mapping[Hashable, T], size: int = 0) -> None:
+        """Keeps several values of about `size` bytes each."""
+        size = len(values) * (size + _ENTRY)
         if self._left < size:
             self.clear()
             self._left = self._most
-        self[key] = value
+        self.update(values)
         self._left -= size
-        return value
 
 
 class Kept:
-    """What queries found out, together some 30 MB at most.
+    """What queries found out, together some 30 MB at most. Values are never changed.
 
     `rows`: found by an expression; `counts`: how many. `standings`: of rows. `pieces`: what part of a note is cut
     into; `manners`: how a piece is said. By who asked: the `spellings` of a word, and in which sittings somebody was
@@ -47,13 +55,13 @@ class Kept:
     def forget(self, stamp: tuple[int, ...]) -> None:
         """The index has another state now, known by `stamp`."""
         self.stamp = stamp
-        self.rows: Room[Sequence[int]] = Room(100_000)
-        self.counts: Room[int] = Room(5_000)
-        self.standings: Room[Standing] = Room(20_000)
-        self.pieces: Room[list[Piece]] = Room(50_000)
-        self.manners: Room[Manner] = Room(5_000)
-        self.spellings: Room[list[str]] = Room(2_000)
-        self.heard: Room[bool] = Room(50_000)
+        self.rows: Room[Sequence[int]] = Room(5 * _MB)
+        self.counts: Room[int] = Room(2 * _MB)
+        self.standings: Room[Standing] = Room(6 * _MB)
+        self.pieces: Room[Sequence[Piece]] = Room(8 * _MB)
+        self.manners: Room[Manner] = Room(2 * _MB)
+        self.spellings: Room[Sequence[str]] = Room(_MB)
+        self.heard: Room[bool] = Room(6 * _MB)
 
 
 def kept_of(db: sqlite3.Connection, *, settled: bool) -> Kept:

@@ -20,7 +20,7 @@ from commonplace.index import expression as ex
 from commonplace.index import kin, weights
 from commonplace.index.asking import Answers, Telling
 from commonplace.index.cutting import Piece, pieces
-from commonplace.index.ranking import Asked, texts
+from commonplace.index.ranking import Asked, best_first, texts
 from commonplace.index.scoring import Text
 from commonplace.index.standing import SHORT, manner
 from commonplace.index.text import IN_WORD, flatten, is_cjk, word_at
@@ -30,7 +30,8 @@ MOST, MORE = 40, 20
 """So many of the best notes are read, and so many long ones that come behind them."""
 
 _ROOM, _NOTE_ROOM = 250_000, 40_000
-_PREFIX_FROM = _LEAST_ROOT = 4
+_PREFIX_FROM, _LEAST_ROOT = 4, 4
+"""Letters from which on a word stands for what it begins, and a word without its ending for the word."""
 _CLOSER = 60
 _DOUBLED = re.compile(r"([bdfgmnprt])\1$")
 
@@ -60,8 +61,8 @@ def chosen(found: Answers, first: Sequence[int]) -> list[int]:
 
 
 def sought(found: Answers) -> dict[ex.Term, float]:
-    """What to look for in a text, and how much it tells: the words without their endings, mistyped ones as they are
-    spelled."""
+    """What to look for in a text, and how much it tells: words without their endings, mistyped ones as they are spelled
+    (what two words come to has the weight of the later one)."""
     weight: dict[str, float] = {}
     for word in words_of(found):
         root = kin.root(word.text)
@@ -101,8 +102,10 @@ class Reading:
         if self.passages:
             self._weigh()
         self.read = frozenset(rows)
-        self.order = sorted(rows, key=lambda row: -self.scores.get(row, 0.0))
-        """The notes best first, those equal in the order they had."""
+        self.order = rows
+        """The notes best first."""
+        if self.passages:
+            self.order = best_first(asked.db, self.scores) + [row for row in rows if row not in self.scores]
         self._least = min(self.scores.values(), default=0.0)
 
     @cached_property
@@ -163,7 +166,7 @@ class Reading:
             cuts = held.get(key)
             if cuts is None:
                 cuts = pieces(text.text, start, stop)
-                held.keep(key, cuts, len(cuts))
+                held.keep(key, cuts, 160 * len(cuts))
             found += cuts
             size += stop - start
         return found
@@ -227,7 +230,7 @@ class Reading:
     def _blended(self, row: int, score: float) -> float:
         """The score of a note whose best passage has this score."""
         before = self.found.scores[row]
-        return before + self.table.passage * (score - before)
+        return round(before + self.table.passage * (score - before), 6)
 
     def _by_words(self, row: int) -> float:
         """The share of a note's worth that its words make up: where its meaning is known, that makes up the rest."""

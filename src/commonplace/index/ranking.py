@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from commonplace.index import expression as ex
@@ -68,10 +69,11 @@ class Asked:
 
     def judge(self, terms: Sequence[ex.Term], *, prefixes: bool = True) -> Judge:
         """A judge for these terms; rare ones weigh more."""
-        return Judge(
-            terms, lambda one: rarity(self.matcher.spread(one) if len(terms) > 1 else 1), self.query.text,
-            prefixes=prefixes,
-        )  # fmt: skip
+
+        def weight(one: ex.Term) -> float:
+            return rarity(self.matcher.spread(one)) if len(terms) > 1 else 1.0  # one alone need not be counted
+
+        return Judge(terms, weight, self.query.text, prefixes=prefixes)
 
 
 def matches(asked: Asked, full: str, limit: int = RANKED) -> tuple[list[int], int]:
@@ -120,7 +122,8 @@ def order(
     judge = asked.judge(terms, prefixes=not whole)
     verdicts = {text.row: (judge.judge(text), text) for text in texts(asked.db, best + extra, terms)}
     rest = [row for row in ranked if row not in verdicts]
-    return Order(_sorted(asked.db, verdicts) + rest, verdicts)
+    best = best_first(asked.db, {row: verdict.score for row, (verdict, _) in verdicts.items()})
+    return Order(best + rest, verdicts)
 
 
 def texts(db: sqlite3.Connection, rows: Sequence[int], terms: Sequence[ex.Term]) -> list[Text]:
@@ -218,11 +221,14 @@ def _same_title(asked: Asked, full: str) -> list[int]:
     return [row for (row,) in found]
 
 
-def _sorted(db: sqlite3.Connection, verdicts: dict[int, tuple[Verdict, Text]]) -> list[int]:
-    """Judged rows in order: score, then changed newest first, then permalink."""
+def best_first(db: sqlite3.Connection, scores: Mapping[int, float]) -> list[int]:
+    """Rows by their scores; of equal score those changed last come first, then by permalink."""
+    often = Counter(scores.values())
+    equal = [row for row, score in scores.items() if often[score] > 1]
+    if not equal:
+        return sorted(scores, key=scores.__getitem__, reverse=True)
     found = db.execute(
-        "select row, changed, permalink from note where row in (select value from json_each(?))",
-        (json.dumps(list(verdicts)),),
-    ).fetchall()
-    found.sort(key=lambda one: (-verdicts[one[0]][0].score, -one[1], one[2], one[0]))
-    return [row for row, *_ in found]
+        "select row, changed, permalink from note where row in (select value from json_each(?))", (json.dumps(equal),)
+    )
+    known = {row: (-changed, permalink) for row, changed, permalink in found}
+    return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))

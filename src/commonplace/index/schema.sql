@@ -142,6 +142,8 @@ create virtual table name_fts using fts5(
   title, headings, tags, facet,
   content = '', tokenize = 'unicode61 remove_diacritics 2'
 );
+-- A table is asked segment by segment. In one as small as this, four of one size are merged rather than sixteen.
+insert into name_fts (name_fts, rank) values ('crisismerge', 4);
 -- Passages of long notes only, to find the place of a hit without reading the whole text.
 create virtual table passage_fts using fts5(
   body,
@@ -170,13 +172,6 @@ create virtual table stem_fts using fts5(
   content = '', columnsize = 0, detail = none, tokenize = 'porter unicode61 remove_diacritics 2'
 );
 create virtual table stems using fts5vocab(stem_fts, row);
-
--- A table in many segments is asked segment by segment. Left alone, sixteen small ones come together before they are
--- merged.
-insert into note_fts (note_fts, rank) values ('crisismerge', 4);
-insert into name_fts (name_fts, rank) values ('crisismerge', 4);
-insert into passage_fts (passage_fts, rank) values ('crisismerge', 4);
-insert into stem_fts (stem_fts, rank) values ('crisismerge', 4);
 
 -- What the planner should know from the start: without it, SQLite walks a whole project wherever the project
 -- stands beside a name. The numbers are those of a vault of 100,000 notes.

@@ -218,6 +218,9 @@ class Judge:
     ) -> tuple[tuple[int, int], float, float]:
         """The passage that holds most of what is looked for, the title taken along: (span, worth
         from 0 to 1, nearness from 0 to 1)."""
+        if len(pieces) == 1:
+            near = _nearness(places, len(self._sought), self._table.apart) if places else 0.0
+            return pieces[0], self.worth(places, titled), near
         best, most, nearest = pieces[0], self.worth((), titled), 0.0
         positions = [place.at for place in places]
         for start, stop in pieces:
@@ -237,7 +240,7 @@ class Judge:
         for place in inside:
             often[place.term] += 1.0 if place.whole else table.beginning
         full, first = zip(self.weights, often, strict=True), table.once - table.again
-        return sum(weight * min(1.0, n * table.again + first * min(n, 1)) for weight, n in full) / self._total
+        return sum([weight * min(1.0, n * table.again + first * min(n, 1)) for weight, n in full]) / self._total
 
     def _metadata(self, text: Text, why: list[str]) -> float:
         """A modest boost for terms that equal a tag, the project or the source."""

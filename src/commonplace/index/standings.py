@@ -33,7 +33,7 @@ class Standing(NamedTuple):
 _made = partial(tuple.__new__, Standing)
 _COLUMNS = ", ".join(f"p.{name}" for name in Standing._fields)
 _OF = f"select {_COLUMNS} from standing p where p.row in (select value from json_each(?))"
-_OF_DAYS = f"select {_COLUMNS} from standing p where p.day between ? and ? order by p.row desc limit ?"
+_OF_DAYS = "select row from standing where day between ? and ? order by row desc limit ?"
 _SIDE = (
     "(select group_concat(row) from (select s.row from standing s where s.sitting = c.sitting"
     f" and (s.place, s.row) {{side}} (c.place, c.row) and {SEEN} order by s.place {{way}}, s.row {{way}} limit 3))"
@@ -65,12 +65,13 @@ class Standings:
                 found.append(known)
         if missing:
             fresh = list(map(_made, self._db.execute(_OF, (json.dumps(missing),)).fetchall()))
-            found += [held.keep(note.row, note) for note in fresh]
+            held.keep_all({note.row: note for note in fresh})
+            found += fresh
         return found
 
-    def of_days(self, first: str, last: str, most: int) -> list[Standing]:
-        """The newest notes of these days (YYYY-MM-DD, inclusive)."""
-        return list(map(_made, self._db.execute(_OF_DAYS, (first, last, most))))
+    def of_days(self, first: str, last: str, most: int) -> list[int]:
+        """The newest notes of these days (YYYY-MM-DD, inclusive), at most so many."""
+        return [row for (row,) in self._db.execute(_OF_DAYS, (first, last, most))]
 
     def beside(self, rows: Collection[int], own: str | None) -> dict[int, tuple[list[int], list[int]]]:
         """Of each of these notes the notes before it in its sitting and those after it that the viewer of scope `own`
@@ -81,11 +82,12 @@ class Standings:
     def heard(self, voices: Collection[str], sittings: Collection[int], own: str | None) -> set[int]:
         """Those of the sittings in which one of `voices` said something that the viewer of scope `own` sees."""
         who = (own, *sorted(voices))
-        known = {place: self._heard.get((place, *who)) for place in sittings}
+        known = {place: self._heard.get((place, who)) for place in sittings}
         if left := [place for place, is_there in known.items() if is_there is None]:
             found = self._db.execute(_HEARD, (json.dumps(left), own, json.dumps(list(voices))))
             there = {place for (place,) in found}
-            known.update((place, self._heard.keep((place, *who), place in there)) for place in left)
+            self._heard.keep_all({(place, who): place in there for place in left})
+            known.update((place, place in there) for place in left)
         return {place for place, is_there in known.items() if is_there}
 
 

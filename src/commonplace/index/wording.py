@@ -38,8 +38,6 @@ _NEWEST = (
     "select group_concat(rowid) from (select rowid from {table} where {table} match ? order by rowid desc limit ?)"
 )
 _NAMES = "name_fts"
-_ENTRY = 20
-"""What is kept of a word counts as so many rows more."""
 _EVERY = "select rowid from {table} where {table} match ? order by rowid desc"
 _COUNT = "select count(*) from {table} where {table} match ?"
 
@@ -142,7 +140,7 @@ class Lookup:
         rows = self._known.get(key)
         if rows is None:
             rows = self._newest(newest, full, most)
-            self._known.keep(key, rows, len(rows) + _ENTRY)
+            self._known.keep(key, rows, 40 * len(rows))
         if self.asked.filtered and rows:
             passed = set(passed_of(self.asked, rows))
             rows = [row for row in rows if row in passed]
@@ -187,7 +185,7 @@ def spellings(asked: Asked, word: str) -> list[str]:
     """
     if len(word) not in _SPELLED or not (word.isascii() and word.isalpha()):
         return []
-    kept, who = asked.kept.spellings, (asked.viewer, word)
+    kept, who = asked.kept.spellings, (asked.viewer, asked.table, word)
     return kept[who] if who in kept else kept.keep(who, _spellings(asked, word))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import pytest
 
 from commonplace.index.vectors import arrays
@@ -44,3 +46,13 @@ def test_what_goes_wrong_in_any_thread_is_raised() -> None:
     rows, vector = made(300)
     with pytest.raises(IndexError):
         arrays.product(rows, vector, np.array([1] * 200 + [300]))
+
+
+def test_where_no_thread_is_to_be_had_it_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread(Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(arrays, "Thread", NoThread)
+    rows, vector = made(300)
+    np.testing.assert_allclose(arrays.product(rows, vector), rows @ vector, rtol=1e-5, atol=1e-6)

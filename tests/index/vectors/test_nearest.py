@@ -18,6 +18,7 @@ np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic e
 from commonplace import config  # noqa: E402
 from commonplace.engine import Memory, open_memory  # noqa: E402
 from commonplace.engine.embedding import Embedding  # noqa: E402
+from commonplace.index.vectors import nearest  # noqa: E402
 from commonplace.index.vectors.file import VectorFile, locked  # noqa: E402
 from commonplace.index.vectors.folder import FolderModel  # noqa: E402
 from commonplace.index.vectors.nearest import Near, Vectors  # noqa: E402
@@ -161,6 +162,23 @@ def test_how_near_a_note_is_tells_its_nearest_passage_also_of_one_that_is_far(
     far = near(question, every)
     other = rows(memory, "Other")[0]
     assert far[other] == pytest.approx(-told[other])
+
+
+def test_equal_texts_are_equally_near(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def uneven(*given: Any) -> Any:
+        found = product(*given)  # where a vector lies in a block changes its product by so much
+        return found + np.float32(3e-8) * (np.arange(len(found)) % 3)
+
+    product = nearest.product
+    monkeypatch.setattr(nearest, "product", uneven)
+    for number in range(12):
+        write(memory, f"Note {number}", "we bake bread in the oven on sunday")
+    Embedding(memory).some(60)
+    near = Embedding(memory).nearness
+    assert near is not None
+    told = near("the kitchen and the bread", [])
+    assert len(told) == 12
+    assert len(set(told.values())) == 1
 
 
 def test_only_the_asked_notes_are_compared(memory: Memory) -> None:

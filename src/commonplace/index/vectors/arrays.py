@@ -1,16 +1,17 @@
-"""numpy, its multiplications on one thread.
+"""numpy, each of its multiplications on one thread.
 
 Threads of BLAS wait by spinning: a question takes five times as long on a busy machine. Where there is enough to do,
-`folder` has threads of its own, which share the work by texts and never wait for each other. A program that has
-loaded numpy, or set the variable, keeps what it has.
+`folder` has threads of its own, which share the work by texts, and `product` some that share one long multiplication.
+A program that has loaded numpy, or set the variable, keeps what it has.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
+from threading import Thread
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _is_ours = "numpy" not in sys.modules and _THREADS not in os.environ
@@ -24,7 +25,12 @@ if _is_ours:
 
 __all__ = ["np", "product"]
 
-_PROCESSORS = min(4, os.cpu_count() or 1)
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_PROCESSORS = min(4, _processors()) if _is_ours else 1
 _MANY, _BLOCK = 500_000, 256
 """Below so many numbers a thread is not worth its start; so many rows picked out at a time fit into a cache."""
 
@@ -44,13 +50,23 @@ def product(rows: np.ndarray, vector: np.ndarray, at: np.ndarray | None = None) 
             np.matmul(rows[at[start:stop]], vector, out=found[start:stop])
 
     parts = _PROCESSORS if count * len(vector) >= _MANY else 1
-    if parts == 1:
-        multiply(0, count)
-        return found
-    bounds = [count * part // parts for part in range(parts + 1)]
-    with ThreadPoolExecutor(parts - 1) as threads:
-        others = [threads.submit(multiply, *share) for share in pairwise(bounds[1:])]
-        multiply(0, bounds[1])
-        for each in others:
-            each.result()
+    shares = list(pairwise([count * part // parts for part in range(parts + 1)]))
+    done = set()
+
+    def work(share: tuple[int, int]) -> None:
+        with suppress(IndexError, MemoryError):  # raised below, by the caller's own attempt
+            multiply(*share)
+            done.add(share)
+
+    threads = [Thread(target=work, args=(share,)) for share in shares[1:]]
+    with suppress(RuntimeError):  # a program at its end, or with too many threads, starts no more
+        for each in threads:
+            each.start()
+    work(shares[0])
+    for each in threads:
+        if each.ident is not None:
+            each.join()
+    for share in shares:
+        if share not in done:
+            multiply(*share)
     return found

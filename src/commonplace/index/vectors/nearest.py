@@ -129,7 +129,8 @@ class Vectors:
             cosines = self._cosines(question, chosen)
             order = np.argsort(cosines, kind="stable")
             notes = self._spans.note[chosen[order]].tolist()
-        return {row: cosine for row, cosine in zip(notes, cosines[order].tolist(), strict=True) if cosine}
+        # Rounded: of equal texts the cosines differ by where the vectors lie.
+        return {row: cosine for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True) if cosine}
 
     def question(self, text: str) -> np.ndarray | None:
         """The vector of `text`; None when the model cannot read it or its endpoint does not answer. Raises NoModel."""

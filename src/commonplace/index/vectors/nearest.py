@@ -71,6 +71,7 @@ class Vectors:
         self._file = VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._spans, self._rough, self._leading = spans.Spans(), Rough(), Leading()
         self._at = np.empty(0, np.int64)  # of each passage the row of its vector, or why there is none
+        self._embedded = (self._at, self._at)  # the passages that have vectors, and the rows of these
         self._generation: tuple[int, int] | None = None
         self._model: Embedder | None = None
         self._asked: dict[str, np.ndarray | None] = {}
@@ -191,8 +192,7 @@ class Vectors:
         """How far embedding is."""
         with self._turn:
             self._look(db)
-            done = self._at[self._at >= 0]
-            blank = 0
+            done, blank = self._embedded[1], 0
             for at in range(0, len(done), 8192):
                 blank += int((~self._file.rows[done[at : at + 8192]].any(axis=1)).sum())
             return Counts(len(self._at), len(done) - blank, blank, spans.waiting(db))
@@ -224,6 +224,7 @@ class Vectors:
         changed = self._file.refresh()
         if not same or self._file.generation != self._generation:
             self._at = np.empty(0, np.int64)
+            self._embedded = (self._at, self._at)
             if self._file.generation != self._generation:
                 self._rough, self._leading = Rough(), Leading()
                 self._generation = self._file.generation
@@ -241,6 +242,8 @@ class Vectors:
         place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
         found = keys[order[place]] == wanted
         self._at[bare[found]] = order[place[found]]
+        done = np.flatnonzero(self._at >= 0)
+        self._embedded = (done, self._at[done])
 
     def _chosen(self, rows: Collection[int]) -> np.ndarray:
         """The passages of the notes `rows` that have vectors."""
@@ -260,31 +263,32 @@ class Vectors:
 
     def _best_of_all(self, question: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
         """The nearest of all passages. Where there are many, those that cannot be are left out first."""
-        rows, chosen = self._file.rows, np.flatnonzero(self._at >= 0)
+        rows, (chosen, at) = self._file.rows, self._embedded
         is_wide = rows.shape[1] >= 2 * leading.DIRECTIONS
         if is_wide and len(rows) >= LEADING and most * _FIRST * _GATHERED <= len(chosen):
-            near = self._near_by_directions(question, chosen, most)
+            near = self._near_by_directions(question, most)
             if len(near) * _GATHERED <= len(rows):
                 return _top(near, self._cosines(question, near), most)
-        return _top(chosen, product(rows, question)[self._at[chosen]], most)
+        return _top(chosen, product(rows, question)[at], most)
 
-    def _near_by_directions(self, question: np.ndarray, chosen: np.ndarray, most: int) -> np.ndarray:
-        """Those of `chosen` that may be among the `most` nearest."""
+    def _near_by_directions(self, question: np.ndarray, most: int) -> np.ndarray:
+        """The passages that may be among the `most` nearest."""
         self._leading.extend(self._file.rows)
         about, error = self._leading.cosines(question)
-        about = about[self._at[chosen]]
+        chosen, at = self._embedded
+        about = about[at]
         first = np.argpartition(about, len(about) - _FIRST * most)[-_FIRST * most :]
         exact = self._cosines(question, chosen[first])
         last = float(np.partition(exact, len(exact) - most)[len(exact) - most])
-        return chosen[about >= last - _MARGIN * error]
+        return chosen[np.flatnonzero(about >= last - _MARGIN * error)]
 
     def _near_by_signs(self, question: np.ndarray, most: int) -> np.ndarray:
         self._rough.extend(self._file.rows)
-        chosen = np.flatnonzero(self._at >= 0)
+        chosen, at = self._embedded
         size = max(_ROUGH_LEAST, _ROUGH_SHARE * most, len(chosen) // _ROUGH_PART)
         if len(chosen) <= size:
             return chosen
-        distances = self._rough.distances(question)[self._at[chosen]]
+        distances = self._rough.distances(question)[at]
         within = np.cumsum(np.bincount(distances))
         return chosen[distances <= np.searchsorted(within, size)]
 

@@ -102,10 +102,9 @@ class Reading:
         if self.passages:
             self._weigh()
         self.read = frozenset(rows)
-        self.order = rows
+        again = best_first(asked.db, self.scores) if self.passages else []
+        self.order = list(dict.fromkeys([*again, *rows]))
         """The notes best first."""
-        if self.passages:
-            self.order = best_first(asked.db, self.scores) + [row for row in rows if row not in self.scores]
         self._least = min(self.scores.values(), default=0.0)
 
     @cached_property

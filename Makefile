@@ -33,6 +33,8 @@ test: .venv/ready
 
 lint: .venv/ready
 	@$(BIN)/ruff check src tests bench samples tools
+	@$(BIN)/ruff format --check src tests bench samples tools
+	@$(BIN)/mypy
 
 bench: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/run.py

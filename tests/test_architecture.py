@@ -29,8 +29,22 @@ BELOW = {
     "ingest": {"errors", "clock", "note", "store", "index", "engine"},
     "anthropic": {"errors", "engine", "faces", "store"},
     "serve": {"errors", "clock", "config", "note", "query", "engine", "faces", "jobs", ""},
-    "cli": {"errors", "clock", "config", "note", "query", "store", "index", "engine", "faces", "jobs", "transfer",
-            "ingest", "serve", ""},
+    "cli": {
+        "errors",
+        "clock",
+        "config",
+        "note",
+        "query",
+        "store",
+        "index",
+        "engine",
+        "faces",
+        "jobs",
+        "transfer",
+        "ingest",
+        "serve",
+        "",
+    },
     "__main__": {"cli"},
     "": {"errors", "engine", "note", "index", "query", "faces"},
 }
@@ -163,8 +177,17 @@ def test_only_the_output_module_prints(place):
 
 @pytest.mark.parametrize("place", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_broad_excepts_stand_only_at_the_outermost_loops(place):
-    allowed = {"faces/hooks.py", "serve/turns.py", "serve/mcp.py", "cli/__init__.py", "cli/failures.py", "cli/shell.py",
-               "jobs/job.py", "serve/daemon.py", "serve/rpc.py"}
+    allowed = {
+        "faces/hooks.py",
+        "serve/turns.py",
+        "serve/mcp.py",
+        "cli/__init__.py",
+        "cli/failures.py",
+        "cli/shell.py",
+        "jobs/job.py",
+        "serve/daemon.py",
+        "serve/rpc.py",
+    }
     if str(place.relative_to(SOURCE)) in allowed:
         return
     for node in ast.walk(ast.parse(place.read_text(encoding="utf-8"))):

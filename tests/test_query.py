@@ -59,7 +59,7 @@ def test_phrases_keep_their_quotes_beside_filters() -> None:
 
 def test_a_copy_with_changes_leaves_the_query_alone() -> None:
     query = Query("a", tags=("x",))
-    assert query.but(text="b") == Query("b", tags=("x",))
+    assert query.replace(text="b") == Query("b", tags=("x",))
     assert query.text == "a"
 
 

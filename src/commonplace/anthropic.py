@@ -21,7 +21,7 @@ from commonplace.engine import Memory, open_memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.files import MemoryCommands
 from commonplace.faces.tool import Reply
-from commonplace.store.jail import clean
+from commonplace.store.path_guard import clean
 
 _FIELDS = (
     "path", "view_range", "file_text", "old_str", "new_str", "insert_line", "insert_text", "old_path", "new_path",

@@ -55,9 +55,7 @@ class TimeframeError(InvalidInput):
     code = "timeframe"
 
     def __init__(self, text: object):
-        super().__init__(
-            f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.'
-        )
+        super().__init__(f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.')
 
 
 class TimeRefused(InvalidInput):
@@ -78,9 +76,7 @@ class AmbiguousTime(TimeRefused):
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
         shown = " or ".join(f"{each:%Y-%m-%d %H:%M}" for each in candidates)
-        super().__init__(
-            f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which', phrase, candidates
-        )
+        super().__init__(f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which', phrase, candidates)
 
 
 class PastTime(TimeRefused):
@@ -130,9 +126,7 @@ class NotFound(CommonplaceError):
         self.identifier, self.project, self.suggestions = identifier, project, list(suggestions)
         guess = f" Did you mean: {', '.join(self.suggestions)}?" if self.suggestions else ""
         where = f" in {project}" if project else ""
-        super().__init__(
-            f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.'
-        )
+        super().__init__(f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.')
 
 
 class Ambiguous(CommonplaceError):
@@ -158,8 +152,7 @@ class Exists(CommonplaceError):
         self.path, self.permalink = path, permalink
         if permalink is not None:
             text = (
-                f"Note already exists: {permalink}. "
-                "Change it with edit_note, or call write_note with overwrite=true."
+                f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
             )
         else:
             text = f"Destination already exists: {path}. Choose another destination_path."

@@ -98,9 +98,7 @@ class _Asked:
             with error:
                 raise NoAnswer(f"The {self.name}'s endpoint answered {error.code}.") from None
         except (OSError, HTTPException, ValueError) as error:
-            raise NoAnswer(
-                f"The {self.name}'s endpoint cannot be reached ({type(error).__name__})."
-            ) from None
+            raise NoAnswer(f"The {self.name}'s endpoint cannot be reached ({type(error).__name__}).") from None
 
     def _read(self, response: Any) -> bytes:
         """The body, within the time and size an answer may take. Raises NoAnswer, OSError."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
@@ -48,9 +49,9 @@ class Query:
     created_until: datetime | None = None
     contains: str | None = None
 
-    def but(self, **changes: Any) -> Query:
+    def replace(self, **changes: Any) -> Query:
         """A copy with these fields changed."""
-        return replace(self, **changes)
+        return dataclasses.replace(self, **changes)
 
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}

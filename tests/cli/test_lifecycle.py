@@ -78,9 +78,7 @@ def test_upgrade_dry_run_only_says_what_it_would_do(terminal: Any) -> None:
 def test_decay_says_how_many_or_which(terminal: Any) -> None:
     one = terminal.write("old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z")
     now = ("--now", "2026-06-10T00:00:00Z")
-    assert terminal.ok("decay", "--dry-run", *now) == (
-        f"would decay {one[:8]} never read since 2026-05-01T00:00:00Z\n"
-    )
+    assert terminal.ok("decay", "--dry-run", *now) == (f"would decay {one[:8]} never read since 2026-05-01T00:00:00Z\n")
     row = terminal("decay", "--dry-run", "--json", *now).json
     assert list(row) == ["schema", "actions", "decayed"]
     assert list(row["actions"][0]) == ["job", "verb", "id", "reason", "path"]
@@ -196,9 +194,7 @@ def test_before_the_first_dream_there_is_no_report(terminal: Any) -> None:
     assert terminal.ok("dream", "--report") == "No dream yet.\n"
 
 
-def test_a_step_that_fails_is_an_error_and_the_others_are_done(
-    terminal: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from commonplace.jobs import dream
 
     def fails(*_: object) -> similar.Similar:

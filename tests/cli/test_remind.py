@@ -120,9 +120,7 @@ def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
     assert (found["stored"], memory["content"]) == (True, "water the plants every day at 9am")
     assert (memory["category"], memory["phase"], memory["expires_at"]) == ("reminders", "organized", None)
     assert (memory["tags"], memory["source"]) == (["home", "green"], "me")
-    assert found["reading"] == (
-        "Thu 7 May 2026 09:00 (every day at 9am) repeat FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
-    )
+    assert found["reading"] == ("Thu 7 May 2026 09:00 (every day at 9am) repeat FREQ=DAILY;BYHOUR=9;BYMINUTE=0")
     text = (terminal.home / memory["path"]).read_text(encoding="utf-8")
     assert text.endswith(
         "version: 1\ndue_at: 2026-05-07T09:00:00Z\ndue_text: every day at 9am\n"

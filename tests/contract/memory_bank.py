@@ -30,27 +30,21 @@ class Ground:
             each.mkdir(parents=True)
         self.banks = self.home / "banks"
 
-    def repository(
-        self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = ""
-    ) -> Path:
+    def repository(self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = "") -> Path:
         """A repository as Git leaves it, as far as anybody looks."""
         root = self.scratch / name
         (root / ".git").mkdir(parents=True, exist_ok=True)
         (root / sub).mkdir(parents=True, exist_ok=True)
         (root / ".git" / "HEAD").write_text(head + "\n")
         if origin:
-            (root / ".git" / "config").write_text(
-                f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {origin}\n'
-            )
+            (root / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {origin}\n')
         return root
 
     def outside(self) -> dict[str, bytes]:
         """Every file that is neither in the banks nor our own."""
         ours = (self.banks, self.home / ".commonplace")
         files = (each for each in self.folder.rglob("*") if each.is_file() and not each.is_symlink())
-        return {
-            str(each): each.read_bytes() for each in files if not any(own in each.parents for own in ours)
-        }
+        return {str(each): each.read_bytes() for each in files if not any(own in each.parents for own in ours)}
 
     def run(self, case: dict[str, Any], call: Call) -> None:
         """All steps of a case, one after the other."""

@@ -284,9 +284,7 @@ NASTY = st.lists(
     ),
     max_size=5,
 )
-TEXTS = st.one_of(
-    st.none(), st.integers(-2, 9), st.booleans(), st.text(max_size=5), st.lists(st.integers(-2, 4))
-)
+TEXTS = st.one_of(st.none(), st.integers(-2, 9), st.booleans(), st.text(max_size=5), st.lists(st.integers(-2, 4)))
 
 
 @st.composite
@@ -295,9 +293,7 @@ def inputs(draw) -> dict[str, Any]:
     prefix = draw(st.sampled_from(["/memories/", "memories/", "/memories", "/", ""]))
     paths = [prefix + "/".join(draw(NASTY)) for _ in range(3)]
     given = dict(zip(("path", "old_path", "new_path"), paths, strict=True))
-    given["command"] = draw(
-        st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "undo"])
-    )
+    given["command"] = draw(st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "undo"]))
     for name in ("file_text", "old_str", "new_str", "insert_line", "insert_text", "view_range"):
         given[name] = draw(TEXTS)
     return given

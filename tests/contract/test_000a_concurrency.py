@@ -64,12 +64,8 @@ def test_a_hundred_edits_sent_at_once_each_needing_the_one_before_all_succeed(se
     path = "/memories/counter.md"
     calls: list[dict[str, Any]] = [{"command": "create", "path": path, "file_text": "count 0\n"}]
     for n in range(EDITS):
-        calls.append(
-            {"command": "str_replace", "path": path, "old_str": f"count {n}\n", "new_str": f"count {n + 1}\n"}
-        )
-        calls.append(
-            {"command": "insert", "path": path, "insert_line": n + 1, "insert_text": f"line {n + 1}"}
-        )
+        calls.append({"command": "str_replace", "path": path, "old_str": f"count {n}\n", "new_str": f"count {n + 1}\n"})
+        calls.append({"command": "insert", "path": path, "insert_line": n + 1, "insert_text": f"line {n + 1}"})
     calls.append({"command": "view", "path": path})
     replies = send_at_once(servers[0], calls)()
     assert [text for text, failed in replies if failed] == []
@@ -110,9 +106,7 @@ def test_two_servers_with_fifty_edits_each_on_one_file_lose_none(servers, home):
         for n in range(EDITS // 2):
             old, new = f"{name} {n}.", f"{name} {n + 1}."
             calls.append({"command": "str_replace", "path": path, "old_str": old, "new_str": new})
-            calls.append(
-                {"command": "insert", "path": path, "insert_line": 0, "insert_text": f"line of {name} {n}"}
-            )
+            calls.append({"command": "insert", "path": path, "insert_line": 0, "insert_text": f"line of {name} {n}"})
         waiting.append(send_at_once(server, calls))
     for answers in waiting:
         assert [text for text, failed in answers() if failed] == []
@@ -130,9 +124,7 @@ def edits(thread: int) -> list[dict[str, Any]]:
     for n in range(13):
         old, new = f"thread {thread}: {n}.", f"thread {thread}: {n + 1}."
         calls.append({"command": "str_replace", "path": path, "old_str": old, "new_str": new})
-        calls.append(
-            {"command": "insert", "path": path, "insert_line": 4, "insert_text": f"{thread} wrote {n}"}
-        )
+        calls.append({"command": "insert", "path": path, "insert_line": 4, "insert_text": f"{thread} wrote {n}"})
     return calls
 
 

@@ -126,9 +126,7 @@ def test_a_file_with_as_many_lines_as_allowed_is_shown_and_edited(large):
     assert (lines[0], lines[-2], lines[-1]) == ("     1\tx", "999998\tx", "999999\t")
     end = {"command": "view", "path": path, "view_range": [LINES, 2**40]}
     assert large.text("memory", end) == f"{header}\n999999\t"
-    large.text(
-        "memory", {"command": "insert", "path": path, "insert_line": LINES - 1, "insert_text": "the end"}
-    )
+    large.text("memory", {"command": "insert", "path": path, "insert_line": LINES - 1, "insert_text": "the end"})
     assert answered(large.call("memory", end))[1]
     replace = {"command": "str_replace", "path": path, "old_str": "\nthe end", "new_str": ""}
     assert large.text("memory", replace).endswith("999997\tx\n999998\tx\n999999\t")
@@ -151,9 +149,7 @@ def test_a_view_longer_than_the_owner_allows_is_cut_at_a_line_and_says_how_to_go
 
         def view(text: str, **more: object) -> list[str]:
             server.text("memory", {"command": "create", "path": "/memories/a.md", "file_text": text})
-            return server.text("memory", {"command": "view", "path": "/memories/a.md", **more}).split("\n")[
-                1:
-            ]
+            return server.text("memory", {"command": "view", "path": "/memories/a.md", **more}).split("\n")[1:]
 
         text = "line one\nline two\nline three\nline four\n"
         *shown, last = view(text)

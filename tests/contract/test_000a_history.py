@@ -150,9 +150,7 @@ def test_the_log_names_command_file_and_agent_and_a_deleted_folder_is_one_entry(
     tool.call(CHANGES["delete a folder"])
     tool.call(CHANGES["create over text"])
     entries = terminal("log", "--json").json["entries"]
-    assert [
-        (each["verb"], each["project"], each["path"], each["agent"], each["face"]) for each in entries
-    ] == [
+    assert [(each["verb"], each["project"], each["path"], each["agent"], each["face"]) for each in entries] == [
         ("create", "memories", "a.md", "a", "anthropic"),
         ("delete", "memories", "folder/", "a", "anthropic"),
     ]
@@ -200,17 +198,10 @@ def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
         shown = server.text("memory", view)
         server.text("memory", CHANGES["delete a folder"])
         assert server.call("memory", view)["isError"]
-        assert (
-            server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"][
-                "total"
-            ]
-            == 0
-        )
+        assert server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]["total"] == 0
         ran = subprocess.run(undo, env=environment(tmp_path), capture_output=True, timeout=SECONDS)
         assert ran.returncode == 0, ran.stderr.decode()
         assert server.text("memory", view) == shown
-        found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"][
-            "results"
-        ]
+        found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]["results"]
         assert [hit["file_path"] for hit in found] == ["folder/b.md"]
     assert shape(root) == before

@@ -56,17 +56,13 @@ def memory(servers) -> Iterator[Any]:
 
 
 def found(server: ServerProcess, query: str) -> list[str]:
-    results = server.call("search_notes", {"project": "memories", "query": query})["structuredContent"][
-        "results"
-    ]
+    results = server.call("search_notes", {"project": "memories", "query": query})["structuredContent"]["results"]
     return [hit["file_path"] for hit in results]
 
 
 def recent(server: ServerProcess) -> list[str]:
     given = {"project": "memories", "timeframe": "1h", "page_size": 100}
-    return [
-        each["file_path"] for each in server.call("recent_activity", given)["structuredContent"]["results"]
-    ]
+    return [each["file_path"] for each in server.call("recent_activity", given)["structuredContent"]["results"]]
 
 
 def context(server: ServerProcess, address: str) -> dict[str, Any] | None:
@@ -86,9 +82,7 @@ def test_a_file_is_shown_at_once_under_its_new_path_after_a_rename_and_not_after
             ("style", ["talk"]),
             ("tool", []),
         ]
-        assert [(each["type"], each["target"]) for each in around["relations"]] == [
-            ("knows", "Customer database")
-        ]
+        assert [(each["type"], each["target"]) for each in around["relations"]] == [("knows", "Customer database")]
     memory("rename", old_path="/memories/user/pen.md", new_path="/memories/patterns/writing/pen.md")
     for server in servers:
         assert found(server, "zebrapen") == ["patterns/writing/pen.md"]
@@ -194,9 +188,7 @@ def test_a_folder_that_stops_being_hidden_is_found_and_the_other_way_round(serve
 @pytest.mark.parametrize(("old", "new"), [("notes/read me.md", "notes/Read Me.md"), ("notes", "NOTES")])
 def test_a_rename_in_case_only_works_for_files_and_folders(servers, memory, home, old, new):
     memory("create", path="/memories/notes/read me.md", file_text="a quokka\n")
-    assert memory("rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}").startswith(
-        "Successfully renamed"
-    )
+    assert memory("rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}").startswith("Successfully renamed")
     path = "notes/read me.md".replace(old, new)
     assert [str(each.relative_to(home / "memories")) for each in (home / "memories").rglob("*.md")] == [path]
     for server in servers:
@@ -204,9 +196,7 @@ def test_a_rename_in_case_only_works_for_files_and_folders(servers, memory, home
 
 
 @pytest.mark.promise("000a-12.10")
-def test_text_of_any_length_is_found_to_its_end_and_bytes_that_are_no_text_are_left_alone(
-    servers, memory, home
-):
+def test_text_of_any_length_is_found_to_its_end_and_bytes_that_are_no_text_are_left_alone(servers, memory, home):
     memory("create", path="/memories/long.log", file_text="word " * 100_000 + "numbat\n")
     (home / "memories" / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff numbat")
     for server in servers:

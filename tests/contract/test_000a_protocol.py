@@ -17,9 +17,9 @@ from commonplace.note.markdown import parse_note
 from contract.memory_tool import answered, check_silence
 from serve.process import ServerProcess, memory_mcp
 
-PUBLISHED = json.loads(
-    (Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8")
-)["tools"][0]
+PUBLISHED = json.loads((Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8"))[
+    "tools"
+][0]
 PROTOCOL = """\
 IMPORTANT: ALWAYS VIEW YOUR MEMORY DIRECTORY BEFORE DOING ANYTHING ELSE.
 MEMORY PROTOCOL:
@@ -196,9 +196,7 @@ def test_create_refuses_an_existing_file_when_told_so_and_nothing_changes(served
     )
     again = create | {"file_text": "second"}
     assert answered(server.call("memory", again)) == ("File /memories/new/once.md already exists", True)
-    assert server.text("memory", {"command": "view", "path": "/memories/new/once.md"}).endswith(
-        "     1\tfirst"
-    )
+    assert server.text("memory", {"command": "view", "path": "/memories/new/once.md"}).endswith("     1\tfirst")
 
 
 def parts(told: str) -> tuple[str, str]:
@@ -212,9 +210,7 @@ def parts(told: str) -> tuple[str, str]:
     ("configuration", "arguments"),
     [*((each, ("--tools", "memory")) for each in CONFIGURATIONS), ("plain", ()), ("sentences", ())],
 )
-def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(
-    served, configuration, arguments
-):
+def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(served, configuration, arguments):
     told = served(configuration, *arguments)[1]["instructions"]
     ours, owner = parts(told)
     assert ours.startswith(PROTOCOL)

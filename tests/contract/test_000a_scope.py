@@ -70,9 +70,7 @@ EDITS = {
 
 @pytest.mark.promise("000a-12.13")
 @pytest.mark.parametrize("command", EDITS)
-def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_to_others(
-    callers, root, command
-):
+def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_to_others(callers, root, command):
     missing = "The path /memories/mine.md does not exist. Please provide a valid path."
     before = shape(root)
     for name in OTHERS:
@@ -149,9 +147,7 @@ def test_its_agent_and_the_owner_overwrite_rename_and_delete_it(callers, root, n
 @pytest.mark.promise("000a-12.13")
 def test_a_file_without_a_scope_is_for_everyone(callers, root):
     for name in SEEING + OTHERS:
-        text, failed = callers[name](
-            "insert", path="/memories/shared/all.md", insert_line=1, insert_text=f"by {name}"
-        )
+        text, failed = callers[name]("insert", path="/memories/shared/all.md", insert_line=1, insert_text=f"by {name}")
         assert not failed, text
     assert (root / "shared" / "all.md").read_text() == "for all\nby b\nby owner\nby a\n"
 
@@ -169,18 +165,14 @@ def test_a_scope_written_by_a_hand_or_taken_away_counts_from_the_next_command_on
 
 @pytest.mark.promise("000a-12.13")
 def test_an_agent_can_make_a_file_its_own_and_not_give_it_to_another(callers, root):
-    assert not callers["b"]("create", path="/memories/new.md", file_text=OF_A.replace("agent:a", "agent:b"))[
-        1
-    ]
+    assert not callers["b"]("create", path="/memories/new.md", file_text=OF_A.replace("agent:a", "agent:b"))[1]
     assert callers["a"]("view", path="/memories/new.md")[1]
     before = shape(root)
     text, failed = callers["b"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")
     assert failed
     assert 'scope "agent:a"' in text
     assert shape(root) == before
-    assert not callers["owner"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")[
-        1
-    ]
+    assert not callers["owner"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")[1]
     assert not callers["a"]("view", path="/memories/new.md")[1]
 
 
@@ -189,16 +181,12 @@ def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, termin
     for agent, total in (("a", 2), ("b", 0)):
         with ServerProcess(command=memory_mcp(home, "--agent", agent), user=home.parent) as server:
             server.handshake()
-            found = server.call("search_notes", {"query": "zebra", "project": "memories"})[
-                "structuredContent"
-            ]
+            found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]
             assert found["total"] == total
     delete = '{"command": "delete", "path": "/memories/mine.md"}'
     terminal.ok("call", "memory", delete, "--tools", "memory", "--home", str(home), "--agent", "a")
     logged = {
-        agent: [
-            each["path"] for each in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]
-        ]
+        agent: [each["path"] for each in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]]
         for agent, words in (("owner", ()), ("a", ("--agent", "a")), ("b", ("--agent", "b")))
     }
     assert logged["owner"][0] == logged["a"][0] == "mine.md"

@@ -272,9 +272,7 @@ def test_create_existing_of_the_adapter_goes_before_the_configuration(tmp_path, 
 @pytest.mark.promise("000a-12.14")
 def test_without_the_sdk_the_import_names_the_extra():
     code = "import sys; sys.modules['anthropic'] = None; import commonplace; import commonplace.anthropic"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, timeout=SECONDS
-    )
+    ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, timeout=SECONDS)
     assert ran.returncode == 1
     assert "ImportError" in ran.stderr.decode()
     assert "commonplace[anthropic]" in ran.stderr.decode()

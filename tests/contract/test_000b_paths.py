@@ -54,7 +54,7 @@ WRITES = {"directory", "destination_path"}
 
 
 @pytest.fixture
-def jail(tools: Tools, tmp_path: Path) -> Tools:
+def vault(tools: Tools, tmp_path: Path) -> Tools:
     """A home with files beside the project, and links that lead to them."""
     put(tmp_path / "outside/x.md", "the outside\n")
     put(tools.memory.home / "memories/secret.md", "of another project\n")
@@ -97,27 +97,27 @@ def assert_refused(tools: Tools, tool: str, arguments: dict[str, Any], path: str
 
 
 @pytest.mark.parametrize("path", [*OUT, *HIDDEN])
-def test_no_parameter_takes_a_path_that_leads_out(jail: Tools, tmp_path: Path, path: str) -> None:
-    before = everything(jail, tmp_path)
+def test_no_parameter_takes_a_path_that_leads_out(vault: Tools, tmp_path: Path, path: str) -> None:
+    before = everything(vault, tmp_path)
     for tool, name, others in PLACES:
         for given in ways(path, name):
-            assert_refused(jail, tool, others | {name: given}, path, tmp_path)
-    assert everything(jail, tmp_path) == before
+            assert_refused(vault, tool, others | {name: given}, path, tmp_path)
+    assert everything(vault, tmp_path) == before
 
 
 @pytest.mark.parametrize("path", LINKED)
-def test_no_parameter_leads_through_a_link(jail: Tools, tmp_path: Path, path: str) -> None:
-    before = everything(jail, tmp_path)
+def test_no_parameter_leads_through_a_link(vault: Tools, tmp_path: Path, path: str) -> None:
+    before = everything(vault, tmp_path)
     for tool, name, others in PLACES:
         for given in ways(path, name):
-            assert_refused(jail, tool, others | {name: given}, path, tmp_path)
-    assert everything(jail, tmp_path) == before
+            assert_refused(vault, tool, others | {name: given}, path, tmp_path)
+    assert everything(vault, tmp_path) == before
 
 
 @pytest.mark.parametrize("path", [each for each in OUT if each[0] not in "%~"])
-def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(jail: Tools, path: str) -> None:
+def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(vault: Tools, path: str) -> None:
     for tool, name, others in PLACES[:2]:
-        text = jail.refused(tool, "outside", **others, **{name: path})
+        text = vault.refused(tool, "outside", **others, **{name: path})
         assert text == f'Path must stay inside project notes: "{path}". Use a relative path without "..".'
 
 

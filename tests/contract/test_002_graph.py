@@ -225,6 +225,7 @@ def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
 @pytest.mark.promise("002-14.25")
 def test_calls_in_flight_at_once_all_count(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
+
         def send(tool: str, **arguments: Any) -> int:
             return server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
 

@@ -81,9 +81,7 @@ def test_a_name_that_leads_elsewhere_is_refused_everywhere(banks: Banks, ground:
     assert data["error"] == f"Failed to activate memory bank: Invalid bank id: {evil}"
     if evil not in ("a\nb", " x"):  # blanks of a project's name become _
         banks.refused("activate", "activation_failed", bank_type="project", bank_id="auto", project_name=evil)
-    data = banks.refused(
-        "update", "update_failed", bank_type="project", bank_id=evil, target_file="a.md", content="x"
-    )
+    data = banks.refused("update", "update_failed", bank_type="project", bank_id=evil, target_file="a.md", content="x")
     assert data["error"] == f"Failed to update memory bank: Invalid bank id: {evil}"
     for target in (evil, f"{evil}.md", f"{evil}/a.md", f"doc/{evil}/a.md"):
         data = banks.refused(
@@ -113,9 +111,7 @@ def test_a_symlink_in_a_bank_is_no_target_and_no_bank(banks: Banks, ground: Grou
             )  # fmt: skip
             assert data["error"] == f"Failed to update memory bank: Invalid target file: {target}"
     banks.refused("activate", "activation_failed", bank_type="project", bank_id="away")
-    banks.refused(
-        "update", "update_failed", bank_type="project", bank_id="away", target_file="new.md", content="x"
-    )
+    banks.refused("update", "update_failed", bank_type="project", bank_id="away", target_file="new.md", content="x")
     shown = banks.ok("activate", bank_type="project", bank_id="p")
     assert "the secret" not in json.dumps(shown)
     assert [each["id"] for each in banks.ok("list")["projects"]] == ["p"]
@@ -185,9 +181,7 @@ def test_the_branch_is_read_anew_at_each_activation(banks: Banks, ground: Ground
 
 
 @pytest.mark.promise("003-11.6")
-def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(
-    banks: Banks, ground: Ground
-) -> None:
+def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(banks: Banks, ground: Ground) -> None:
     main = ground.repository("Main Repo", "ref: refs/heads/main")
     first = banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(main))
     tree = ground.scratch / "trees" / "topic"
@@ -204,9 +198,7 @@ def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(
 @pytest.mark.promise("003-11.6")
 def test_two_repositories_of_one_name_get_two_banks_and_keep_them(banks: Banks, ground: Ground) -> None:
     def id_at(path: Path) -> str:
-        return banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(path))["bank_info"][
-            "id"
-        ]
+        return banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(path))["bank_info"]["id"]
 
     one, two = ground.repository("a/app"), ground.repository("b/app")
     assert id_at(one) == "app"
@@ -248,10 +240,7 @@ def test_listing_and_a_second_activation_change_no_file(banks: Banks, ground: Gr
 def test_what_was_edited_by_hand_is_shown_and_kept(banks: Banks) -> None:
     hit = banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"]
     assert hit is False
-    assert (
-        banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"]
-        is True
-    )
+    assert banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"] is True
     place = banks.file("global/default/preferences.md")
     place.write_text("# Mine\n\nby hand")
     banks.file("global/default/extra").mkdir()
@@ -263,10 +252,7 @@ def test_what_was_edited_by_hand_is_shown_and_kept(banks: Banks) -> None:
     place.write_text("# Mine\n\nby hand again")
     banks.write("kept", "preferences.md", "global", "default")
     assert place.read_text() == "# Mine\n\nby hand again\n\nkept\n"
-    assert (
-        banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"]
-        is True
-    )
+    assert banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"] is True
 
 
 @pytest.mark.promise("003-11.11")
@@ -278,9 +264,7 @@ def test_the_dump_is_there_in_debug_mode_only(ground: Ground) -> None:
         quiet.file("projects/p/cache.json").write_text("{}")
         quiet.write("x", "readme.md")
         assert not dump.exists()
-        loud.refused(
-            "update", "update_failed", bank_type="project", bank_id="p", target_file="/x", content="y"
-        )
+        loud.refused("update", "update_failed", bank_type="project", bank_id="p", target_file="/x", content="y")
         loud.write("We decided to use 数据库")
         data = json.loads(dump.read_text())
         assert list(data) == ["cache", "metrics", "processing_path", "error_history"]
@@ -296,9 +280,7 @@ def test_the_dump_is_there_in_debug_mode_only(ground: Ground) -> None:
         loud.write("y", "readme.md")
         assert json.loads(dump.read_text())["cache"]["readme.md"].endswith("\n\ny\n")
         assert quiet.file("projects/p/cache.json").read_text() == "{}"
-        assert (
-            "cache_memory_dump.json" not in loud.ok("activate", bank_type="project", bank_id="p")["content"]
-        )
+        assert "cache_memory_dump.json" not in loud.ok("activate", bank_type="project", bank_id="p")["content"]
 
 
 @pytest.mark.promise("003-11.12")

@@ -50,10 +50,7 @@ def test_a_good_answer_is_followed(banks: Banks, model: LanguageModel) -> None:
     assert headers["Authorization"] == "Bearer the-key"
     assert (asked["model"], asked["temperature"]) == ("small", 0)
     assert asked["messages"][1] == {"role": "user", "content": TEXT}
-    assert (
-        "- notes/ideas.md: Brainstorming, Future Possibilities, Innovations"
-        in asked["messages"][0]["content"]
-    )
+    assert "- notes/ideas.md: Brainstorming, Future Possibilities, Innovations" in asked["messages"][0]["content"]
 
 
 @pytest.mark.promise("003-11.10")

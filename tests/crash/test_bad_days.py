@@ -108,6 +108,7 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
     index = home / ".commonplace" / "index.db"
     damage = random.Random(3)
     with open_memory(home) as memory:
+
         def answers():
             hits = memory.search("knows")
             found = [(hit.note.permalink, hit.passage) for hit in hits]
@@ -130,7 +131,7 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
                 index.write_bytes(data)
                 memory.reindex()
             else:
-                index.write_bytes(index.read_bytes()[: 5000])
+                index.write_bytes(index.read_bytes()[:5000])
             assert answers() == wanted
 
 

@@ -183,6 +183,7 @@ def test_a_look_that_failed_halfway_is_repeated_by_the_next_call(watching, monke
     watching.sync()
     (watching.home / "notes" / "new.md").write_text("news")
     with monkeypatch.context() as patch:
+
         def refuse(*_args, **_more):
             raise sqlite3.OperationalError("database is locked")
 

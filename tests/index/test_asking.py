@@ -117,18 +117,14 @@ def test_explain_names_the_share_of_each_feature(desk: Desk) -> None:
     named = {why.split(" ")[0] for why in hit.why}
     assert {"words:", "words", "said", "timed", "relaxed"} <= named
     shares = [
-        float(why.split(" ")[1])
-        for why in hit.why
-        if len(why.split(" ")) == 2 and why.split(" ")[1][-1].isdigit()
+        float(why.split(" ")[1]) for why in hit.why if len(why.split(" ")) == 2 and why.split(" ")[1][-1].isdigit()
     ]
     assert sum(shares) == pytest.approx(hit.score, abs=0.01)
 
 
 def test_neighbours_do_not_bring_in_what_filters_or_scopes_keep_out(desk: Desk) -> None:
     talk(desk)
-    desk.put(
-        "talk/3.md", "---\nsource: Ada\ndate: 2023-05-08\nscope: agent:ada\n---\nAda: Yes! It is bright red."
-    )
+    desk.put("talk/3.md", "---\nsource: Ada\ndate: 2023-05-08\nscope: agent:ada\n---\nAda: Yes! It is bright red.")
     assert "talk/3.md" in desk.found("What color is the canoe?", viewer="ada")
     assert "talk/3.md" not in desk.found("What color is the canoe?", viewer="bob")
     assert desk.found("What color is the canoe?", projects=("elsewhere",)) == []

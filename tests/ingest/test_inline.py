@@ -19,7 +19,7 @@ from commonplace.ingest.inline import tags
         ("今天 #水边/春天，见 #三", ["水边/春天", "三"]),
         ("#123 #1a #2026-05 #٣", ["1a", "2026-05"]),
         ("#trailing/ #/ #- #_", ["trailing"]),
-        ("x#glued a.#b \"#c\" [#d] *#e*", []),
+        ('x#glued a.#b "#c" [#d] *#e*', []),
         ("# Title #in-it #", ["in-it"]),
         ("## Closed ##\n###no-heading\n#tag-line", ["tag-line"]),
         ("- item #one\n  1. two #two\n> quote #three", ["one", "two", "three"]),

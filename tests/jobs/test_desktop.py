@@ -65,9 +65,7 @@ def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
     assert scripts[0][:2] == ["-e", "on run argv"]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"), [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")]
-)
+@pytest.mark.parametrize(("text", "shown"), [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")])
 def test_a_long_text_is_cut_at_100_characters(programs: Path, text: str, shown: str) -> None:
     place = program(programs, "notify-send")
     desktop.push(settings(programs, "notify-send"), [text])
@@ -105,9 +103,7 @@ def test_a_program_that_does_not_end_is_not_waited_for(programs: Path, monkeypat
 
 
 @pytest.mark.parametrize(("method", "more"), [("file", {}), ("notify-send", {"notify": False}), ("auto", {})])
-def test_nothing_is_started_when_nothing_is_to_be_shown(
-    programs: Path, method: str, more: dict[str, bool]
-) -> None:
+def test_nothing_is_started_when_nothing_is_to_be_shown(programs: Path, method: str, more: dict[str, bool]) -> None:
     place = program(programs, "notify-send")
     assert desktop.push(settings(programs, method, **more), ["x"]) is None
     assert not os.path.exists(f"{place}.arguments")

@@ -113,7 +113,7 @@ def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     assert (row["a"], row["a_category"], row["b_category"]) == (ONE, "project", "lessons")
     assert 'tag "billing"' in row["reason"]
     assert 'term "kestrel"' in row["reason"]
-    shown = f'  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row["reason"]}'
+    shown = f"  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row['reason']}"
     assert shown in report.lines(dreamt.report["report"], None)
 
 

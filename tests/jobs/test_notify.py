@@ -223,9 +223,7 @@ def test_a_death_between_any_two_steps_loses_none_and_repeats_none(
     assert home.everything() == before
 
 
-def test_what_could_not_be_listed_does_not_fire_but_the_next_time(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     remind(home, ONE, "call Bob")
 
     def full(*_: Any) -> bool:

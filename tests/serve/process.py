@@ -34,9 +34,7 @@ def memory_mcp(home: Path, *arguments: str) -> list[str]:
 class ServerProcess:
     """A server's stdin and stdout. Use as a context manager: it ends with the block."""
 
-    def __init__(
-        self, *arguments: str, command: list[str] | None = None, user: Path | None = None, umask: int = -1
-    ):
+    def __init__(self, *arguments: str, command: list[str] | None = None, user: Path | None = None, umask: int = -1):
         self.process = subprocess.Popen(
             [*(command or MINI), *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -90,9 +88,7 @@ class ServerProcess:
 
     def call(self, tool: str, arguments: object = None) -> dict:
         """The result of a tool call."""
-        return self.ask("tools/call", {"name": tool, "arguments": {} if arguments is None else arguments})[
-            "result"
-        ]
+        return self.ask("tools/call", {"name": tool, "arguments": {} if arguments is None else arguments})["result"]
 
     def text(self, tool: str, arguments: object = None) -> str:
         """The text of a tool call that is no error."""

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from commonplace.errors import ConfigError, InvalidInput
-from commonplace.serve.turns import Stopping, Turns, Unforeseen
+from commonplace.serve.turns import Stopping, Turns, InternalError
 
 
 class Pad:
@@ -87,7 +87,7 @@ def test_errors_of_our_tree_pass_and_others_are_logged_and_said_plainly(turns, c
     with pytest.raises(InvalidInput, match="wrong"):
         asyncio.run(turns.take(fail(InvalidInput("wrong"))))
     assert not caplog.records
-    with caplog.at_level(logging.ERROR), pytest.raises(Unforeseen) as seen:
+    with caplog.at_level(logging.ERROR), pytest.raises(InternalError) as seen:
         asyncio.run(turns.take(fail(ValueError("/secret/place"))))
     assert "/secret/place" not in str(seen.value)
     assert "/secret/place" in caplog.text

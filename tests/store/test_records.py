@@ -320,9 +320,7 @@ def test_the_lines_a_call_replaced_or_removed_are_in_the_history(kept: Kept) -> 
 
 
 @pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_disk_that_refuses_leaves_the_file_as_it_was(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_disk_that_refuses_leaves_the_file_as_it_was(kept: Kept, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     kept.write(ADA + KNOWS)
 
     def full(*_: Any) -> int:
@@ -369,9 +367,7 @@ def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kep
     assert kept.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
 
 
-def test_the_leftover_of_a_dead_process_goes_at_the_next_start(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_leftover_of_a_dead_process_goes_at_the_next_start(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.write(ADA)
     real, left = os.rename, []
 
@@ -388,12 +384,12 @@ def test_the_leftover_of_a_dead_process_goes_at_the_next_start(
 
 
 def test_what_we_write_is_read_by_any_json_lines_parser(kept: Kept) -> None:
-    kept.nodes.entity("a\nb\u2028\x00 é\"", "one\r\ntwo", kind="")
+    kept.nodes.entity('a\nb\u2028\x00 é"', "one\r\ntwo", kind="")
     kept.nodes.relate("Ada knows Bob")
-    kept.add("a\nb\u2028\x00 é\"", "three")
+    kept.add('a\nb\u2028\x00 é"', "three")
     assert kept.data.count(b"\n") == 2
     assert [json.loads(line) for line in kept.data.decode().split("\n") if line] == [
-        {"type": "entity", "name": "a\nb\u2028\x00 é\"", "entityType": "", "observations": ["one\r\ntwo", "three"]},
+        {"type": "entity", "name": 'a\nb\u2028\x00 é"', "entityType": "", "observations": ["one\r\ntwo", "three"]},
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
     ]
 

@@ -183,6 +183,7 @@ def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monke
     passing.kept = False
     steps = [passing, put(notes, "b.md", "b2")]
     with monkeypatch.context() as patch:
+
         def full(*_):
             raise OSError(errno.ENOSPC, "full")
 
@@ -201,6 +202,7 @@ def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(h
     commit(home, put(notes, "old.md", "old"))
     steps = [put(notes, "old.md", "new"), put(notes, "fresh/a.md", "a")]
     with monkeypatch.context() as patch:
+
         def refuse(self, change):
             (Path(notes.root) / "fresh" / "foreign.txt").write_text("mine")
             raise OSError(errno.ENOSPC, "full")
@@ -218,6 +220,7 @@ def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypa
     commit(home, put(notes, "b.md", "b1"))
     seen = []
     with monkeypatch.context() as patch:
+
         def interrupted(function):
             def call(*args, **more):
                 done = function(*args, **more)

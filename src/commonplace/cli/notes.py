@@ -133,10 +133,10 @@ def search(
     wanted = memory_query(category=category, phase=phase, scope=scope, tags=split_list(tags))
     with call.memory() as memory:
         zone = memory.settings.zone
-        wanted = wanted.but(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
+        wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
         hits: Iterable[Hit] = ()
         if ranked and text.strip():
-            hits = ranking = memory.search(wanted.but(text=text), limit=limit or ALL, max_tokens=max_tokens or None)
+            hits = ranking = memory.search(wanted.replace(text=text), limit=limit or ALL, max_tokens=max_tokens or None)
             found, total = [hit.note for hit in hits], ranking.total
         else:
             found, total = holding(memory, wanted, text, limit)

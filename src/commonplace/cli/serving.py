@@ -69,9 +69,7 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
 
     with _entries(chosen.json_folder or presets.json_folder()) as entries:
         served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file))
-        return run_stdio(
-            opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents
-        )
+        return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from commonplace.note import edit as edits
 from commonplace.note import links
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import MEMORY_KEYS, Draft, Note
-from commonplace.store import jail
+from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.home import Step
 
@@ -177,7 +177,7 @@ def move(memory: Memory, ref: Ref, destination: str, *, project: str | None) -> 
 
 def _destination(text: str, path: str, project: str) -> str:
     name = path.rpartition("/")[2]
-    cleaned = jail.clean(text.removeprefix("/") if text == "/" else text, project)
+    cleaned = path_guard.clean(text.removeprefix("/") if text == "/" else text, project)
     if text.endswith("/"):
         return f"{cleaned}/{name}" if cleaned else name
     if not cleaned:
@@ -203,8 +203,8 @@ def move_folder(memory: Memory, project: str, folder: str, destination: str) -> 
     core = memory._core
     with core.writing():
         store = core.store(project)
-        source = jail.clean(folder.strip("/"), store.name)
-        target = jail.clean(destination.strip("/"), store.name)
+        source = path_guard.clean(folder.strip("/"), store.name)
+        target = path_guard.clean(destination.strip("/"), store.name)
         if destination.endswith("/") and store.place(target).kind == "folder":
             target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
         core.fresh()
@@ -273,7 +273,7 @@ def delete_folder(memory: Memory, project: str, folder: str) -> Deleted:
     core = memory._core
     with core.writing():
         store = core.store(project)
-        source = jail.clean(folder.strip("/"), store.name)
+        source = path_guard.clean(folder.strip("/"), store.name)
         core.fresh()
         if not source or store.place(source).kind != "folder":
             raise NotFound(folder, store.name)

@@ -20,7 +20,7 @@ from commonplace.note.frontmatter import REMOVE
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.atomic import reason
-from commonplace.store.jail import open_folder
+from commonplace.store.path_guard import open_folder
 from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 
 if TYPE_CHECKING:
@@ -317,4 +317,3 @@ _REPAIRS = {
     "stale_temp": _remove_temp,
     "permissions": _close_home,
 }
-

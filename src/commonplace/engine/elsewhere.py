@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import Ambiguous, CommonplaceError
 from commonplace.note.model import BUILT_IN_PROJECTS
-from commonplace.store import jail
+from commonplace.store import path_guard
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def named(memory: Memory, ref: str) -> Place | None:
     name = next((each for each in core.stores if each.lower() == project.lower()), None) if path else None
     if name is None and not path:
         return None
-    wanted = jail.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
+    wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
     own = (name, wanted, root_of(core, name)) if name else None
     if own is not None and os.path.lexists(os.path.join(core.store(own[0]).root, wanted)):
         return own

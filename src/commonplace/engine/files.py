@@ -2,7 +2,7 @@
 memory banks (contract 003), which read and write their files as wholes (`notes`, `put`).
 
 Each verb is one critical section under the home's lock. Paths are project-relative and already passed
-`jail`; symlinks inside are followed as contract 000a, 3 says.
+`path_guard`; symlinks inside are followed as contract 000a, 3 says.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from commonplace.index import lookup, places
 from commonplace.note.edit import SetKeys
 from commonplace.note.entry import PROJECT
 from commonplace.note.model import GLOBAL, MEMORY_KEYS
-from commonplace.store import jail
+from commonplace.store import path_guard
 from commonplace.store.base import File, Stamp
 from commonplace.store.folder import FolderStore
 from commonplace.store.history import FOLD, LINES, Change, Touched
@@ -318,8 +318,8 @@ def _target(core: Core, place: Place, to: str) -> Place:
     name, _, rest = to.partition("/")
     for known in core.stores:
         if rest and known.lower() == name.lower():
-            return known, jail.clean(rest, known, hidden=True), elsewhere.root_of(core, known)
-    return place[0], jail.clean(to, place[0], hidden=True), place[2]
+            return known, path_guard.clean(rest, known, hidden=True), elsewhere.root_of(core, known)
+    return place[0], path_guard.clean(to, place[0], hidden=True), place[2]
 
 
 def _older(memory: Memory, place: Place, now: File | None, at: datetime | None,
@@ -343,5 +343,3 @@ def _older(memory: Memory, place: Place, now: File | None, at: datetime | None,
     if best is None:
         raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
     return best
-
-

@@ -104,7 +104,7 @@ def holding(memory: Memory, wanted: Query, text: str, limit: int = 0) -> tuple[l
 
     An empty `text` finds all; `limit` 0 = all of them.
     """
-    return memory.list(wanted.but(contains=text or None), limit=limit, order="created")
+    return memory.list(wanted.replace(contains=text or None), limit=limit, order="created")
 
 
 def smart_search(memory: Memory, text: str, top: int, wanted: Query) -> Ranking:

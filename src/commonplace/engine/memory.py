@@ -352,7 +352,7 @@ class Memory:
         if isinstance(query, str):
             query = parse(query, now=self.clock(), zone=self.settings.zone)
         if query.projects is not None:
-            return query.but(projects=tuple(self._core.store(name).name for name in query.projects))
+            return query.replace(projects=tuple(self._core.store(name).name for name in query.projects))
         return query
 
     @verb

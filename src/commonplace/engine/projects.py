@@ -182,5 +182,3 @@ def _write(core: Core, changes: dict[str, Any]) -> None:
             raise StorageError(path.name, reason(error)) from None
     now = config.load(core.layout.root, path, {})
     core.set_projects(replace(core.settings, projects=now.projects, default_project=now.default_project))
-
-

@@ -14,7 +14,7 @@ from commonplace.index import lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
-from commonplace.store import jail
+from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.home import Step
 
@@ -161,7 +161,7 @@ def _plan_note(memory: Memory, draft: Draft, overwrite: bool, checksum: str | No
     title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
     if not title.strip():
         raise InvalidInput("Parameter `title` must not be empty.")
-    folder = jail.clean("" if draft.folder == "/" else draft.folder, store.name)
+    folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
     name = links.file_name(title)
     if name.startswith("."):
         name = "_" + name[1:]
@@ -307,7 +307,7 @@ def directory(
 
     core = memory._core
     store = core.store(project)
-    folder = jail.clean(folder.strip("/"), store.name)
+    folder = path_guard.clean(folder.strip("/"), store.name)
     core.fresh()
     if folder and store.place(folder).kind != "folder":
         raise NotFound(folder, store.name)
@@ -322,5 +322,3 @@ def _entry(each: lookup.DirectoryEntry) -> DirectoryEntry:
     if each.note is None:
         return DirectoryEntry("folder", each.path, notes=each.notes)
     return DirectoryEntry("note", each.path, each.note.title, each.note.permalink, each.note.changed)
-
-

@@ -70,7 +70,7 @@ class Upkeep:
 
         Reads that are still in the access log are counted.
         """
-        infos, _ = self.memory.list(query.but(projects=(PROJECT,)), limit=0, order="created")
+        infos, _ = self.memory.list(query.replace(projects=(PROJECT,)), limit=0, order="created")
         return sorted(infos, key=lambda info: (info.created, info.id))
 
     @verb
@@ -402,9 +402,7 @@ def _with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
         ) from None
 
 
-def _merged(
-    survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int
-) -> tuple[dict[str, Any], str]:
+def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int) -> tuple[dict[str, Any], str]:
     """The keys the survivor takes over, and its category. `names` are those only the other had; so many `pending`
     reads of it are still in the log."""
     pair = (survivor.id, other.id)

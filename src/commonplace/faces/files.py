@@ -24,7 +24,7 @@ from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
 from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
 from commonplace.store.atomic import NAME_REASONS
-from commonplace.store.jail import NAME_BYTES, climbs
+from commonplace.store.path_guard import NAME_BYTES, climbs
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -386,8 +386,7 @@ def _lines(lines: Sequence[str], first: int) -> str:
 def _listing(files: Files, inside: str, path: str) -> str:
     base = path.rstrip("/")
     rows = [
-        f"Here're the files and directories up to 2 levels deep in {path}, "
-        "excluding hidden items and node_modules:",
+        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:",
         f"{_FOLDER_SIZE}\t{path}",
     ]
     try:

@@ -88,7 +88,7 @@ def _whole(
     """The list by looking at every note that passes the filters SQL can apply."""
     source, where, values = _source(facets, where, values)
     found = db.execute(f"select n.row from {source}{where} order by {_ORDERS[order]}", values)
-    rows = passing(db, query.but(contains=None), [row for (row,) in found])
+    rows = passing(db, query.replace(contains=None), [row for (row,) in found])
     return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
 
 

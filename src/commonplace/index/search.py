@@ -39,7 +39,7 @@ def search(
     InvalidInput for a broken metadata filter; no text raises.
     """
     predicate(query.metadata)
-    query = query.but(text=sound(query.text))
+    query = query.replace(text=sound(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return Hits(_plain_hits(db, notes, query), total)
@@ -204,7 +204,7 @@ def _show_observations(db: sqlite3.Connection, hits: list[Hit], query: Query, te
 def _by_permalink(db: sqlite3.Connection, query: Query, viewer: str | None, limit: int, offset: int) -> Hits:
     """Notes whose permalink fits the address in the text, and that pass the filters, by permalink."""
     notes, _ = matching(db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None)
-    filters = query.but(text="", search_type="text", projects=None)
+    filters = query.replace(text="", search_type="text", projects=None)
     if filters != Query():
         passed, _ = listing(db, filters, viewer=viewer, limit=None)
         rows = {note.row for note in passed}

@@ -18,9 +18,7 @@ NAME = "expire"
 
 def plan(known: Sequence[Known], settings: Settings, now: datetime) -> list[Action]:
     """Phase inbox, `expires_at` before `now`."""
-    return [
-        Action(NAME, NAME, each.id, f"expired {stamp(end)}", each.path) for each, end in _ends(known) if end < now
-    ]
+    return [Action(NAME, NAME, each.id, f"expired {stamp(end)}", each.path) for each, end in _ends(known) if end < now]
 
 
 def due(known: Sequence[Known], settings: Settings) -> datetime | None:

@@ -86,7 +86,6 @@ class Known:
             return f"{PROJECT}/{self.info.path}"
         return f"{PROJECT}/{self.digest.category}/{self.info.path.rpartition('/')[2]}"
 
-
     @property
     def is_copy(self) -> bool:
         """Whether it is a reminder made of another memory's text: what that text says stands there already."""

@@ -112,9 +112,7 @@ def _ahead(reading: Reading, settings: Settings, now: datetime) -> Reading | Tim
     if reading.repeat is None:
         return PastTime(reading.phrase)
     try:
-        return replace(
-            reading, due=timephrase.following(reading.repeat, now, settings.reading_zone, since=reading.due)
-        )
+        return replace(reading, due=timephrase.following(reading.repeat, now, settings.reading_zone, since=reading.due))
     except InvalidInput:
         return PastTime(reading.phrase)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.faces.agent.given import parsed
 from commonplace.faces.agent.results import call, described, is_hard, result
-from commonplace.serve.turns import Unforeseen
+from commonplace.serve.turns import InternalError
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -89,7 +89,7 @@ class Protocol:
             reply = call(self._registry, memory, name, arguments)
         except Exception:  # the outermost loop of this transport: reported, and the connection lives
             _log.exception("A call failed")
-            raise _Refused(_TOOL_ERROR, str(Unforeseen())) from None
+            raise _Refused(_TOOL_ERROR, str(InternalError())) from None
         if not is_hard(reply):
             return result(reply)
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)

@@ -26,7 +26,7 @@ class Stopping(CommonplaceError):
         super().__init__("The server is stopping; this call was not carried out. Repeat it after a restart.")
 
 
-class Unforeseen(CommonplaceError):
+class InternalError(CommonplaceError):
     """A fault of ours. The log has the traceback; the caller gets a sentence."""
 
     code = "internal"
@@ -71,7 +71,7 @@ class Turns:
         """The result of `call(memory)`, after all calls that came before.
 
         Cancelling a call that waits drops it; one that runs ends by itself. Raises CommonplaceError:
-        what `call` raises, `Stopping`, or `Unforeseen` for any other exception, which is logged.
+        what `call` raises, `Stopping`, or `InternalError` for any other exception, which is logged.
         """
         if self._stopping:
             raise Stopping
@@ -86,7 +86,7 @@ class Turns:
             raise
         except Exception:  # the outermost loop of this transport: reported, and the connection lives
             _log.exception("A call failed")
-            raise Unforeseen from None
+            raise InternalError from None
         finally:
             if self._waiting is None and not self._stopping:
                 loop = asyncio.get_running_loop()

@@ -45,9 +45,7 @@ def refusal(path: str, error: OSError) -> CommonplaceError:
     return StorageError(path, reason(error))
 
 
-def write_file(
-    name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True
-) -> None:
+def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True) -> None:
     """Create `name` (in the open folder `folder`) with `data` and, if it is to be `durable`, fsync it. It must not
     exist.
 

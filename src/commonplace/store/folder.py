@@ -13,7 +13,7 @@ from commonplace.errors import NotFound, OutsideError
 from commonplace.store.atomic import refusal
 from commonplace.store.base import File, Listing, Stamp
 from commonplace.store.home import read_file, stamp_of
-from commonplace.store.jail import Folder, has_link, open_folder
+from commonplace.store.path_guard import Folder, has_link, open_folder
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 
 _LINKS = 40
@@ -131,7 +131,7 @@ class FolderStore:
         return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, path: str) -> File:
-        """The file at `path`, through the jail. Raises NotFound, OutsideError, StorageError."""
+        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, StorageError."""
         try:
             with self.open_parent(path) as folder:
                 return read_file(path.rpartition("/")[2], folder.fd)

@@ -12,7 +12,7 @@ from commonplace.engine.exchange import Exchange
 from commonplace.engine.storing import scope_of
 from commonplace.errors import CommonplaceError
 from commonplace.note.markdown import parse_note
-from commonplace.store import jail
+from commonplace.store import path_guard
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.transfer.moving import IMPORT, Found, Item, Plan, WrongStore, files_below, folder_at, read_bytes
 
@@ -132,7 +132,7 @@ class _Copying:
         """Why a file stays behind; "" when it goes, None when it is there already."""
         try:
             hidden = copy.path.endswith(f"/{_RECORD}")
-            if jail.clean(copy.path, self._project, hidden=hidden) != copy.path:
+            if path_guard.clean(copy.path, self._project, hidden=hidden) != copy.path:
                 return "its name cannot be kept"
             there = self._exchange.file(self._project, copy.path)
         except CommonplaceError as error:

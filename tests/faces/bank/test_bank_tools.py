@@ -53,23 +53,14 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     info = banks.ok("activate", conversation_type="global")["bank_info"]
     assert (info["type"], info["id"]) == ("global", "default")
-    info = banks.ok("activate", conversation_type="project", project_name="X", current_path=str(root))[
-        "bank_info"
-    ]
+    info = banks.ok("activate", conversation_type="project", project_name="X", current_path=str(root))["bank_info"]
     assert (info["type"], info["id"]) == ("code", "some_app")
-    info = banks.ok(
-        "activate", conversation_type="project", project_name="My X", current_path=str(tmp_path / "no")
-    )
+    info = banks.ok("activate", conversation_type="project", project_name="My X", current_path=str(tmp_path / "no"))
     assert (info["bank_info"]["type"], info["bank_info"]["id"]) == ("project", "my_x")
     refused = banks.refused("activate", "bank_not_found", conversation_type="project")
     assert refused["error"].endswith("Project name is required for project conversations.")
-    refused = banks.refused(
-        "activate", "bank_not_found", bank_type="project", bank_id="auto", project_name=" "
-    )
-    assert (
-        refused["error"]
-        == "Failed to activate memory bank: Project name is required to detect a project bank"
-    )
+    refused = banks.refused("activate", "bank_not_found", bank_type="project", bank_id="auto", project_name=" ")
+    assert refused["error"] == "Failed to activate memory bank: Project name is required to detect a project bank"
     assert banks.ok("activate", conversation_type="project", bank_id="p")["bank_info"]["id"] == "p"
 
 
@@ -91,9 +82,7 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
         ("update", {"content": "\ud800"}, "Parameter `content` must be valid Unicode text"),
     ],
 )
-def test_arguments_of_the_wrong_shape_are_named(
-    banks: Banks, tool: str, arguments: dict[str, Any], what: str
-) -> None:
+def test_arguments_of_the_wrong_shape_are_named(banks: Banks, tool: str, arguments: dict[str, Any], what: str) -> None:
     data = banks.refused(tool, "invalid", **arguments)
     assert data["error"].startswith(f"Input validation error: {what}")
 
@@ -190,9 +179,7 @@ def test_notes_of_another_agent_are_not_shown_and_not_overwritten(banks: Banks, 
     assert secret.read_text().endswith("for a alone\n")
 
 
-def test_a_disk_that_refuses_is_told_and_changes_nothing(
-    banks: Banks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_refuses_is_told_and_changes_nothing(banks: Banks, monkeypatch: pytest.MonkeyPatch) -> None:
     banks.ok("activate", bank_type="project", bank_id="p")
     before = banks.state()
 
@@ -333,9 +320,7 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
         banks = Banks(memory)
 
         @settings(max_examples=150, deadline=None)
-        @given(
-            st.sampled_from(["activate", "list", "update"]), st.dictionaries(st.sampled_from(KEYS), VALUES)
-        )
+        @given(st.sampled_from(["activate", "list", "update"]), st.dictionaries(st.sampled_from(KEYS), VALUES))
         def ask(tool: str, arguments: dict[str, Any]) -> None:
             data, is_error = banks.call(tool, **arguments)
             assert str(tmp_path) not in json.dumps(data)

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from commonplace.faces.bank.names import id_of_project, id_of_repository, is_id, is_target, marked, title_of
 
 
-@pytest.mark.parametrize(
-    "text", ["a", "A b.c_d-1", "翻译_项目", "हिन्दी", "naïve", "n" * 100, "-x", "x.", "auto"]
-)
+@pytest.mark.parametrize("text", ["a", "A b.c_d-1", "翻译_项目", "हिन्दी", "naïve", "n" * 100, "-x", "x.", "auto"])
 def test_letters_and_digits_of_any_script_make_an_id(text: str) -> None:
     assert is_id(text)
 

@@ -50,9 +50,7 @@ def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:
         "doc/architecture.md": "# Code Architecture\n\nWe decided to use microservices.\n",
         "doc/api.md": "# API\n\nA system design question.\n",
     }
-    placed = place(
-        "code", texts, "We decided to use one Storage for all orders, see readme.md and the Database"
-    )
+    placed = place("code", texts, "We decided to use one Storage for all orders, see readme.md and the Database")
     assert placed.target_file == "doc/architecture.md"
     assert placed.referenced_files == ["readme.md"]
     assert placed.related_files == ["doc/api.md"]

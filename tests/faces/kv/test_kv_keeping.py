@@ -6,7 +6,7 @@ import pytest
 
 from commonplace.engine.entries import NoteEntries
 from commonplace.note import entry
-from commonplace.store.jail import OutsideError
+from commonplace.store.path_guard import OutsideError
 
 FILE = """---
 type: kv

@@ -102,7 +102,7 @@ def test_half_floats_are_read_as_floats(tmp_path: Path) -> None:
     assert {each.dtype for each in read.values()} == {np.dtype("<f4")}
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\3\4" * 20, b"\5\0\0\0\0\0\0\0[1,2]", b"\x0c\0\0\0\0\0\0\0{\"a\": {}}   "])
+@pytest.mark.parametrize("data", [b"", b"PK\3\4" * 20, b"\5\0\0\0\0\0\0\0[1,2]", b'\x0c\0\0\0\0\0\0\0{"a": {}}   '])
 def test_another_file_is_no_weights(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "w"
     path.write_bytes(data)

@@ -13,15 +13,17 @@ import pytest
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: the semantic extra is not tested")
 
-WORDS = tuple((  # noqa: SIM905
-    "the a we you they is are was to of in on and for with not new old big small red blue dark light mode editor "
-    "theme bread cheese soup dinner lunch breakfast cook bake oven kitchen database server billing invoice service "
-    "migrate deploy release branch commit review test build fix bug error crash slow fast memory note file folder "
-    "train plane car bike road city house garden tree flower river lake mountain snow rain sun wind summer winter "
-    "doctor dentist friend sister brother mother father child birthday wedding party music piano guitar song book "
-    "novel poem paint color paper pencil school teacher student lesson exam answer question monday tuesday friday "
-    "sunday week month year today tomorrow meeting call mail letter phone money bank price cheap market shop"
-).split())
+WORDS = tuple(
+    (  # noqa: SIM905
+        "the a we you they is are was to of in on and for with not new old big small red blue dark light mode editor "
+        "theme bread cheese soup dinner lunch breakfast cook bake oven kitchen database server billing invoice service "
+        "migrate deploy release branch commit review test build fix bug error crash slow fast memory note file folder "
+        "train plane car bike road city house garden tree flower river lake mountain snow rain sun wind summer winter "
+        "doctor dentist friend sister brother mother father child birthday wedding party music piano guitar song book "
+        "novel poem paint color paper pencil school teacher student lesson exam answer question monday tuesday friday "
+        "sunday week month year today tomorrow meeting call mail letter phone money bank price cheap market shop"
+    ).split()
+)
 SHAPE = {"hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 40}
 
 

@@ -153,10 +153,7 @@ def test_further_groups_are_named_and_not_used():
 def test_words_that_contradict_each_other_are_ambiguous():
     with pytest.raises(AmbiguousTime) as refused:
         read("Friday, May 7", NOW, ZONE)
-    assert (
-        str(refused.value)
-        == 'ambiguous time "Friday, May 7": 2026-05-07 09:00 or 2026-05-08 09:00; say which'
-    )
+    assert str(refused.value) == 'ambiguous time "Friday, May 7": 2026-05-07 09:00 or 2026-05-08 09:00; say which'
 
 
 def test_the_reading_is_said_in_plain_words_with_the_users_own_phrase():

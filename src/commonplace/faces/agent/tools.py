@@ -66,7 +66,7 @@ def _list(memory: Memory, given: Given) -> Reply:
 
 def _search(memory: Memory, given: Given) -> Reply:
     query, zone = given.required("query"), memory.settings.zone
-    wanted = _wanted(given, "tags").but(
+    wanted = _wanted(given, "tags").replace(
         created_from=day(given.text("from"), "from", zone), created_until=day(given.text("to"), "to", zone, after=1)
     )
     infos, _ = memories.holding(memory, wanted, query)

@@ -96,11 +96,7 @@ def _detected(memory: Memory, kind: str, given: Arguments, found: Repository | N
     if kind == "project":
         name = (given.get("project_name") or "").strip()
         if not name:
-            needed = (
-                "is required for project conversations."
-                if by_alias
-                else "is required to detect a project bank"
-            )
+            needed = "is required for project conversations." if by_alias else "is required to detect a project bank"
             raise failed("activate", f"Project name {needed}", code="bank_not_found")
         return names.id_of_project(name)
     if found is None:

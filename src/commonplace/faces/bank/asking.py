@@ -27,12 +27,8 @@ def ask(endpoint: Endpoint, kind: str, texts: Mapping[str, str], content: str) -
     """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks a rule."""
     shown = dict.fromkeys([*templates.files(kind), *(path for path in texts if path.startswith(_FOLDERS))])
     files = "\n".join(f"- {path}: {_headings(texts.get(path, ''))}" for path in shown)
-    system = Template(text_file("bank-llm.md")).substitute(
-        type=kind, files=files, categories=", ".join(categories())
-    )
-    return with_relations(
-        endpoint.ask(system, content, lambda answer: _checked(answer, kind, texts, content)), texts
-    )
+    system = Template(text_file("bank-llm.md")).substitute(type=kind, files=files, categories=", ".join(categories()))
+    return with_relations(endpoint.ask(system, content, lambda answer: _checked(answer, kind, texts, content)), texts)
 
 
 def _headings(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from commonplace.store.jail import NAME_BYTES
+from commonplace.store.path_guard import NAME_BYTES
 from commonplace.store.layout import SKIPPED_FOLDERS
 
 KINDS = ("global", "project", "code")
@@ -36,9 +36,7 @@ def _is_allowed(sign: str) -> bool:
 def is_target(path: str) -> bool:
     """Whether `path` can be a file of a bank."""
     parts = path.split("/")
-    return (
-        len(path) <= _PATH_LENGTH and len(parts) <= _PARTS and path.endswith(".md") and all(map(is_id, parts))
-    )
+    return len(path) <= _PATH_LENGTH and len(parts) <= _PARTS and path.endswith(".md") and all(map(is_id, parts))
 
 
 def id_of_project(name: str) -> str:

@@ -95,9 +95,7 @@ def answering(
             return _refusal(session, memory, failed(row["name"], reason_of(error)))
         return Reply(json.dumps(data, ensure_ascii=False, indent=2), data)
 
-    tool = Tool(
-        row["name"], row["description"], schema, answer, row["title"], row["annotations"], unknown="own"
-    )
+    tool = Tool(row["name"], row["description"], schema, answer, row["title"], row["annotations"], unknown="own")
     accepted = replace(tool, unknown="drop", schema={"properties": properties, "required": required})
     return tool
 

@@ -90,9 +90,7 @@ def categorise(text: str) -> tuple[str, float]:
     for name, patterns in _patterns().items():
         if any(pattern.search(title) for pattern in patterns):
             return name, 0.9
-    counts = {
-        name: sum(len(each.findall(text)) for each in patterns) for name, patterns in _patterns().items()
-    }
+    counts = {name: sum(len(each.findall(text)) for each in patterns) for name, patterns in _patterns().items()}
     best = max(counts, key=lambda name: counts[name])
     total = sum(counts.values())
     return (best, round(counts[best] / total, 2)) if total else (DEFAULT, 0.0)

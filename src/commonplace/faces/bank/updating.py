@@ -45,11 +45,7 @@ class Change:
         """What happens to the file's text."""
         if self.operation == "replace":
             return Rewrite(self.content)
-        return (
-            InsertInSection(self.position, self.content)
-            if self.operation == "insert"
-            else AppendBlock(self.content)
-        )
+        return InsertInSection(self.position, self.content) if self.operation == "insert" else AppendBlock(self.content)
 
 
 def update(session: Session, memory: Memory, given: Arguments) -> dict[str, Any]:
@@ -150,9 +146,7 @@ def _placed(session: Session, memory: Memory, bank: Bank, content: str, given: A
     if _log.isEnabledFor(logging.DEBUG):
         _log.debug("%s: %s", bank.key, json.dumps(placed.as_data(memory.clock()), ensure_ascii=False))
     if given.get("operation"):
-        change = Change(
-            placed.target_file, given["operation"], placed.content, given.get("position") or "", placed
-        )
+        change = Change(placed.target_file, given["operation"], placed.content, given.get("position") or "", placed)
     else:
         change = Change(placed.target_file, placed.operation, placed.content, placed.position or "", placed)
     if change.operation == "append" and not change.content.lstrip().startswith("#"):
@@ -161,9 +155,7 @@ def _placed(session: Session, memory: Memory, bank: Bank, content: str, given: A
     return change
 
 
-def _by_llm(
-    session: Session, memory: Memory, bank: Bank, texts: dict[str, str], content: str
-) -> Placement | None:
+def _by_llm(session: Session, memory: Memory, bank: Bank, texts: dict[str, str], content: str) -> Placement | None:
     """Where the language model puts it; None when there is none to ask, or none that can be followed."""
     if session.llm is None or session.llm.is_off:
         return None
@@ -193,11 +185,7 @@ def _write(session: Session, memory: Memory, bank: Bank, change: Change, given: 
             puts[DUMP] = (_dump(session, memory, bank, texts), bank.read(DUMP))
         return puts
 
-    said = {
-        word: str(given[name])[:_SAID_LENGTH]
-        for name, word in _SAID.items()
-        if given.get(name) not in (None, "")
-    }
+    said = {word: str(given[name])[:_SAID_LENGTH] for name, word in _SAID.items() if given.get(name) not in (None, "")}
     try:
         bank.files.put(plan, change.operation, said)
     except (Exists, NotADirectory, OutsideError) as error:
@@ -262,9 +250,7 @@ def _unusable(change: Change, error: CommonplaceError) -> BankError:
     """The file's place is taken, or its way leads elsewhere."""
     if change.placed is None:
         return _bad_target(change.target)
-    return BankError(
-        "content_processing_failed", f"Failed to process content for {change.target}", reason_of(error)
-    )
+    return BankError("content_processing_failed", f"Failed to process content for {change.target}", reason_of(error))
 
 
 def _unloaded(path: str, why: str) -> BankError:

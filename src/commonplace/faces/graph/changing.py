@@ -31,9 +31,7 @@ def create_relations(graph: Graph, given: Given, form: Form) -> Reply:
 def add_observations(graph: Graph, given: Given, form: Form) -> Reply:
     """Answers with what each entity did not say before."""
     wanted = [(each["entityName"], each["contents"]) for each in given["observations"]]
-    results = [
-        {"entityName": name, "addedObservations": added} for name, added in graph.add_observations(wanted)
-    ]
+    results = [{"entityName": name, "addedObservations": added} for name, added in graph.add_observations(wanted)]
     return Reply(form.text(results), {"results": results})
 
 

@@ -59,7 +59,7 @@ def _query(memory: Memory, args: Arguments, words: str) -> Query:
         inside = {each.casefold() for each in query.types}
         types = tuple(each for each in types if each.casefold() in inside) or ("",)  # "" is no note's type
     since = memory.since(args["after_date"]) if args.get("after_date") is not None else None
-    return query.but(
+    return query.replace(
         search_type=kind,
         projects=query.projects if projects is None else projects,
         types=types or query.types,

@@ -24,9 +24,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
         raise ValueError("it is no safetensors file")
     try:
         header = json.loads(bytes(raw[8 : 8 + size]))
-        return {
-            name: _array(raw[8 + size :], each) for name, each in header.items() if name != "__metadata__"
-        }
+        return {name: _array(raw[8 + size :], each) for name, each in header.items() if name != "__metadata__"}
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its header is damaged ({error})") from None
 

@@ -66,9 +66,7 @@ def read_all(
     ends = [blank.end() for blank in PARAGRAPH.finditer(text)]
     at = [bisect(ends, group.span[0]) for group in found]
     vague = {place for place, group in zip(at, found, strict=True) if group.of("vague")}
-    return [
-        (group.span, _outcome(group, here, place in vague)) for place, group in zip(at, found, strict=True)
-    ]
+    return [(group.span, _outcome(group, here, place in vague)) for place, group in zip(at, found, strict=True)]
 
 
 def _outcome(group: Group, here: Here, vague: bool) -> Reading | TimeRefused:

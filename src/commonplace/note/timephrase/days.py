@@ -51,9 +51,7 @@ def _fits(day: date, token: Token, days: list[date]) -> bool:
     return day in days
 
 
-def _choices(
-    token: Token, spans: list[tuple[str, int]], used: set[tuple[str, int]], today: date
-) -> list[date]:
+def _choices(token: Token, spans: list[tuple[str, int]], used: set[tuple[str, int]], today: date) -> list[date]:
     """The days of one word. A span beside it says of which week, month or year it is, and is `used` then."""
     kind, value = token.kind, token.value
     within = {unit: (unit, offset) for unit, offset in spans}

@@ -176,6 +176,4 @@ def _month_days(rule: Rule, since: date, after: date) -> Iterator[date]:
         if year < 1:
             continue
         length = calendar.monthrange(year, month + 1)[1]
-        yield from sorted(
-            date(year, month + 1, length if d < 0 else d) for d in set(rule.monthdays) if d <= length
-        )
+        yield from sorted(date(year, month + 1, length if d < 0 else d) for d in set(rule.monthdays) if d <= length)

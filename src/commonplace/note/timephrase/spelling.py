@@ -32,9 +32,7 @@ def tokens_of(kind: str, match: re.Match[str], previous: int) -> list[Token]:
 def _instant(match: re.Match[str], previous: int) -> Found:
     offset = (match["offset"] or "").upper()
     try:
-        return [
-            ("instant", datetime.fromisoformat(f"{match['date']}T{match['clock'] or match['local']}{offset}"))
-        ]
+        return [("instant", datetime.fromisoformat(f"{match['date']}T{match['clock'] or match['local']}{offset}"))]
     except ValueError:
         return WRONG
 
@@ -165,11 +163,7 @@ def _monthday(match: re.Match[str], previous: int) -> Found:
     """ "the 3rd" is a day when it follows "on" or "by", or when no name follows it ("the 3rd rock")."""
     day, text, end = int(match["d"]), match.string, match.end()
     following = text[end : end + 20]
-    known = (
-        _SENTENCE.match(following)
-        or re.match(r"\s+(?:[0-9]|noon|midnight)", following)
-        or "\n" in following[:1]
-    )
+    known = _SENTENCE.match(following) or re.match(r"\s+(?:[0-9]|noon|midnight)", following) or "\n" in following[:1]
     if not (match["sure"] or known or re.match(r"\s*[^\sa-z]", following)):
         return []
     return [("monthday", day)] if 1 <= day <= 31 else WRONG
@@ -217,11 +211,7 @@ def _weekday(match: re.Match[str], previous: int) -> Found:
 
 
 def _weekday_zh(match: re.Match[str], previous: int) -> Found:
-    if (
-        not match["which"]
-        and previous != match.start()
-        and _after(match, "一二两三四五六七八九十几0123456789")
-    ):
+    if not match["which"] and previous != match.start() and _after(match, "一二两三四五六七八九十几0123456789"):
         return []
     return [("weekday", (_which(match["which"]), words()["chinese"]["weekdays"][match["day"]], False))]
 
@@ -329,9 +319,7 @@ def _clock_zh(match: re.Match[str], previous: int) -> Found:
 def _begins(match: re.Match[str]) -> bool:
     """一点 and 一时 are hours only at the beginning of a clause or after 在, 到, 约."""
     before = match.string[match.start() - 1 : match.start()]
-    return match[0].strip() == "一点" and (
-        not before or not "\u4e00" <= before <= "\u9fff" or before in "在到约于"
-    )
+    return match[0].strip() == "一点" and (not before or not "\u4e00" <= before <= "\u9fff" or before in "在到约于")
 
 
 def _interval(match: re.Match[str]) -> Fraction:
@@ -360,9 +348,7 @@ def _repeat_days(match: re.Match[str], previous: int) -> Found:
     ]
 
 
-def _ranged(
-    days: list[str], numbers: list[int | None], between: tuple[str, ...], dashed: bool
-) -> tuple[int, ...]:
+def _ranged(days: list[str], numbers: list[int | None], between: tuple[str, ...], dashed: bool) -> tuple[int, ...]:
     """Weekdays in order, a range of two filled in."""
     known = [day for day in numbers if day is not None]
     if len(known) >= 2 and (dashed or any(word in days for word in between)):

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from commonplace.errors import ConfigError, InvalidInput
-from commonplace.serve.turns import Stopping, Turns, InternalError
+from commonplace.serve.turns import InternalError, Stopping, Turns
 
 
 class Pad:

@@ -20,8 +20,8 @@ from commonplace.note.frontmatter import REMOVE
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.atomic import reason
-from commonplace.store.path_guard import open_folder
 from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
+from commonplace.store.path_guard import open_folder
 
 if TYPE_CHECKING:
     from commonplace.engine.memory import Memory

@@ -13,8 +13,8 @@ from commonplace.errors import NotFound, OutsideError
 from commonplace.store.atomic import refusal
 from commonplace.store.base import File, Listing, Stamp
 from commonplace.store.home import read_file, stamp_of
-from commonplace.store.path_guard import Folder, has_link, open_folder
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+from commonplace.store.path_guard import Folder, has_link, open_folder
 
 _LINKS = 40
 _NAME = attrgetter("name")

@@ -12,8 +12,8 @@ from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
 from commonplace.store.atomic import read_fd, write_file
 from commonplace.store.base import File, Stamp, bounded, sha256
 from commonplace.store.history import CANNOT_LINK, History, Touched
-from commonplace.store.path_guard import Folder, open_folder
 from commonplace.store.layout import TEMP_PREFIX
+from commonplace.store.path_guard import Folder, open_folder
 
 NEW_MODE = 0o600
 HEAD = 65536

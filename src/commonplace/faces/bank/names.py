@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from commonplace.store.path_guard import NAME_BYTES
 from commonplace.store.layout import SKIPPED_FOLDERS
+from commonplace.store.path_guard import NAME_BYTES
 
 KINDS = ("global", "project", "code")
 FOLDERS = {"global": "global", "project": "projects", "code": "code"}

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: semantic demo test lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking docs clean
+.PHONY: semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking docs clean
 
 .venv/ready: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -30,6 +30,9 @@ demo: .venv/ready
 
 test: .venv/ready
 	@$(BIN)/python -m pytest -q -n auto
+
+test-fast: .venv/ready
+	@$(BIN)/python -m pytest -q -n auto -m 'not slow'
 
 lint: .venv/ready
 	@$(BIN)/ruff check src tests bench samples tools

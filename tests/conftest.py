@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes over two seconds; `make test-fast` leaves it out")
     config.addinivalue_line(
         "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
     )

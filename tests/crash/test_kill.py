@@ -77,9 +77,7 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
         assert numbers == sorted(set(numbers), reverse=True)
         assert len(numbers) == possible.index(found)
         with memory._core.guard:
-            from commonplace.index import places
-
-            assert places.is_sound(memory._core.db)
+            assert memory._core.index.is_sound()
     strays = [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("redo-*")]
     assert strays == []
 

@@ -22,7 +22,6 @@ from commonplace.errors import (
     OutsideError,
     SectionError,
 )
-from commonplace.index import graph, lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note import edit as edits
 from commonplace.note import links
@@ -167,10 +166,10 @@ def move(memory: Memory, ref: Ref, destination: str, *, project: str | None) -> 
         place = store.place(target)
         if place.kind != "missing" and not (target.lower() == info.path.lower() and place.kind == "file"):
             raise Exists(target)
-        linking = {edge.note.path: edge.note for edge in graph.incoming(core.db, info, memory.agent) if edge.note}
+        linking = {edge.note.path: edge.note for edge in core.index.links.incoming(info, memory.agent) if edge.note}
         step = core.step("move", info.project, info.path, to=target, old=file, scope=info.scope)
         core.commit("move", [step], (info.project, info.path), memory.agent, memory.face)
-        moved = lookup.get(core.db, info.project, target)
+        moved = core.index.notes.get(info.project, target)
         broken = _broken(memory, linking, {moved.row} if moved else set())
         return Moved(info.project, info.path, target, 1, broken)
 
@@ -187,12 +186,12 @@ def _destination(text: str, path: str, project: str) -> str:
 
 def _broken(memory: Memory, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
     """Of the notes that linked to what moved, those that no longer lead to it and that the caller sees."""
-    db, found = memory._core.db, []
+    index, found = memory._core.index, []
     for path, before in linking.items():
-        source = lookup.get(db, before.project, path)
+        source = index.notes.get(before.project, path)
         if source is None or not memory.sees(source.scope) or source.row in moved:
             continue
-        leads = {edge.note.row for edge in graph.outgoing(db, source, memory.agent) if edge.note}
+        leads = {edge.note.row for edge in index.links.outgoing(source, memory.agent) if edge.note}
         if not leads & moved:
             found.append(source.path if source.project == before.project else source.permalink)
     return sorted(set(found))
@@ -217,13 +216,15 @@ def move_folder(memory: Memory, project: str, folder: str, destination: str) -> 
         if store.place(target).kind != "missing":
             raise Exists(target)
         storing.check_place(memory, store.name, f"{target}/x.md")
-        infos = lookup.below(core.db, store.name, source)
+        infos = core.index.notes.below(store.name, source)
         paths = [info.path for info in infos]
         _refuse_foreign(memory, infos, source)
-        linking = {e.note.path: e.note for info in infos for e in graph.incoming(core.db, info, memory.agent) if e.note}
+        linking = {
+            e.note.path: e.note for info in infos for e in core.index.links.incoming(info, memory.agent) if e.note
+        }
         core.commit("move", [core.step("move", store.name, source, to=target)], (store.name, f"{source}/"),
                     memory.agent, memory.face)  # fmt: skip
-        after = {info.row for info in lookup.below(core.db, store.name, target)}
+        after = {info.row for info in core.index.notes.below(store.name, target)}
         outside = {path: info for path, info in linking.items() if path not in set(paths)}
         return Moved(store.name, source, target, len(paths), _broken(memory, outside, after))
 
@@ -256,7 +257,7 @@ def unlink_steps(memory: Memory, info: NoteInfo) -> list[Step]:
     steps: list[Step] = []
     if info.project != "categories":
         return steps
-    for other in places.holding_link(memory._core.db, info.id):
+    for other in memory._core.index.notes.holding_link(info.id):
         if (other.project, other.path) == (info.project, info.path):
             continue
         try:
@@ -277,7 +278,7 @@ def delete_folder(memory: Memory, project: str, folder: str) -> Deleted:
         core.fresh()
         if not source or store.place(source).kind != "folder":
             raise NotFound(folder, store.name)
-        infos = lookup.below(core.db, store.name, source)
+        infos = core.index.notes.below(store.name, source)
         paths = [info.path for info in infos]
         _refuse_foreign(memory, infos, source)
         steps = [

@@ -30,7 +30,7 @@ from commonplace.errors import (
     ReadOnlyProject,
     StorageError,
 )
-from commonplace.index import database, lookup, places
+from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
 from commonplace.store.access import AccessLog
@@ -65,15 +65,14 @@ class Core:
         self.unreadable: dict[tuple[str, str], str] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
-        self._index = self.layout.index_for(self.extra)
+        self.index = Index(self.layout.index_for(self.extra), self.home.lock)
         self._config_stamp = _stamp_of(settings.file)
         self.stores = self._stores({name: each for name, each in extra.items() if hasattr(each, "kind")})
         self._wants_watch = watch
         self._watch: Watch | None = None
         self._roots: dict[str, tuple[int, int] | None] = {}
         self._pending: set[str] = set(self.stores)
-        self._db: sqlite3.Connection | None = None
-        self._inode: tuple[int, int] | None = None
+        self._openings = 0
         self._depth = self._writes = 0
         self._looked = False
         self._closed = False
@@ -106,6 +105,7 @@ class Core:
         self._depth -= 1
         if not self._depth:
             self._looked, self.shown = False, {}
+            self.index.unpin()
 
     # --- projects -------------------------------------------------------------------------------
 
@@ -140,33 +140,11 @@ class Core:
         """Whether the index already shows what was on disk when this process first looked."""
         return not self._pending
 
-    @property
-    def db(self) -> sqlite3.Connection:
-        """The open index; made anew when it is missing, foreign or damaged."""
-        if self._db is not None:
-            # One verb sees one index, even if another process just made it anew.
-            if self._looked or _identity(self._index) == self._inode:
-                return self._db
-            self._db.close()
-            self._db = None
-        with self.home.lock:
-            try:
-                self._db, _ = database.open_index(self._index)
-                self._inode = _identity(self._index)
-            except OSError as error:
-                raise StorageError("the index", reason(error)) from None
-        self._pending = set(self.stores)
-        return self._db
-
     def rebuild(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
         with self.guard, self.home.lock:
-            if self._db is not None:
-                self._db.close()
-                self._db = None
             self._looked = False
-            for suffix in ("", "-wal", "-shm"):
-                Path(str(self._index) + suffix).unlink(missing_ok=True)
+            self.index.rebuild()
 
     def fresh(self, progress: sync.Progress | None = None) -> sync.Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb."""
@@ -180,12 +158,18 @@ class Core:
             self._look(result, progress)
         except BaseException:
             self._pending = set(self.stores)  # the system tells a change once: look at everything next time
+            self.index.unpin()
             raise
         self._looked = self._depth > 0
+        if not self._looked:
+            self.index.unpin()
         return result
 
     def _look(self, result: sync.Result, progress: sync.Progress | None) -> None:
-        db = self.db
+        self.index.unpin()
+        self.index.pin()
+        if self.index.openings != self._openings:
+            self._openings, self._pending = self.index.openings, set(self.stores)
         if self._watch and any(_identity(self.stores[name].root) != known for name, known in self._roots.items()):
             self._close_watch()  # a project's folder was made, went away or was exchanged
         changes = self._watch.drain() if self._watch else None
@@ -202,25 +186,23 @@ class Core:
             sweeps |= self.stores.keys() - self._roots.keys()
             for project, folder in sorted(changes.folders):
                 if project in self.stores and project not in sweeps:
-                    self._sweep(db, self.stores[project], result, None, folder)
+                    self._sweep(self.stores[project], result, None, folder)
             for project, path in changes.files:
                 if project in self.stores and project not in sweeps:
-                    self._check_file(db, self.stores[project], path, result)
+                    self._check_file(self.stores[project], path, result)
         for project in sorted(sweeps):
-            self._sweep(db, self.stores[project], result, progress)
+            self._sweep(self.stores[project], result, progress)
         if troubled - self._troubles.keys():
             self._close_watch()  # what could be read again was not watched
-        self._forget_projects(db, sweeps)
-        self.retire(db)
+        self._forget_projects(sweeps)
+        self.retire()
 
-    def retire(self, db: sqlite3.Connection) -> None:
+    def retire(self) -> None:
         """An entry past its time to live is in no face, from that moment on (contract 004, 4)."""
         now = microseconds(self.clock())
-        if places.over(db, now, 1):
-            from commonplace.index import entries
-
-            with self.home.lock, database.transaction(db):
-                entries.retire(db, now)
+        if self.index.notes.over(now, 1):
+            with self.home.lock, self.index.transaction():
+                self.index.entries.retire(now)
 
     def reload(self) -> None:
         """Take up projects another process added to the configuration, or removed from it."""
@@ -256,36 +238,33 @@ class Core:
             self._watch = None
             self._wants_watch = True
 
-    def _forget_projects(self, db: sqlite3.Connection, sweeps: set[str]) -> None:
+    def _forget_projects(self, sweeps: set[str]) -> None:
         if not self._pending:
             return
         self._pending -= sweeps
         self._troubles = {name: texts for name, texts in self._troubles.items() if name in self.stores}
-        gone = set(lookup.projects(db)) - self.stores.keys()
+        gone = set(self.index.notes.projects()) - self.stores.keys()
         if gone:
-            self._forget(db, gone)
+            self._forget(gone)
 
-    def _forget(self, db: sqlite3.Connection, projects: set[str]) -> None:
-        from commonplace.index import writer
-
-        with self.home.lock, database.transaction(db):
+    def _forget(self, projects: set[str]) -> None:
+        with self.home.lock, self.index.transaction():
             for project in projects:
-                writer.forget_project(db, project)
+                self.index.forget_project(project)
 
-    def _sweep(self, db: sqlite3.Connection, store: FolderStore | GraphStore, result: sync.Result,
+    def _sweep(self, store: FolderStore | GraphStore, result: sync.Result,
                progress: sync.Progress | None, folder: str = "") -> None:  # fmt: skip
         """Compare a project, or one folder of it, with the index, and apply what differs."""
-        from commonplace.index import sync
 
         self._troubles.pop(store.name, None)
         if store.kind != stores.FOLDER:
             from commonplace.engine import graph_sync
 
-            if trouble := graph_sync.sweep(self, db, store, result, progress):
+            if trouble := graph_sync.sweep(self, store, result, progress):
                 self._troubles[store.name] = [trouble]
             return
-        if store.name in self._pending and places.seen(db, store.name):
-            self._forget(db, {store.name})  # a graph file had this name
+        if store.name in self._pending and self.index.seen(store.name):
+            self._forget({store.name})  # a graph file had this name
         if os.path.isdir(store.root):
             listing = store.list(folder)
         elif store.name in self.layout.built_in():
@@ -298,9 +277,9 @@ class Core:
                 f"Folder {each or '/'} of project {store.name} cannot be read." for each in listing.unreadable
             ]
         self._drop_skipped(store.name, listing, folder)
-        changes = sync.plan(db, store.name, listing, folder)
+        changes = self.index.plan(store.name, listing, folder)
         if changes:
-            sync.apply(db, store.name, changes, partial(self.load, store), self.home.lock, result, progress)
+            self.index.apply(store.name, changes, partial(self.load, store), self.home.lock, result, progress)
 
     def _drop_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""
@@ -315,18 +294,15 @@ class Core:
             if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
                 del listing.stamps[path]
 
-    def _check_file(
-        self, db: sqlite3.Connection, store: FolderStore | GraphStore, path: str, result: sync.Result
-    ) -> None:
-        from commonplace.index import sync
+    def _check_file(self, store: FolderStore | GraphStore, path: str, result: sync.Result) -> None:
 
         stamp = store.stamp(path) if store.is_note(path) else None
-        known = places.stamp(db, store.name, path)
+        known = self.index.notes.stamp(store.name, path)
         if stamp == known or (stamp is not None and self._skipped.get((store.name, path)) == stamp):
             return
-        changes = sync.plan_one(db, store.name, path, stamp)
+        changes = self.index.plan_file(store.name, path, stamp)
         if changes:
-            sync.apply(db, store.name, changes, partial(self.load, store), self.home.lock, result)
+            self.index.apply(store.name, changes, partial(self.load, store), self.home.lock, result)
 
     def load(self, store: FolderStore | GraphStore, path: str) -> tuple[Note, Stamp] | None:
         """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
@@ -362,7 +338,7 @@ class Core:
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
         when, is_entity = file.stamp.mtime_ns, project in self.stores and self.stores[project].kind != stores.FOLDER
-        if is_entity and (known := places.stamp(self.db, project, path)) and known.inode == file.stamp.inode:
+        if is_entity and (known := self.index.notes.stamp(project, path)) and known.inode == file.stamp.inode:
             when = known.mtime_ns  # others of the file changed since
         changed = _EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
@@ -410,7 +386,7 @@ class Core:
             # The files are safe and acknowledged; the index catches up by a sweep.
             self._pending = set(self.stores)
             self._close_watch()
-            if isinstance(error, sqlite3.Error) and database.is_corrupt(error):
+            if isinstance(error, sqlite3.Error) and Index.is_corrupt(error):
                 self.rebuild()
         return change
 
@@ -458,9 +434,9 @@ class Core:
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
-            if database.is_corrupt(error):
+            if Index.is_corrupt(error):
                 raise  # the verb makes the index anew and starts again
-            raise StorageError("the index", database.plain(error)) from None
+            raise StorageError("the index", Index.explain(error)) from None
 
     def close(self) -> None:
         """Release the index, the watch and the home."""
@@ -469,9 +445,7 @@ class Core:
                 return
             self._closed = True
             self._close_watch()
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+            self.index.close()
             self.access.close()
             self.home.close()
 

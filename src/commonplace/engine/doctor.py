@@ -15,7 +15,7 @@ from commonplace.engine import changing
 from commonplace.engine.core import NOT_UTF8, Core
 from commonplace.engine.stores import FOLDER, absolute
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.index import database, lookup, places
+from commonplace.index.index import Index
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
@@ -55,8 +55,8 @@ def examine(memory: Memory) -> list[Finding]:
         try:
             found += _notes(memory)
         except sqlite3.Error as error:
-            if not database.is_corrupt(error):
-                raise StorageError("the index", database.plain(error)) from None
+            if not Index.is_corrupt(error):
+                raise StorageError("the index", Index.explain(error)) from None
             core.rebuild()  # what the notes say can only be seen with an index
             found = [*_unfinished(core), _damaged(), *_notes(memory)]
         found += [*_config(core), *_lock(core), *_temps(core), *_permissions(core), *_graph_files(core)]
@@ -81,7 +81,7 @@ def _unfinished(core: Core) -> list[Finding]:
 
 def _index(core: Core) -> list[Finding]:
     """Damage in the index itself; being behind the disk is no finding, every call catches up by itself."""
-    return [] if places.is_sound(core.db) else [_damaged()]
+    return [] if core.index.is_sound() else [_damaged()]
 
 
 def _damaged() -> Finding:
@@ -132,9 +132,9 @@ def _unreadable(core: Core) -> list[Finding]:
 
 def _warned(memory: Memory) -> list[Finding]:
     """What reading a note noticed, of the notes the caller sees."""
-    db, found = memory._core.db, []
-    for project, path, warnings in lookup.warnings(db):
-        info = lookup.get(db, project, path)
+    index, found = memory._core.index, []
+    for project, path, warnings in index.notes.warnings():
+        info = index.notes.get(project, path)
         if info is None or not memory.sees(info.scope):
             continue
         for warning in warnings:
@@ -148,7 +148,7 @@ def _warned(memory: Memory) -> list[Finding]:
 
 def _duplicates(memory: Memory) -> list[Finding]:
     found = []
-    for infos in lookup.duplicates(memory._core.db).values():
+    for infos in memory._core.index.notes.duplicates().values():
         seen = [info for info in infos if memory.sees(info.scope)]
         if len(seen) > 1:
             text = f"id {seen[0].id} is used by another note too"
@@ -267,7 +267,7 @@ def _remove_link(memory: Memory, finding: Finding) -> None:
     """Drop every link of this note that leads nowhere."""
     core = memory._core
     path = finding.path.removeprefix("categories/")
-    info = lookup.get(core.db, "categories", path)
+    info = core.index.notes.get("categories", path)
     if info is None:
         return
     gone = finding.text.removeprefix("links to ").partition(",")[0]

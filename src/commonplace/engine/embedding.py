@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.verb import verb
 from commonplace.errors import StorageError
-from commonplace.index import database
 from commonplace.index.vectors import model
 from commonplace.store.atomic import make_private, reason
 
@@ -46,7 +45,7 @@ class Embedding:
                     model.identify(choice)
                     from commonplace.index.vectors.nearest import Vectors
 
-                    core.vectors = Vectors(core.layout.vectors, choice)
+                    core.vectors = Vectors(core.index, core.layout.vectors, choice)
                 except model.NoModel as error:
                     core.no_vectors = str(error)
             return core.vectors
@@ -72,7 +71,7 @@ class Embedding:
             return []
         self._core.fresh()
         try:
-            return vectors.nearest(self._core.db, text, most, viewer=self.memory.agent, rows=rows)
+            return vectors.nearest(text, most, viewer=self.memory.agent, rows=rows)
         except model.NoModel as error:
             self._give_up(error)
             return []
@@ -86,7 +85,7 @@ class Embedding:
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
             try:
-                return vectors.cosines(self._core.db, text, rows, _NEAREST, viewer=self.memory.agent)
+                return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
             except model.NoModel as error:
                 self._give_up(error)
                 return {}
@@ -97,7 +96,7 @@ class Embedding:
     def counts(self) -> Counts | None:
         """How far embedding is; None without a model."""
         self._core.fresh()
-        return None if (vectors := self.vectors) is None else vectors.counts(self._core.db)
+        return None if (vectors := self.vectors) is None else vectors.counts()
 
     def some(
         self,
@@ -140,7 +139,7 @@ class Embedding:
             self._part(vectors, end, stop, anew)
             anew = False
             if progress is not None and not done:
-                total = vectors.counts(self._core.db).waiting
+                total = vectors.counts().waiting
             texts = self._waiting(vectors)
             if not texts:
                 if done or thorough or not self._core.collected:
@@ -161,21 +160,20 @@ class Embedding:
     @verb
     def _part_some(self, vectors: Vectors, anew: bool) -> int:
         self._core.fresh()
-        db = self._core.db
-        with self._core.home.lock, database.transaction(db):
-            return vectors.part(db, _NOTES_AT_ONCE, anew=anew)
+        with self._core.home.lock, self._core.index.transaction():
+            return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
     def _waiting(self, vectors: Vectors) -> dict[int, str]:
-        return vectors.waiting(self._core.db, AT_ONCE, CHARACTERS)
+        return vectors.waiting(AT_ONCE, CHARACTERS)
 
     @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
         """Only for the home's own index: one that shows more projects must not decide for the others."""
         core = self._core
         core.collected = True
-        with core.home.lock, database.transaction(core.db):
-            vectors.forget_gone(core.db)
+        with core.home.lock, core.index.transaction():
+            vectors.forget_gone()
         if not core.extra:
             vectors.collect(core.layout.indexes(), least_share=0.0 if thorough else 0.25)
 

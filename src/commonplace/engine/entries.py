@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from commonplace.engine.history import EXPIRE
 from commonplace.engine.memory import verb
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
-from commonplace.index import entries as rows
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
@@ -236,14 +235,14 @@ class NoteEntries:
             self._check(namespace)
         core.fresh()
         counts, matches = core.access.counts(), []
-        for each in rows.kept(core.db):
+        for each in core.index.entries.kept():
             if wanted not in each.key.lower() and wanted not in notes.value_of(each.body).lower():
                 continue
             if self._memory.sees(each.scope) and namespace in (None, each.namespace):
                 recalls = each.access_count + counts.get(each.id, 0)
                 matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
         matches.sort()
-        values = rows.values(core.db, [match[-1] for match in matches[offset : offset + limit]])
+        values = core.index.entries.values([match[-1] for match in matches[offset : offset + limit]])
         page = []
         for recalls, age, space, key, row in matches[offset : offset + limit]:
             created = _EPOCH - timedelta(seconds=age)
@@ -255,10 +254,10 @@ class NoteEntries:
         """By the index; a namespace is there as long as an entry is."""
         core, found = self._core, dict[str, Tally]()
         core.fresh()
-        for each in rows.kept(core.db, bodies=False):
+        for each in core.index.entries.kept(bodies=False):
             if self._memory.sees(each.scope):
                 found.setdefault(each.namespace, Tally(each.namespace)).active += 1
-        for over in rows.expired(core.db):
+        for over in core.index.entries.expired():
             if self._memory.sees(over.scope):
                 found.setdefault(over.namespace, Tally(over.namespace)).expired += 1
         return [found[name] for name in sorted(found)]
@@ -271,7 +270,7 @@ class NoteEntries:
         with core.writing():
             self._check(namespace)
             core.fresh()
-            every = [*rows.kept(core.db, bodies=False), *rows.expired(core.db)]
+            every = [*core.index.entries.kept(bodies=False), *core.index.entries.expired()]
             paths = [each.path for each in every if each.namespace == namespace and self._memory.sees(each.scope)]
             found = [one for path in sorted(paths) if (one := self._read(path, namespace))]
             if found:
@@ -283,7 +282,7 @@ class NoteEntries:
         """By the index."""
         core = self._core
         core.fresh()
-        found = [each for each in rows.kept(core.db, bodies=False) if self._memory.sees(each.scope)]
+        found = [each for each in core.index.entries.kept(bodies=False) if self._memory.sees(each.scope)]
         totals = Totals(core.store(PROJECT).root, len(found), sum(each.size for each in found))
         totals.namespaces = len({each.namespace for each in found})
         if found:
@@ -295,12 +294,12 @@ class NoteEntries:
     def purge(self, most: int = PURGED_AT_ONCE) -> int:
         """Remove up to `most` entries past their time to live, whoever may see them. Returns how many."""
         core = self._core
-        core.retire(core.db)
-        if not rows.expired(core.db, 1):
+        core.retire()
+        if not core.index.entries.expired(1):
             return 0
         with core.writing():
             found = []
-            for over in rows.expired(core.db, most):
+            for over in core.index.entries.expired(most):
                 try:
                     one = self._read(over.path, over.namespace)
                 except Unreadable:
@@ -372,7 +371,7 @@ class NoteEntries:
         usual = next(notes.places(namespace, key))
         yield usual
         self._core.fresh()
-        yield from (path for path in rows.paths_with(self._core.db, key) if path != usual)
+        yield from (path for path in self._core.index.entries.paths_with(key) if path != usual)
 
     def _read(self, path: str, namespace: str) -> _Found | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""

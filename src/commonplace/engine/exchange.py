@@ -15,7 +15,6 @@ from commonplace.engine.memory import verb
 from commonplace.engine.storing import scope_of
 from commonplace.engine.upkeep import PROJECT, Upkeep
 from commonplace.errors import Conflict, NotFound
-from commonplace.index import lookup, places
 from commonplace.index.rows import NoteInfo
 from commonplace.note.record import Record
 from commonplace.store.base import File
@@ -54,8 +53,8 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
         then by id. Eight bytes each."""
         self._core.fresh()
-        found = places.in_time(self._core.db, PROJECT, self.memory.agent, category, scope)
-        self._index = self._core._inode
+        found = self._core.index.notes.in_time(PROJECT, self.memory.agent, category, scope)
+        self._index = self._core.index.openings
         return found
 
     @verb
@@ -64,10 +63,11 @@ class Exchange:
 
         Raises Conflict when the index was made anew meanwhile, as its handles are others then.
         """
-        db = self._core.db
-        if self._index != self._core._inode:
+        notes = self._core.index.notes
+        self._core.index.pin()
+        if self._index != self._core.index.openings:
             raise Conflict("the index", "made anew", "as it was")
-        infos = [info for info in lookup.in_order(db, rows) if info.project == PROJECT]
+        infos = [info for info in notes.in_order(rows) if info.project == PROJECT]
         return self._with_contents([info for info in infos if self.memory.sees(info.scope)])
 
     @verb
@@ -75,14 +75,14 @@ class Exchange:
         """The memories with exactly these ids, with their contents. Those the caller may not see are there too,
         or two memories would have one id."""
         self._core.fresh()
-        infos = places.with_ids(self._core.db, ids, (PROJECT,))
+        infos = self._core.index.notes.with_ids(ids, (PROJECT,))
         infos.sort(key=lambda info: self.memory.sees(info.scope))  # of two with one id the last one counts
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
         """The contents of the memories these ids were merged into."""
-        found = places.survivors(self._core.db, ids)
+        found = self._core.index.notes.survivors(ids)
         contents = {info.row: content for info, content in self._with_contents([*found.values()])}
         return {identity: contents[info.row] for identity, info in found.items() if self.memory.sees(info.scope)}
 
@@ -90,11 +90,11 @@ class Exchange:
     def contents(self) -> set[bytes]:
         """The `digest` of every memory there is; some hundred bytes each."""
         self._core.fresh()
-        return {digest(scope, _content(body)) for scope, body in places.scoped_bodies(self._core.db, PROJECT)}
+        return {digest(scope, _content(body)) for scope, body in self._core.index.notes.scoped_bodies(PROJECT)}
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
         self._core.counted(infos)
-        bodies = places.bodies(self._core.db, [info.row for info in infos])
+        bodies = self._core.index.notes.bodies([info.row for info in infos])
         return [(info, _content(bodies[info.row])) for info in infos if info.row in bodies]
 
     @verb
@@ -126,10 +126,10 @@ class Exchange:
     def holder(self, project: str, *, permalink: str | None = None, identity: str | None = None) -> NoteInfo | None:
         """The note of a project that has this permalink, or this id."""
         self._core.fresh()
-        db = self._core.db
-        found = places.by_permalink(db, project, permalink) if permalink else None
+        notes = self._core.index.notes
+        found = notes.by_permalink(project, permalink) if permalink else None
         if found is None and identity:
-            found = next(iter(places.with_ids(db, [identity], (project,))), None)
+            found = next(iter(notes.with_ids([identity], (project,))), None)
         return found
 
     @verb
@@ -137,7 +137,7 @@ class Exchange:
         """Whether something is at `path`, or a note there whose path differs in case only."""
         store = self._core.store(project)
         self._core.fresh()
-        return store.place(path).kind != "missing" or places.in_other_case(self._core.db, project, path) is not None
+        return store.place(path).kind != "missing" or self._core.index.notes.in_other_case(project, path) is not None
 
     @verb
     def add_files(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:

@@ -6,24 +6,19 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from commonplace.clock import microseconds
 from commonplace.engine.changing import editable
 from commonplace.engine.entities import AmbiguousEntity, Entity, Key, NoEntity, Relation, T
 from commonplace.engine.memory import verb
 from commonplace.errors import InvalidInput, Locked
-from commonplace.index import entities as index
-from commonplace.index import lookup
-from commonplace.index.database import snapshot
-from commonplace.index.entities import EntityRow, Lowered, target_name
+from commonplace.index.entities import PROJECT, EntityRow, target_name
 from commonplace.note.entity import EntityText, compose, file_stem, folded_name
 from commonplace.note.model import Relation as Item
 from commonplace.query import Query
 from commonplace.store.home import Step
 
 if TYPE_CHECKING:
-    from commonplace.engine.core import Core
     from commonplace.engine.memory import Memory
 
 _LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
@@ -33,13 +28,11 @@ _MOST_RANKED = 1000
 
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
-_lowered: WeakKeyDictionary[Core, Lowered] = WeakKeyDictionary()
-
 
 class NoteGraph:
     """The graph of the caller `memory` is bound to: entities of a foreign scope are not there."""
 
-    project = index.PROJECT
+    project = PROJECT
 
     def __init__(self, memory: Memory):
         self.memory = memory
@@ -51,7 +44,7 @@ class NoteGraph:
     def keys(self) -> list[Key]:
         """Every entity, in order."""
         self._core.fresh()
-        return [key_of(row) for row in self._all.entities(self._core.db, self.memory.agent)]
+        return [key_of(row) for row in self._core.index.entities.all(self.memory.agent)]
 
     @verb
     def named(self, names: Iterable[str]) -> list[Key]:
@@ -63,16 +56,16 @@ class NoteGraph:
     def matching(self, text: str) -> list[Key]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
         self._core.fresh()
-        return [key_of(row) for row in self._all.matching(self._core.db, text.lower(), self.memory.agent)]
+        return [key_of(row) for row in self._core.index.entities.matching(text.lower(), self.memory.agent)]
 
     @verb
     def ranked(self, text: str) -> list[Key]:
         """The entities that hold the words of `text` in any order, best first; types count last."""
         self._core.fresh()
         hits = self.memory.search(Query(text=text, projects=(self.project,)), limit=_MOST_RANKED)
-        entities = {row.note: row for row in self._all.entities(self._core.db, self.memory.agent)}
+        entities = {row.note: row for row in self._core.index.entities.all(self.memory.agent)}
         found = {hit.note.row: entities[hit.note.row] for hit in hits if hit.note.row in entities}
-        holding = [set(self._all.matching(self._core.db, word, self.memory.agent)) for word in text.lower().split()]
+        holding = [set(self._core.index.entities.matching(word, self.memory.agent)) for word in text.lower().split()]
         if holding:
             also = set.intersection(*holding)
             found |= {row.note: row for row in entities.values() if row in also and row.note not in found}
@@ -81,26 +74,26 @@ class NoteGraph:
     @verb
     def observations(self, keys: Sequence[Key]) -> list[list[str]]:
         """What each of these entities says, in stored order."""
-        found = index.observations(self._core.db, [key.handle for key in keys])
+        found = self._core.index.entities.observations([key.handle for key in keys])
         return [found.get(key.handle, []) for key in keys]
 
     @verb
     def lacking(self, keys: Sequence[tuple[Key, dict[str, Any]]]) -> list[bool]:
         """Whether each of these entities lacks one of the unknown keys that come with it."""
-        infos = lookup.infos(self._core.db, [key.handle for key, _ in keys])
+        infos = self._core.index.notes.infos([key.handle for key, _ in keys])
         return [key.handle in infos and bool(_further(more).keys() - infos[key.handle].header) for key, more in keys]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[Relation]:
         """The relations with at least one end among `names` (None: all), in order."""
         self._core.fresh()
-        db, viewer = self._core.db, self.memory.agent
+        index, viewer = self._core.index.entities, self.memory.agent
         if names is None or len(names) > _SINGLY:
-            rows = index.relations(db, viewer)
+            rows = index.relations(viewer)
             if names is not None:
                 rows = [row for row in rows if row.source in names or row.target in names]
         else:
-            rows = index.relations_at(db, names, viewer)
+            rows = index.relations_at(names, viewer)
         return [
             Relation(source, target, kind, (created, path, position))
             for created, path, position, source, kind, target in rows
@@ -110,7 +103,7 @@ class NoteGraph:
     def version(self) -> Any:
         """A value that differs once something changed."""
         self._core.fresh()
-        return index.version(self._core.db, self.memory.agent)
+        return self._core.index.entities.version(self.memory.agent)
 
     def warnings(self) -> list[str]:
         """None: `memory doctor` tells of notes that cannot be read."""
@@ -120,16 +113,12 @@ class NoteGraph:
     def at_once(self, read: Callable[[], T]) -> T:
         """What `read` returns: one look at the disk, then one state of the index."""
         self._core.fresh()
-        with snapshot(self._core.db):
+        with self._core.index.snapshot():
             return read()
-
-    @property
-    def _all(self) -> Lowered:
-        return _lowered.setdefault(self._core, Lowered())
 
     def _notes(self, names: Iterable[str]) -> list[EntityRow]:
         """The entities and placeholders of these names, in order."""
-        return index.named(self._core.db, names, self.memory.agent)
+        return self._core.index.entities.named(names, self.memory.agent)
 
     # --- creating -------------------------------------------------------------------------------
 
@@ -244,8 +233,8 @@ class NoteGraph:
             for row in own:
                 plan.remove(row)
             paths = {row.path for row in own}
-            db, viewer = self._core.db, self.memory.agent
-            touching = index.relations_at(db, gone, viewer)
+            index, viewer = self._core.index.entities, self.memory.agent
+            touching = index.relations_at(gone, viewer)
             linking = [row for row in touching if row.target in gone and row.path not in paths]
             sources = {row.path: row for row in self._notes({row.source for row in linking})}
             for path in dict.fromkeys(row.path for row in linking):
@@ -331,7 +320,7 @@ class Plan:
     def text(self, row: EntityRow) -> EntityText:
         """The note's text with what this call changed so far. Raises Locked, NotText."""
         if row.path not in self._texts:
-            info = lookup.get(self._core.db, self._graph.project, row.path)
+            info = self._core.index.notes.get(self._graph.project, row.path)
             assert info is not None
             file, text = editable(self._memory, info)
             self._texts[row.path] = (row, file, text, EntityText(text))
@@ -389,7 +378,7 @@ class Plan:
 
     def _moment(self) -> int:
         """The next `created_at`, later than any other in the graph (5.1)."""
-        last = self._last or min(index.last_created(self._core.db), _LATEST)
+        last = self._last or min(self._core.index.entities.last_created(), _LATEST)
         self._last = max(microseconds(self._memory.clock()), last + 1)
         return self._last
 
@@ -398,7 +387,7 @@ class Plan:
         return (
             folded_name(stem) in self._stems
             or os.path.lexists(os.path.join(self._core.store(project).root, f"{stem}.md"))
-            or index.holds_file(self._core.db, project, stem)
+            or self._core.index.entities.holds_file(project, stem)
         )
 
 

@@ -16,9 +16,6 @@ from commonplace.engine.graph_store import GraphStore
 from commonplace.engine.memory import verb
 from commonplace.engine.stores import FOLDER
 from commonplace.errors import InvalidInput
-from commonplace.index import entities as index
-from commonplace.index import graph as links
-from commonplace.index import lookup, resolve
 from commonplace.index.entities import EntityRow
 from commonplace.index.rows import Edge, NoteInfo
 from commonplace.note.entity import EntityText
@@ -103,35 +100,35 @@ class ProjectGraph(NoteGraph):
     @verb
     def observations(self, keys: Sequence[Key]) -> list[list[str]]:
         """What each of these notes says: observations of the note grammar, and items under `Observations`."""
-        return [_observations("".join(lookup.text_of(self._core.db, key.handle))) for key in keys]
+        return [_observations("".join(self._core.index.notes.text_of(key.handle))) for key in keys]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[Relation]:
         """The relations of the note grammar with at least one end among `names` (None: all), in order."""
         self._core.fresh()
-        db, viewer = self._core.db, self.memory.agent
+        index, viewer = self._core.index, self.memory.agent
         rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self._notes(names)]
         found: set[Relation] = set()
-        for info in lookup.in_order(db, rows):
+        for info in index.notes.in_order(rows):
             found.update(self._leaving(info))
             if names is not None:
-                for edge in links.incoming(db, info, viewer):
+                for edge in index.links.incoming(info, viewer):
                     if edge.note is not None and edge.note.project == self.project:
                         found.add(_relation(edge.note, edge, info.title))
-        for info in lookup.in_order(db, index.linking(db, self.project, names or (), viewer)):
+        for info in index.notes.in_order(index.entities.linking(self.project, names or (), viewer)):
             found.update(each for each in self._leaving(info) if names and each.target in names)
         return sorted(found, key=lambda each: (each.order, each.triple))
 
     def _leaving(self, info: NoteInfo) -> list[Relation]:
-        edges = links.outgoing(self._core.db, info, self.memory.agent)
+        edges = self._core.index.links.outgoing(info, self.memory.agent)
         return [_relation(info, edge, self._target(edge)) for edge in edges]
 
     def _target(self, edge: Edge) -> str:
         return edge.note.title if edge.note is not None and edge.note.project == self.project else edge.target
 
     def _notes(self, names: Iterable[str]) -> list[EntityRow]:
-        rows = index.titled(self._core.db, self.project, names, self.memory.agent)
-        return sorted((_row(info) for info in lookup.in_order(self._core.db, rows)), key=lambda row: row[1:3])
+        rows = self._core.index.entities.titled(self.project, names, self.memory.agent)
+        return sorted((_row(info) for info in self._core.index.notes.in_order(rows)), key=lambda row: row[1:3])
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -142,11 +139,11 @@ class ProjectGraph(NoteGraph):
     def version(self) -> Any:
         """A value that differs once something changed."""
         self._core.fresh()
-        return self._core.db.total_changes, self._core.db.execute("pragma data_version").fetchone()[0]
+        return self._core.index.version()
 
     def _shown(self, item: Item, row: EntityRow) -> str:
         folder = posixpath.dirname(row.path)
-        found = resolve.resolve(self._core.db, item.target, project=self.project, folder=folder,
+        found = self._core.index.links.resolve(item.target, project=self.project, folder=folder,
                                 viewer=self.memory.agent, target_project=item.project)  # fmt: skip
         return found.note.title if found.note and found.note.project == self.project else item.target
 

@@ -14,7 +14,6 @@ from commonplace.engine.core import Core
 from commonplace.engine.elsewhere import Elsewhere, Place
 from commonplace.engine.storing import scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
-from commonplace.index import lookup, places
 from commonplace.note.edit import SetKeys
 from commonplace.note.entry import PROJECT
 from commonplace.note.model import GLOBAL, MEMORY_KEYS
@@ -169,7 +168,7 @@ def _refuse_foreign(memory: Memory, change: Change, moved: Touched) -> None:
     core = memory._core
     if elsewhere.is_here(core, moved.project, moved.root):
         core.fresh()
-        scopes = [info.scope for info in lookup.below(core.db, moved.project, moved.to)]
+        scopes = [info.scope for info in core.index.notes.below(moved.project, moved.to)]
     else:
         store = _store(core, change, moved)
         scopes = [scope_of(store.read(path).data) for path in store.list(moved.to).stamps]
@@ -304,7 +303,7 @@ def _with_own_id(memory: Memory, project: str, path: str, data: bytes) -> bytes:
     core = memory._core
     note = core.note_of(project, path, File(data, Stamp(0, 0, 0), ""))
     core.fresh()
-    if note is None or all(info.path == path for info in places.with_ids(core.db, [note.id], (project,))):
+    if note is None or all(info.path == path for info in core.index.notes.with_ids([note.id], (project,))):
         return data
     from uuid import uuid4
 

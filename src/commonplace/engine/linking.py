@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from commonplace.engine import changing
 from commonplace.engine.results import LinkAction, ResolvedLinks
 from commonplace.errors import InvalidInput
-from commonplace.index import graph, resolve
 from commonplace.index.rows import NoteInfo
 from commonplace.note import edit as edits
 from commonplace.note.frontmatter import REMOVE
@@ -60,11 +59,11 @@ def ids(value: Any) -> list[str]:
 
 def _relation_line(memory: Memory, source: NoteInfo, target: NoteInfo, type: str) -> list[Step]:
     """The step that adds `- type [[Target]]` to the source's Relations."""
-    edges = graph.outgoing(memory._core.db, source, memory.agent)
+    edges = memory._core.index.links.outgoing(source, memory.agent)
     if any(edge.type == type and edge.note and edge.note.row == target.row for edge in edges):
         return []
     name = target.title if source.project == target.project else f"{target.project}::{target.title}"
-    found = resolve.resolve(memory._core.db, target.title, project=source.project, folder="", viewer=memory.agent,
+    found = memory._core.index.links.resolve(target.title, project=source.project, folder="", viewer=memory.agent,
                           target_project=None if source.project == target.project else target.project)  # fmt: skip
     if found.note is None or found.note.row != target.row:
         name = target.permalink
@@ -113,7 +112,7 @@ def resolve_links(memory: Memory, dry_run: bool) -> ResolvedLinks:
         gained: set[int] = set()
         added = 0
         place = {info.row: number for number, info in enumerate(infos)}
-        leading = graph.leading(core.db, sorted(by_row), memory.agent)
+        leading = core.index.links.leading(sorted(by_row), memory.agent)
         for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
             info = by_row[row]
             if reached is None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.verb import verb
 from commonplace.errors import Ambiguous, NotFound
-from commonplace.index import places
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import FURTHER
 from commonplace.store.base import sha256
@@ -41,7 +40,7 @@ def content_of(memory: Memory, info: NoteInfo) -> str:
 @verb
 def contents(memory: Memory, infos: Sequence[NoteInfo]) -> list[str]:
     """The contents of several memories, in their order."""
-    bodies = places.bodies(memory._core.db, [info.row for info in infos])
+    bodies = memory._core.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
@@ -109,11 +108,9 @@ def holding(memory: Memory, wanted: Query, text: str, limit: int = 0) -> tuple[l
 
 def smart_search(memory: Memory, text: str, top: int, wanted: Query) -> Ranking:
     """The `top` memories that hold most of the words of `text`. Raises InvalidInput when it holds no word."""
-    from commonplace.index import smart
-
     core = memory._core
     core.fresh()
-    found = smart.search(core.db, text, memory._query(wanted), viewer=memory.agent, top=top)
+    found = core.index.smart(text, memory._query(wanted), viewer=memory.agent, top=top)
     core.counted(each.note for each in found.best)
     return found
 

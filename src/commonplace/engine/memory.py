@@ -16,7 +16,7 @@ from commonplace.engine import projects, storing
 from commonplace.engine.core import Core
 from commonplace.engine.verb import verb
 from commonplace.errors import InvalidInput, NotFound
-from commonplace.index import lookup
+from commonplace.index.lookup import Counts as NoteCounts
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import Draft, Note
@@ -258,12 +258,10 @@ class Memory:
     @verb
     def find(self, identifier: str, project: str | None = None) -> NoteInfo:
         """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound."""
-        from commonplace.index import find
-
         if project is not None:
             project = self._core.store(project).name
         self._core.fresh()
-        info = find.find(self._core.db, identifier, project=project, default_project=self.default_project,
+        info = self._core.index.notes.find(identifier, project=project, default_project=self.default_project,
                          viewer=self.agent)  # fmt: skip
         self._core.counted([info])
         return info
@@ -280,7 +278,7 @@ class Memory:
             return self.find(ref, project)
         place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
         self._core.fresh()
-        info = lookup.get(self._core.db, self._core.store(place[0]).name, place[1])
+        info = self._core.index.notes.get(self._core.store(place[0]).name, place[1])
         if info is None and place[0] == "categories" and not isinstance(ref, tuple):
             return storing.by_id(self, ref.id)  # moved to its category, or merged, since the caller found it
         if info is None or not self.sees(info.scope):
@@ -296,10 +294,8 @@ class Memory:
     def search(self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
                max_tokens: int | None = None) -> Hits:  # fmt: skip
         """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token)."""
-        from commonplace.index import search
-
         self._core.fresh()
-        hits = search.search(self._core.db, self._query(query), viewer=self.agent, limit=limit, offset=offset,
+        hits = self._core.index.search(self._query(query), viewer=self.agent, limit=limit, offset=offset,
                              explain=explain, today=self._today(), near=self._nearness())  # fmt: skip
         self._core.counted(hit.note for hit in hits)
         if max_tokens is not None:
@@ -325,10 +321,8 @@ class Memory:
 
         `order`: `changed` or `created` (newest first), or `path`.
         """
-        from commonplace.index import listing
-
         self._core.fresh()
-        infos, total = listing.listing(self._core.db, self._query(query), viewer=self.agent, order=order,
+        infos, total = self._core.index.notes.listing(self._query(query), viewer=self.agent, order=order,
                                        limit=limit or None, offset=offset)  # fmt: skip
         self._core.counted(infos)
         return infos, total
@@ -360,13 +354,12 @@ class Memory:
                 project: str | None = None) -> Context:  # fmt: skip
         """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
         from commonplace.engine.results import Context
-        from commonplace.index import graph
 
         info = self.find_ref(ref, project)
-        db = self._core.db
-        edges = graph.outgoing(db, info, self.agent) + graph.incoming(db, info, self.agent)
-        reached = graph.neighbours(db, info, depth=depth, viewer=self.agent, since=since, limit=limit)
-        return Context(info, lookup.observations(db, info), edges, reached)
+        index = self._core.index
+        edges = index.links.outgoing(info, self.agent) + index.links.incoming(info, self.agent)
+        reached = index.links.neighbours(info, depth=depth, viewer=self.agent, since=since, limit=limit)
+        return Context(info, index.notes.observations(info), edges, reached)
 
     @verb
     def matching(self, address: str, *, project: str | None = None, limit: int = 10,
@@ -374,22 +367,18 @@ class Memory:
         """Notes whose address matches a pattern with `*`, and how many."""
         self._core.fresh()
         wanted = None if project is None else [self._core.store(project).name]
-        return lookup.matching(self._core.db, links.parse_address(address).text, viewer=self.agent, projects=wanted,
+        return self._core.index.notes.matching(links.parse_address(address).text, viewer=self.agent, projects=wanted,
                                limit=limit, offset=offset)  # fmt: skip
 
     @verb
     def outgoing(self, ref: Ref) -> builtins.list[Edge]:
         """The note's relations, in the order of its text."""
-        from commonplace.index import graph
-
-        return graph.outgoing(self._core.db, self.find_ref(ref), self.agent)
+        return self._core.index.links.outgoing(self.find_ref(ref), self.agent)
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> builtins.list[Edge]:
         """Relations that lead to the note, newest source first."""
-        from commonplace.index import graph
-
-        return graph.incoming(self._core.db, self.find_ref(ref), self.agent, limit=limit, offset=offset)
+        return self._core.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> builtins.list[NoteInfo]:
         """The notes that link to a note, newest first, each once, the note itself excepted."""
@@ -400,22 +389,20 @@ class Memory:
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
         """The note's observations, in the order of its text."""
-        return lookup.observations(self._core.db, self.find_ref(ref))
+        return self._core.index.notes.observations(self.find_ref(ref))
 
     @verb
     def context_for(self, question: str, *, max_tokens: int | None = None,
                     projects: tuple[str, ...] | None = None) -> str:  # fmt: skip
         """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
         [2000] of 4 characters. Raises InvalidInput for less than one."""
-        from commonplace.index import evidence
-
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self._core.fresh()
         room = (2000 if max_tokens is None else max_tokens) * _CHARACTERS_PER_TOKEN
-        hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
+        hits = self._core.index.evidence(question, viewer=self.agent, max_chars=room, projects=projects,
                                  today=self._today(), near=self._nearness())  # fmt: skip
-        return evidence.told(hits)[:room]
+        return self._core.index.evidence_text(hits)[:room]
 
     @verb
     def directory(self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,
@@ -426,13 +413,13 @@ class Memory:
     @verb
     def text_of(self, info: NoteInfo) -> str:
         """The note's text as indexed, without looking at the disk."""
-        return "".join(lookup.text_of(self._core.db, info.row))
+        return "".join(self._core.index.notes.text_of(info.row))
 
     @verb
     def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
         """Permalinks that begin with `prefix`."""
         self._core.fresh()
-        return lookup.complete(self._core.db, prefix, self.agent, limit)
+        return self._core.index.notes.complete(prefix, self.agent, limit)
 
     # --- history and upkeep ---------------------------------------------------------------------
 
@@ -474,11 +461,11 @@ class Memory:
         self._core.purge_history()
         self._core.changed.add("categories")  # by hand, perhaps: memory.md is made anew
         self._core.fresh(progress)
-        counts = lookup.counts(self._core.db, self.agent)
+        counts = self._core.index.notes.counts(self.agent)
         return sum(counts.projects.values()), len(counts.projects)
 
     @verb
-    def stats(self) -> lookup.Counts:
+    def stats(self) -> NoteCounts:
         """How many notes there are per project, phase and category, as far as this caller sees."""
         self._core.fresh()
-        return lookup.counts(self._core.db, self.agent)
+        return self._core.index.notes.counts(self.agent)

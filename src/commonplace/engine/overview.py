@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace.engine.memories import PROJECT, content_of
 from commonplace.engine.memory import verb
 from commonplace.engine.pending import Pending
-from commonplace.index import overview
+from commonplace.index.overview import Section
 from commonplace.index.rows import NoteInfo
 from commonplace.note.links import first_line
 from commonplace.note.model import CATEGORIES
@@ -38,7 +38,7 @@ class Overview:
         core = self._core
         core.fresh()
         most = core.settings.per_category
-        found = {each.category: each for each in overview.sections(core.db, most, core.access.counts())}
+        found = {each.category: each for each in core.index.notes.sections(most, core.access.counts())}
         total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
         lines = [
             "# Memory Index", "",
@@ -69,7 +69,7 @@ class Overview:
         """As `refresh`, if this process changed a memory since the last time."""
         return PROJECT in self._core.changed and self.refresh()
 
-    def _lines(self, section: overview.Section, most: int) -> list[str]:
+    def _lines(self, section: Section, most: int) -> list[str]:
         if section.category == "reminders":
             pending = self._pending()
             lines, left = [self._reminder(*each) for each in pending[:most]], len(pending) - most
@@ -83,7 +83,7 @@ class Overview:
         """Reminders still to fire with their time, the next one first, undated ones last."""
         dated: list[tuple[NoteInfo, datetime]] = []
         undated: list[tuple[NoteInfo, datetime | None]] = []
-        for info in overview.reminders(self._core.db):
+        for info in self._core.index.notes.reminders():
             reminder = Reminder.of(info.header)
             if reminder.is_undated:
                 undated.append((info, None))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from typing import TYPE_CHECKING
 
 from commonplace.engine import elsewhere
-from commonplace.index import database, lookup
 from commonplace.note.model import Note
 from commonplace.store.base import Stamp
 from commonplace.store.history import Change
@@ -19,9 +17,6 @@ if TYPE_CHECKING:
 
 def show(core: Core, change: Change) -> None:
     """Index what `change` wrote, removed or moved."""
-    from commonplace.index import writer
-
-    db = core.db
     removed: list[tuple[str, str]] = []
     written: dict[tuple[str, str], None] = {}
     for each in change.files:
@@ -32,21 +27,21 @@ def show(core: Core, change: Change) -> None:
         elif each.do == "put":
             written[each.project, each.path] = None
         elif each.do == "move":
-            for path in _moved_paths(db, each.project, each.path):
+            for path in _moved_paths(core, each.project, each.path):
                 removed.append((each.project, path))
                 written[each.project, each.to + path[len(each.path) :]] = None
             if each.old is not None or not os.path.isdir(os.path.join(core.store(each.project).root, each.to)):
                 written[each.project, each.to] = None
     loaded = [_loaded(core, *key) for key in written]
     core.shown = {key: found[0] for key, found in zip(written, loaded, strict=True) if found is not None}
-    with database.transaction(db):
+    with core.index.transaction():
         for key in removed:
-            writer.remove(db, *key)
+            core.index.remove(*key)
         for key, found in zip(written, loaded, strict=True):
             if found is None:
-                writer.remove(db, *key)
+                core.index.remove(*key)
             else:
-                writer.put(db, *found)
+                core.index.put(*found)
 
 
 def _loaded(core: Core, project: str, path: str) -> tuple[Note, Stamp] | None:
@@ -55,7 +50,7 @@ def _loaded(core: Core, project: str, path: str) -> tuple[Note, Stamp] | None:
     return core.load(store, path) if is_note else None
 
 
-def _moved_paths(db: sqlite3.Connection, project: str, path: str) -> list[str]:
+def _moved_paths(core: Core, project: str, path: str) -> list[str]:
     """The indexed paths a move of `path`, a file or a folder, concerns."""
-    below = [info.path for info in lookup.below(db, project, path)]
+    below = [info.path for info in core.index.notes.below(project, path)]
     return below if below else [path]

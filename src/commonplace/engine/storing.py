@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
 from commonplace.errors import Conflict, Exists, InvalidInput, Locked, NotFound, NotText
-from commonplace.index import lookup, places
+from commonplace.index import lookup
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
@@ -73,7 +73,7 @@ def parsed(memory: Memory, project: str, path: str, file: File) -> Note:
 
 def with_address(memory: Memory, note: Note) -> Note:
     """`note` with the permalink and access count the index knows."""
-    note.permalink = places.permalink(memory._core.db, note.project, note.path) or note.permalink
+    note.permalink = memory._core.index.notes.permalink(note.project, note.path) or note.permalink
     note.access_count += memory._core.access.counts().get(note.id, 0)
     return note
 
@@ -207,7 +207,7 @@ def _check_permalink(memory: Memory, project: str, path: str, text: str) -> None
     from commonplace.note.markdown import own_permalink
 
     permalink = own_permalink(text)
-    other = places.by_permalink(memory._core.db, project, permalink) if permalink else None
+    other = memory._core.index.notes.by_permalink(project, permalink) if permalink else None
     if other is not None and permalink and other.path != path:
         raise Exists(other.path if memory.sees(other.scope) else path, permalink)
 
@@ -233,9 +233,9 @@ def scope_of(data: bytes) -> str:
 def _existing(memory: Memory, project: str, path: str, draft: Draft) -> tuple[NoteInfo | None, File | None]:
     """The note already at the path (in any case) or with its permalink, and its bytes."""
     core = memory._core
-    info = lookup.get(core.db, project, path) or places.in_other_case(core.db, project, path)
+    info = core.index.notes.get(project, path) or core.index.notes.in_other_case(project, path)
     if info is None:
-        info = places.by_permalink(core.db, project, links.permalink_for(project, path))
+        info = core.index.notes.by_permalink(project, links.permalink_for(project, path))
     if info is None:
         if core.store(project).place(path).kind != "missing":
             raise Exists(path, f"{project}/{path}")
@@ -265,15 +265,13 @@ def read(memory: Memory, ref: Ref, project: str | None, count: bool) -> Note:
 
 def by_id(memory: Memory, text: str) -> NoteInfo:
     """The memory with this id or unique prefix; the index alone answers when the file is as it says."""
-    from commonplace.index import find
-
     core = memory._core
     given, text = text, text.strip().lower()
     if not text.isascii():
         raise NotFound(given, "categories")  # an id has no such characters
     if len(text) == ID_LENGTH and not core.is_swept:
         try:
-            info = find.find_id(core.db, text, viewer=memory.agent)
+            info = core.index.notes.find_id(text, viewer=memory.agent)
         except NotFound:
             info = None
         if info is not None and core.store(info.project).stamp(info.path) == _stamp(info):
@@ -281,7 +279,7 @@ def by_id(memory: Memory, text: str) -> NoteInfo:
             return info
     core.fresh()
     try:
-        info = find.find_id(core.db, text, viewer=memory.agent)
+        info = core.index.notes.find_id(text, viewer=memory.agent)
     except NotFound:
         raise NotFound(given, "categories") from None
     core.counted([info])
@@ -311,7 +309,7 @@ def directory(
     core.fresh()
     if folder and store.place(folder).kind != "folder":
         raise NotFound(folder, store.name)
-    entries, total = lookup.directory(core.db, store.name, folder, depth=depth, viewer=memory.agent, glob=glob,
+    entries, total = core.index.notes.directory(store.name, folder, depth=depth, viewer=memory.agent, glob=glob,
                                       limit=limit or None, offset=offset)  # fmt: skip
     return Directory([_entry(each) for each in entries], total)
 

@@ -20,7 +20,6 @@ from commonplace.engine import changing, storing
 from commonplace.engine.linking import ids, linked_keys
 from commonplace.engine.memory import verb
 from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
-from commonplace.index import graph, lookup, places
 from commonplace.index.keys import TITLE_CUT
 from commonplace.index.rows import NoteInfo
 from commonplace.note import edit as edits
@@ -76,13 +75,13 @@ class Upkeep:
     @verb
     def content(self, info: NoteInfo) -> str:
         """The content as indexed: the text without frontmatter and the writer's final newline."""
-        body = lookup.text_of(self._core.db, info.row)[1]
+        body = self._core.index.notes.text_of(info.row)[1]
         return body[:-1] if body.endswith("\n") else body
 
     @verb
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
         """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
-        found = graph.targets(self._core.db, sorted(info.row for info in infos))
+        found = self._core.index.links.targets(sorted(info.row for info in infos))
         return {
             info.row: tuple(each for each in dict.fromkeys(found.get(info.row, ())) if each not in info.links)
             for info in infos
@@ -99,8 +98,7 @@ class Upkeep:
         """A value that is another one after any change of a note, by whatever program, or a counted read."""
         core = self._core
         core.fresh()
-        (version,) = core.db.execute("pragma data_version").fetchone()
-        return version, core.db.total_changes, *core.access.stamp()
+        return *core.index.version(), *core.access.stamp()
 
     # --- whole records --------------------------------------------------------------------------
 
@@ -127,7 +125,7 @@ class Upkeep:
             return Put(created, len(records) - created)
 
     def _known(self, identity: str) -> NoteInfo | None:
-        found = places.with_ids(self._core.db, [identity], (PROJECT,))
+        found = self._core.index.notes.with_ids([identity], (PROJECT,))
         return next((info for info in found if self.memory.sees(info.scope)), None)
 
     def _written(self, record: Record, before: NoteInfo | None, taken: set[str]) -> list[Step]:
@@ -294,7 +292,7 @@ class Upkeep:
             keys = _pinned(survivor) | keys | {"updated_at": stamp(self.memory.clock())}
             steps = self._replaced(survivor, kept_file, _with_keys(survivor, text, keys), category, survivor.scope)
             steps.append(core.step("remove", PROJECT, other.path, old=gone_file, scope=other.scope))
-            for holder in places.holding_link(core.db, other.id):
+            for holder in core.index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row) and holder.project == PROJECT and not holder.locked:
                     file, text = changing.editable(self.memory, holder)
                     ids = [survivor.id if each == other.id else each for each in holder.links]
@@ -314,7 +312,7 @@ class Upkeep:
         """What the index knows now of the memories these steps wrote. No look at other files: it would cost more
         than the change."""
         written = [step.path for step in steps if step.do == "put"]
-        found = [lookup.get(self._core.db, PROJECT, path) or self.memory.find_ref((PROJECT, path)) for path in written]
+        found = [self._core.index.notes.get(PROJECT, path) or self.memory.find_ref((PROJECT, path)) for path in written]
         self._core.counted(found)
         return found
 
@@ -346,7 +344,7 @@ class Upkeep:
             core.fresh()
             with core.access.held() as log:
                 steps, rest = [], dict(log.counts)
-                for info in places.with_ids(core.db, log.counts, (PROJECT, entry.PROJECT)):
+                for info in core.index.notes.with_ids(log.counts, (PROJECT, entry.PROJECT)):
                     step = None if info.locked or len(steps) == FOLDED_AT_ONCE else self._counted(info, log)
                     if step is not None:
                         steps.append(step)

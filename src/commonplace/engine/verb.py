@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.errors import CommonplaceError, Conflict, StorageError
-from commonplace.index import database
+from commonplace.index.index import Index
 from commonplace.store.atomic import reason
 
 P = ParamSpec("P")
@@ -33,8 +33,8 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             except sqlite3.Error as error:
                 if not outermost:
                     raise
-                if not database.is_corrupt(error):
-                    raise StorageError("the index", database.plain(error)) from None
+                if not Index.is_corrupt(error):
+                    raise StorageError("the index", Index.explain(error)) from None
                 core.rebuild()
                 if core.commits != commits:  # it is written; repeated, it would be written twice
                     raise CommonplaceError("The change is made, but the index was damaged; it is made anew.") from None

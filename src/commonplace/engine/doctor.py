@@ -17,8 +17,8 @@ from commonplace.engine.writing import MEMORIES, links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
-from commonplace.store.files import reason
 from commonplace.store.base import sha256
+from commonplace.store.files import reason
 from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from commonplace.store.path_guard import open_folder
 

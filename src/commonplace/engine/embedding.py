@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from commonplace.index.vectors.nearest import Counts, Near, Vectors
 
 AT_ONCE, CHARACTERS = 32, 8_000
-"""Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one engine."""
+"""Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
 _NOTES_AT_ONCE = 100
 _NEAREST = 60
 """So many of the nearest passages are weighed besides the notes that hold words of the question."""
@@ -45,7 +45,7 @@ class Embedding:
                     model.identify(choice)
                     from commonplace.index.vectors.nearest import Vectors
 
-                    engine.vectors = Vectors(engine.layout.vectors, choice)
+                    engine.vectors = Vectors(engine.index, engine.layout.vectors, choice)
                 except model.NoModel as error:
                     engine.no_vectors = str(error)
             return engine.vectors
@@ -71,7 +71,7 @@ class Embedding:
             return []
         self.engine.fresh()
         try:
-            return vectors.nearest(self.engine.index.connection, text, most, viewer=self.memory.agent, rows=rows)
+            return vectors.nearest(text, most, viewer=self.memory.agent, rows=rows)
         except model.NoModel as error:
             self._give_up(error)
             return []
@@ -85,7 +85,7 @@ class Embedding:
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
             try:
-                return vectors.cosines(self.engine.index.connection, text, rows, _NEAREST, viewer=self.memory.agent)
+                return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
             except model.NoModel as error:
                 self._give_up(error)
                 return {}
@@ -96,7 +96,7 @@ class Embedding:
     def counts(self) -> Counts | None:
         """How far embedding is; None without a model."""
         self.engine.fresh()
-        return None if (vectors := self.vectors) is None else vectors.counts(self.engine.index.connection)
+        return None if (vectors := self.vectors) is None else vectors.counts()
 
     def some(
         self,
@@ -139,7 +139,7 @@ class Embedding:
             self._part(vectors, end, stop, anew)
             anew = False
             if progress is not None and not done:
-                total = vectors.counts(self.engine.index.connection).waiting
+                total = vectors.counts().waiting
             texts = self._waiting(vectors)
             if not texts:
                 if done or thorough or not self.engine.vectors_collected:
@@ -160,13 +160,12 @@ class Embedding:
     @verb
     def _part_some(self, vectors: Vectors, anew: bool) -> int:
         self.engine.fresh()
-        db = self.engine.index.connection
         with self.engine.home.lock, self.engine.index.transaction():
-            return vectors.part(db, _NOTES_AT_ONCE, anew=anew)
+            return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
     def _waiting(self, vectors: Vectors) -> dict[int, str]:
-        return vectors.waiting(self.engine.index.connection, AT_ONCE, CHARACTERS)
+        return vectors.waiting(AT_ONCE, CHARACTERS)
 
     @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
@@ -174,7 +173,7 @@ class Embedding:
         engine = self.engine
         engine.vectors_collected = True
         with engine.home.lock, engine.index.transaction():
-            vectors.forget_gone(engine.index.connection)
+            vectors.forget_gone()
         if not engine.extra:
             vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
 

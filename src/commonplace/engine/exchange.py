@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from commonplace.clock import stamp
+from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.engine.upkeep import Upkeep
-from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.writing import MEMORIES, id_list, scope_of
 from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo

@@ -53,7 +53,7 @@ class Files:
 
     def alone(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
-        return self._engine.writing()
+        return self._session.alone()
 
     def _path(self, path: str) -> str:
         return "/".join(part for part in (self._base, path) if part)

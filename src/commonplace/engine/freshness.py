@@ -17,8 +17,8 @@ from commonplace.store.base import Listing, Stamp, Store, bounded
 
 if TYPE_CHECKING:
     from commonplace.engine.session import Engine
-    from commonplace.index.sync import Progress, Result
-    from commonplace.index.watch import Watch
+    from commonplace.index.changes import Watch
+    from commonplace.index.sync import Change, Progress, Result
 
 _Identity = tuple[int, int] | None
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
@@ -124,7 +124,7 @@ class Freshness:
                 index.entries.retire(now)
 
     def _open_watch(self) -> None:
-        from commonplace.index.watch import Watch
+        from commonplace.index.changes import Watch
 
         stores = self._engine.stores
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
@@ -163,23 +163,32 @@ class Freshness:
         elif name in self._pending and not store.holds_entities and index.seen(name):
             self._forget_project(name)  # a graph file had this name
         try:
-            trouble = store.trouble()
-            listing = Listing() if trouble else store.list(folder)
+            changes = self._plan(store, folder)
         except CommonplaceError as error:
-            trouble, listing = str(error), Listing()
-        if trouble:
-            self._troubles[name] = [trouble]
+            self._troubles[name] = [str(error)]
             return
-        if listing.unreadable:
-            self._troubles[name] = [f"Folder {each or '/'} of project {name} cannot be read."
-                                    for each in listing.unreadable]  # fmt: skip
-        self._leave_out_skipped(name, listing, folder)
-        changes = index.plan(name, listing, folder)
         if changes:
             index.apply(name, changes, partial(engine.load, store), engine.home.lock, result, progress)
-        if version is not None:
+        if version is not None and name not in self._troubles:
             with engine.home.lock, index.transaction():
                 index.see(name, version)
+
+    def _plan(self, store: Store, folder: str) -> list[Change]:
+        """What has to change in the index so that it shows the project, or one folder of it."""
+        index, name = self._engine.index, store.name
+        if trouble := store.trouble():
+            self._troubles[name] = [trouble]
+            return []
+        paths = None if folder else store.changed_since(index.seen(name))
+        if paths is not None:
+            return [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
+        listing = store.list(folder)
+        if listing.unreadable:
+            self._troubles[name] = [
+                f"Folder {each or '/'} of project {name} cannot be read." for each in listing.unreadable
+            ]
+        self._leave_out_skipped(name, listing, folder)
+        return index.plan(name, listing, folder)
 
     def _check_file(self, store: Store, path: str, result: Result) -> None:
         """Compare one file with the index."""

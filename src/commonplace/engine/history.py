@@ -106,7 +106,7 @@ class HistoryVerbs(NoteVerbs):
             if any(each.do == LINES for each in done.files):
                 from commonplace.engine.graph_file import undo_lines
 
-                return undo_lines(self, done, lambda *place: _blocked(done, *place, later))
+                return undo_lines(self, done, lambda project, path: _blocked(done, project, path, later))
             about = (done.project, done.path)
             with self.change("undo", about, fresh=False, undoes=done.number) as transaction:
                 _Undo(self, done, later, transaction).add_steps()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from commonplace.note.model import Note
     from commonplace.query import Query
 
+PROJECT = MEMORIES
 KEYS = (
     "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
     "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",

@@ -220,7 +220,7 @@ class NoteVerbs(ReadVerbs):
         )  # fmt: skip
         data = encoded(text)
         self._check_permalink(project, path, text)
-        return change.put(project, path, data, old=file, scope=new_scope(self, data, info and info.scope))
+        return change.put(project, path, data, old=file, scope=new_scope(self, data, info.scope if info else None))
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""

@@ -13,7 +13,7 @@ from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.session import GRAPH_FILE_SUFFIX, verb
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import BUILT_IN_PROJECTS
-from commonplace.store.atomic import make_private, reason, sync_folder, write_file
+from commonplace.store.files import make_private, reason, sync_folder, write_file
 
 _NAME = re.compile(r"[\w .\-]{1,64}")
 
@@ -161,7 +161,9 @@ class ProjectVerbs(ReadVerbs):
                 temp.unlink(missing_ok=True)
                 raise StorageError(path.name, reason(error)) from None
         now = config.load(self.engine.layout.root, path, {})
-        self.engine.use_projects(replace(self.engine.settings, projects=now.projects, default_project=now.default_project))
+        self.engine.use_projects(
+            replace(self.engine.settings, projects=now.projects, default_project=now.default_project)
+        )
 
 
 def _taken(name: str) -> Exists:

@@ -22,10 +22,10 @@ from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 
 if TYPE_CHECKING:
-    from commonplace.index.notes import Counts
+    from commonplace.index.asking import Nearness
+    from commonplace.index.lookup import Counts
     from commonplace.index.rows import Edge, Hits, Reached
-    from commonplace.index.search.question import Nearness
-    from commonplace.index.search.smart import Ranking
+    from commonplace.index.smart import Ranking
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File

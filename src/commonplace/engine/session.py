@@ -98,9 +98,9 @@ class Engine:
             is_text = name == "memories"
             place = absolute(self.extra.get(name, root))
             self.stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
-        for name, place in {**self.settings.projects, **self.extra}.items():
+        for name, given in {**self.settings.projects, **self.extra}.items():
             if name not in self.stores:
-                self.stores[name] = _open_store(name, absolute(place), before.get(name))
+                self.stores[name] = _open_store(name, absolute(given), before.get(name))
 
     def use_projects(self, settings: Settings) -> None:
         """Use the projects of `settings` from now on; those gone leave the index."""
@@ -172,10 +172,12 @@ class Engine:
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
-        changed = _EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)  # exact, where a float rounds
+        is_entity = file.changed_ns is not None
+        when = file.stamp.mtime_ns if file.changed_ns is None else file.changed_ns
+        changed = _EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
+        if is_entity and (known := self.index.notes.get(project, path)) and known.inode == file.stamp.inode:
+            changed = datetime.fromisoformat(known.changed)  # other lines of the file changed since
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
-        store = self.stores.get(project)
-        is_entity = store is not None and store.holds_entities
         note = parse_note(text, project=project, path=path, changed=changed, born=born, entity=is_entity)
         note.warnings += warnings
         note.etag = file.etag

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 from commonplace.engine import locations
@@ -50,6 +50,10 @@ class HomeSession:
     def as_caller(self, agent: str | None, face: str | None = None) -> Self:
         """The same open home for another caller."""
         return type(self)(self.engine, agent, face or self.face)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """A critical section: inside, no other writer of this home is at work, in any process."""
+        return self.engine.writing()
 
     @contextmanager
     def change(

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PROJECT = MEMORIES
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 FOLDED_AT_ONCE = 100
 
@@ -149,9 +150,7 @@ class Upkeep:
         taken.add(path.lower())
         change.put(MEMORIES, path, data, scope=record.scope)
 
-    def _replace(
-        self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str
-    ) -> None:
+    def _replace(self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str) -> None:
         """Put `data` in place of a memory's file, into another category's folder if need be."""
         if info.path.startswith(f"{category}/"):
             change.put(MEMORIES, info.path, data, old=file, scope=scope)
@@ -411,8 +410,9 @@ def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: 
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "unlinked": [each for each in dict.fromkeys(unlinked) if each not in pair] or REMOVE,
     }  # fmt: skip
-    both_expire = survivor.expires and other.expires and "inbox" == survivor.phase == other.phase
-    keys["expires_at"] = max(survivor.expires, other.expires, key=parse_stamp) if both_expire else None
+    keys["expires_at"] = None
+    if survivor.expires and other.expires and "inbox" == survivor.phase == other.phase:
+        keys["expires_at"] = max(survivor.expires, other.expires, key=parse_stamp)
     category = (other.category if in_inbox else survivor.category) or "inbox"
     if in_inbox:
         keys |= {"phase": "organized", "category": category}

@@ -20,7 +20,6 @@ from pathlib import Path
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, read_file
 
-
 _APPEND = os.O_WRONLY | os.O_APPEND
 
 

@@ -7,6 +7,7 @@ keeps the history; a graph file by its lines, with the same lock and history.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -54,13 +55,17 @@ class Listing:
 
 @dataclass(slots=True)
 class File:
-    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s)."""
+    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
+
+    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no time; None for files.
+    """
 
     data: bytes
     stamp: Stamp
     etag: str
     mode: int = 0o600
     born: float | None = None
+    changed_ns: int | None = None
 
 
 @dataclass(slots=True)
@@ -95,6 +100,10 @@ class Store(Protocol):
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""
+        ...
+
+    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
+        """The paths of notes that may differ from those at `version`; None when only `list` tells."""
         ...
 
     def folders(self) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import stat
 from collections.abc import Iterator
@@ -9,8 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 
 from commonplace.errors import NotFound, OutsideError
-from commonplace.store.files import read_file, refusal, stamp_of, stat_in
 from commonplace.store.base import File, Listing, Place, Stamp
+from commonplace.store.files import read_file, refusal, stamp_of, stat_in
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.store.path_guard import Folder, has_link, open_folder
 
@@ -29,9 +30,7 @@ class FolderStore:
 
     holds_entities = False
 
-    def __init__(
-        self, name: str, root: Path, *, every_text: bool = False, links: bool = False, optional: bool = False
-    ):
+    def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False, optional: bool = False):
         self.name = name
         self.root = str(root)
         self._every_text = every_text
@@ -46,6 +45,10 @@ class FolderStore:
 
     def version(self) -> Stamp | None:
         """None: only a listing tells the state of a folder."""
+        return None
+
+    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
+        """None: only a listing tells."""
         return None
 
     def check_writable(self) -> None:
@@ -85,7 +88,7 @@ class FolderStore:
         return listing
 
     def _list_folder(
-        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: list[str]
+        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
         there are thousands."""
@@ -192,7 +195,7 @@ class FolderStore:
             place = self.place(target[len(base) + 1 :])
         raise OutsideError(start, self.name)
 
-    def entries(self, path: str) -> list[Place]:
+    def entries(self, path: str) -> builtins.list[Place]:
         """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:

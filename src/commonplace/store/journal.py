@@ -21,8 +21,8 @@ from zlib import crc32
 
 from commonplace.clock import parse_stamp
 from commonplace.errors import NotFound, StorageError
-from commonplace.store.files import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.base import File, sha256
+from commonplace.store.files import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.layout import Layout
 
 LINES = "lines"

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, NotFound, StorageError
-from commonplace.store.journal import LINES, Change, History, Touched
+from commonplace.store.journal import LINES, Change, History, RedoRecord, Touched, redo_lines
 from commonplace.store.layout import Layout
-from commonplace.store.journal import RedoRecord, redo_lines
 
 if TYPE_CHECKING:
     from commonplace.store.records import Coming

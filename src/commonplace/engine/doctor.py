@@ -18,7 +18,7 @@ from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256
-from commonplace.store.files import reason
+from commonplace.store.files import lock_file, reason
 from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from commonplace.store.path_guard import open_folder
 
@@ -190,13 +190,13 @@ def _lock(engine: Engine) -> list[Finding]:
     """The lock file of a daemon that was killed: it still names the process, but nobody holds it."""
     place = engine.layout.daemon_lock
     try:
-        with open(place, encoding="utf-8", errors="replace") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            pid = lock.read(20).strip()
+        fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
     except (BlockingIOError, FileNotFoundError):
         return []
     except OSError as error:
         return [Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}")]
+    pid = os.read(fd, 20).decode("utf-8", "replace").strip()
+    os.close(fd)
     if not pid:
         return []
     text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
@@ -268,9 +268,9 @@ def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
 
 def _empty_lock(memory: ReadVerbs, finding: Finding) -> None:
     try:
-        with open(memory.engine.layout.daemon_lock, "r+b") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            lock.truncate(0)
+        fd = lock_file(memory.engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+        os.ftruncate(fd, 0)
+        os.close(fd)
     except (BlockingIOError, FileNotFoundError):
         return  # a daemon has started, or somebody removed it
     except OSError as error:

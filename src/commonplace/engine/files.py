@@ -7,7 +7,6 @@ Paths are relative to the folder of `Files` and already passed `path_guard`; sym
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,6 @@ from commonplace.errors import (
     StorageError,
 )
 from commonplace.store.base import File, Place, Stamp, bounded
-from commonplace.store.files import HEAD, read_file, read_head
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
 """Called with the lock held: path -> (new text, the file it replaces; None for a new one)."""
 
-_HEADER_END = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
 _FOREIGN = "it holds files of another agent."
 
 
@@ -156,16 +153,10 @@ class Files:
         """Whether the caller may see the file; only frontmatter can say otherwise."""
         if self._session.agent is None:
             return True
-        return self._session.sees(self._scope(path))
-
-    def _scope(self, path: str) -> str:
         try:
-            with self._store.open_parent(path) as folder:
-                name = path.rpartition("/")[2]
-                head = read_head(name, folder.fd)
-                return scope_of(head if _holds_header(head) else read_file(name, folder.fd).data)
-        except (CommonplaceError, OSError):
-            return "global"
+            return self._session.sees(scope_of(self._store.read(path).data))
+        except CommonplaceError:
+            return True
 
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
         """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`,
@@ -339,12 +330,6 @@ class Files:
         if not parent:
             return "/".join(missing)
         return "/".join([self._store.follow(self._store.place(parent)).path, *missing])
-
-
-def _holds_header(head: bytes) -> bool:
-    """Whether the beginning of a file holds its whole frontmatter, or shows that there is none."""
-    whole = len(head) < HEAD or not head.removeprefix(b"\xef\xbb\xbf").startswith(b"---")
-    return whole or _HEADER_END.search(head) is not None
 
 
 class NotADirectory(CommonplaceError):

@@ -14,7 +14,6 @@ from pathlib import Path
 from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.store.base import File, Stamp, bounded, sha256
 
-HEAD = 65536
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -97,15 +96,6 @@ def read_file(name: str, folder: int | None = None) -> File:
         data = read_fd(fd)
         born = getattr(status, "st_birthtime", None)
         return File(data, stamp_of(status), sha256(data), stat.S_IMODE(status.st_mode), born)
-    finally:
-        os.close(fd)
-
-
-def read_head(name: str, folder: int) -> bytes:
-    """The first `HEAD` bytes of a file of an open folder. Raises OSError."""
-    fd = os.open(name, _READ, dir_fd=folder)
-    try:
-        return os.read(fd, HEAD)
     finally:
         os.close(fd)
 

@@ -1,0 +1,132 @@
+"""Counts what docs/architecture.md promises to keep small: `python tools/measure.py [--source DIR]`.
+
+Lines and files, lengths of functions, names that stand for more than one thing, and how many functions of ours run for
+one call of five kinds. `--source`: the `src` folder to measure [ours], so that two checkouts can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent.parent
+
+FLOWS = {
+    "memory tool create": [
+        ["call", "memory", '{"command": "create", "path": "/memories/a.md", "file_text": "tea"}'],
+        ["call", "memory", '{"command": "create", "path": "/memories/b.md", "file_text": "tea"}'],
+    ],
+    "memory search dark": [["write", "prefers dark mode"], ["search", "dark"]],
+    "memory context": [["write", "prefers dark mode"], ["context", "Which mode does she prefer?"]],
+    "graph create_entities": [
+        ["call", "create_entities", '{"entities": [{"name": "A", "entityType": "x", "observations": ["o"]}]}'],
+        ["call", "create_entities", '{"entities": [{"name": "B", "entityType": "x", "observations": ["o"]}]}'],
+    ],
+    "dream 2, four memories": [
+        *(["write", text] for text in ("prefers dark mode", "likes tea", "works at Acme", "decided to use SQLite")),
+        ["dream", "--level", "2"],
+    ],
+}
+"""What is run, the last command counted: after the same call before, so that nothing is made or imported first."""
+
+CHILD = """
+import json, os, sys
+commands, root = json.loads(sys.argv[1]), sys.argv[2]
+from commonplace.cli import main
+sys.stdout = open(os.devnull, "w")
+for argv in commands[:-1]:
+    main(argv)
+seen, calls = set(), 0
+def profile(frame, event, _):
+    global calls
+    if event == "call":
+        code = frame.f_code
+        if code.co_filename.startswith(root) and code.co_name != "<module>":
+            calls += 1
+            seen.add((code.co_filename, code.co_firstlineno, code.co_name))
+sys.setprofile(profile)
+main(commands[-1])
+sys.setprofile(None)
+generated = {each for each in seen if each[2] in ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>")}
+named = seen - generated
+sys.stderr.write(json.dumps([len(named), len({each[0] for each in named}), calls]))
+"""
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--source", type=Path, default=HERE / "src")
+    source = parser.parse_args().source.resolve()
+    for name, value in {**sizes(source), **names(source), **flows(source)}.items():
+        print(f"{name:42} {value}")
+
+
+def sizes(source: Path) -> dict[str, str]:
+    """Lines, files and lengths of functions."""
+    files = {path: path.read_text(encoding="utf-8") for path in sorted(source.rglob("*.py"))}
+    counts = [text.count("\n") for text in files.values()]
+    lengths = sorted(node.end_lineno - node.lineno + 1 for node in functions(files))  # type: ignore[operator]
+    return {
+        "lines of src": f"{sum(counts):,}",
+        "files": str(len(files)),
+        "files of at most 60 lines": str(sum(count <= 60 for count in counts)),
+        "lines of imports": f"{sum(import_lines(text) for text in files.values()):,}",
+        "function length, median": str(int(statistics.median(lengths))),
+        "function length, 90th percentile": str(lengths[int(len(lengths) * 0.9)]),
+        "places that call flock": str(sum(len(re.findall(r"\bflock\(", text)) for text in files.values())),
+    }
+
+
+def functions(files: dict[Path, str]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method."""
+    for text in files.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+
+def import_lines(text: str) -> int:
+    """Lines taken by import statements."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes)
+
+
+def names(source: Path) -> dict[str, str]:
+    """Class and module names that stand for more than one thing."""
+    classes: Counter[str] = Counter()
+    modules: Counter[str] = Counter()
+    for path in source.rglob("*.py"):
+        modules[path.stem] += path.stem not in ("__init__", "__main__")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    repeated = {kind: sorted(name for name, n in found.items() if n > 1) for kind, found in
+                (("class", classes), ("module", modules))}  # fmt: skip
+    return {f"{kind} names of several things": f"{len(found)} {' '.join(found)}" for kind, found in repeated.items()}
+
+
+def flows(source: Path) -> dict[str, str]:
+    """For each flow: functions of ours that run, in how many files, and calls of them."""
+    found = {}
+    for name, commands in FLOWS.items():
+        with tempfile.TemporaryDirectory() as home:
+            environment = {**os.environ, "PYTHONPATH": str(source), "MEMORY_HOME": home, "MEMORY_SEMANTIC": "off"}
+            child = [sys.executable, "-c", CHILD, json.dumps(commands), str(source / "commonplace")]
+            ran = subprocess.run(child, env=environment, capture_output=True, text=True, timeout=120, check=True)
+            functions_run, files, calls = json.loads(ran.stderr.splitlines()[-1])
+            found[f"functions run: {name}"] = f"{functions_run} in {files} files, {calls:,} calls"
+    return found
+
+
+if __name__ == "__main__":
+    main()

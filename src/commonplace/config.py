@@ -162,7 +162,8 @@ class _File:
                 return duration(str(value))
             except InvalidInput as error:
                 raise self.refuse(f"{name}: {error}") from None
-        if type(value) is not kind or (kind is int and int(value) < 0):
+        is_of_kind = type(value) is kind
+        if not is_of_kind or (isinstance(value, int) and value < 0):
             word = "true or false" if kind is bool else "a whole number from 0"
             raise self.refuse(f'{name} must be {word}, got "{value}"')
         return value

@@ -20,44 +20,20 @@ if TYPE_CHECKING:
 
     from commonplace.cli.syntax import Group
 
-COMMANDS = {
-    "write": "memory_commands:write",
-    "read": "memory_commands:read",
-    "list": "memory_commands:list_memories",
-    "search": "memory_commands:search",
-    "context": "memory_commands:context",
-    "delete": "memory_commands:delete",
-    "tag": "memory_commands:tag",
-    "link": "memory_commands:link",
-    "unlink": "memory_commands:unlink",
-    "backlinks": "memory_commands:backlinks",
-    "resolve-links": "memory_commands:resolve_links",
-    "ingest": "ingest_commands:ingest",
-    "upgrade": "lifecycle_commands:upgrade",
-    "decay": "lifecycle_commands:decay",
-    "consolidate": "lifecycle_commands:consolidate",
-    "dream": "lifecycle_commands:dream",
-    "remind": "lifecycle_commands:remind",
-    "notify": "lifecycle_commands:notify",
-    "status": "upkeep_commands:status",
-    "doctor": "upkeep_commands:doctor",
-    "reindex": "upkeep_commands:reindex",
-    "embed": "upkeep_commands:embed",
-    "log": "history_commands:log",
-    "undo": "history_commands:undo",
-    "restore": "history_commands:restore",
-    "project": "project_commands:project",
-    "graph": "exchange_commands:graph",
-    "export": "exchange_commands:export",
-    "import": "exchange_commands:import_memories",
-    "serve": "daemon_commands:serve",
-    "mcp": "tool_commands:mcp",
-    "call": "tool_commands:call",
-    "agent": "tool_commands:agent",
-    "completion": "syntax:completion",
-    "help": "syntax:help_command",
+_MODULES = {
+    "memory_commands": "write read list search context delete tag link unlink backlinks resolve-links",
+    "ingest_commands": "ingest",
+    "lifecycle_commands": "upgrade decay consolidate dream remind notify",
+    "upkeep_commands": "status doctor reindex embed",
+    "history_commands": "log undo restore",
+    "project_commands": "project",
+    "exchange_commands": "graph export import",
+    "daemon_commands": "serve",
+    "tool_commands": "mcp call agent",
+    "syntax": "completion help",
 }
-"""Every command with the `module:attribute` of its code below commonplace.cli."""
+COMMANDS = {name: module for module, names in _MODULES.items() for name in names.split()}
+"""Every command with its module below commonplace.cli."""
 
 COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 _INTERRUPTED = 130
@@ -162,10 +138,8 @@ Write, read, list and search memories, link them, take changes back, serve them 
 def _unsupported() -> str | None:
     """Why this system cannot keep a home, None when it can."""
     try:
-        import fcntl
+        import fcntl  # noqa: F401
     except ImportError:
-        fcntl = None  # type: ignore[assignment]
-    if sys.platform == "win32" or fcntl is None:
         return "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
     return None
 

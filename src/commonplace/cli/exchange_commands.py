@@ -111,7 +111,7 @@ def _write_lines(stream: IO[bytes], lines: Iterable[str]) -> int:
 @click.option("--project", metavar="NAME", help="With --from basic-memory: the project its notes go to.")
 @dry_run_option("Only say what would be imported.")
 @click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, import the rest.")
-def import_memories(
+def import_(
     call: Invocation,
     *,
     file: str | None,
@@ -267,13 +267,13 @@ def _carry_out(call: Invocation, plan: Plan, dry_run: bool, said: str) -> None:
 
 graph = Group(
     "graph",
-    {"export": "exchange_commands:export_graph", "import": "exchange_commands:import_graph"},
+    {"export": "exchange_commands", "import": "exchange_commands"},
     help="Hand out the knowledge graph as JSON Lines, or take one in.",
 )
 
 
 @command("export", "[FILE]", keys=("file", "count", "lines"))
-def export_graph(call: Invocation, file: str | None = None) -> None:
+def graph_export(call: Invocation, file: str | None = None) -> None:
     """Write the graph to FILE, one entity or relation a line; without FILE, print it.
 
     With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
@@ -297,7 +297,7 @@ def export_graph(call: Invocation, file: str | None = None) -> None:
 
 
 @command("import", "FILE", keys=("entities", "relations", "skipped"))
-def import_graph(call: Invocation, file: str) -> None:
+def graph_import(call: Invocation, file: str) -> None:
     """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
 
     Entities that exist get the observations they lack. Running it twice changes nothing. They go where the graph

@@ -133,7 +133,7 @@ def preview(content: str, length: int) -> str:
 @_scope_option
 @click.option("--source", help="Only from this source.")
 @click.option("--limit", type=Number(), default=50, show_default=True, help="How many at most; 0 = all.")
-def list_memories(call: Invocation, *, limit: int, **filters: Any) -> None:
+def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
     """List memories, newest first."""
     wanted = memory_query(**filters)
     with call.memory() as memory:

@@ -21,12 +21,7 @@ _ROW = "{:<12} {:>6} {}"
 
 project = Group(
     "project",
-    {
-        "add": "project_commands:add",
-        "list": "project_commands:list_projects",
-        "remove": "project_commands:remove",
-        "default": "project_commands:default",
-    },
+    dict.fromkeys(("add", "list", "remove", "default"), "project_commands"),
     help="Add folders of notes or graph files as projects, list them, take them off the list.",
 )
 
@@ -60,7 +55,7 @@ def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
 
 @command("add", "NAME", "DIR", keys={"project": _KEYS})
 @click.option("--default", "as_default", is_flag=True, help="Make it the default project.")
-def add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
+def project_add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
     DIR is the folder or the JSON Lines file, absolute or beginning with ~.
@@ -74,7 +69,7 @@ def add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
 
 
 @command("list", keys={"projects": _KEYS})
-def list_projects(call: Invocation) -> None:
+def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
         rows = _rows(memory, *memory.projects)
@@ -84,7 +79,7 @@ def list_projects(call: Invocation) -> None:
 
 
 @command("remove", "NAME", keys={"project": _KEYS}, complete=partial(_names, built_in=False))
-def remove(call: Invocation, name: str) -> None:
+def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
         (row,) = _rows(memory, memory.project(name))
@@ -93,7 +88,7 @@ def remove(call: Invocation, name: str) -> None:
 
 
 @command("default", "NAME", keys={"project": _KEYS}, complete=_names)
-def default(call: Invocation, name: str) -> None:
+def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:
         chosen = memory.set_default(name)

@@ -217,26 +217,27 @@ class Command(_Documented):
 
 
 class Group(_Documented, click.Group):
-    """Commands by name. `lazy` maps each to `module:attribute` below commonplace.cli, imported when asked for.
+    """Commands by name. `modules` has each one's module below commonplace.cli, imported when asked for.
 
+    A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`.
     `now`: takes `--now`, for those of its commands that do.
     """
 
-    def __init__(self, name: str, lazy: Mapping[str, str], *, now: bool = False, **more: Any):
+    def __init__(self, name: str, modules: Mapping[str, str], *, now: bool = False, **more: Any):
         super().__init__(name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more)
-        self._lazy = lazy
+        self._modules = modules
         self.add_globals(*([] if now else ["now"]))
         self.callback = _help_without_command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._lazy)
+        return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = self._lazy.get(cmd_name)
-        if place is None:
+        if cmd_name not in self._modules:
             return None
-        module, _, attribute = place.partition(":")
-        return getattr(import_module(f"commonplace.cli.{module}"), attribute)
+        module = import_module(f"commonplace.cli.{self._modules[cmd_name]}")
+        attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace("-", "_")
+        return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         command = self.get_command(ctx, args[0])
@@ -324,7 +325,7 @@ def completion(call: Invocation, shell: str) -> None:
 
 
 @command("help", "[COMMAND...]", keys=("command", "text"))
-def help_command(call: Invocation, *path: str) -> None:
+def help_(call: Invocation, *path: str) -> None:
     """Show the help of the program or of a command."""
     context = click.get_current_context().find_root()
     for name in path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -60,7 +61,8 @@ def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str
     file = None
     if "graph" in chosen.tools or "all" in chosen.tools:
         file = presets.graph_file(graph_file, chosen.like, settings.graph_file)
-    projects = {**chosen.projects, **presets.graph_project(file, {**settings.projects, **chosen.projects})}
+    projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
+    projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     if settings.bank_debug:
         import logging
 

@@ -349,23 +349,29 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
 
     Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
     """
-    before = _read(path)
+    wanted = _read(path)
+    _apply(wanted, changes)
     text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    wanted = {name: dict(rows) if isinstance(rows, dict) else rows for name, rows in before.items()}
     lines = text.splitlines(keepends=True)
     for name, value in changes.items():
         section, _, key = name.partition(".")
-        _set(lines, section, key, value)
-        if not isinstance(wanted.get(section), dict):
-            wanted[section] = {}
-        wanted[section].pop(key, None)
-        if value is not None:
-            wanted[section][key] = value
+        _set_line(lines, section, key, value)
     changed = "".join(lines)
     return changed if _loads_as(changed, wanted) else _round_trip(text, changes)
 
 
-def _set(lines: list[str], section: str, key: str, value: Any) -> None:
+def _apply(rows: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        section, _, key = name.partition(".")
+        if not isinstance(rows.get(section), dict):
+            rows[section] = {}
+        if value is None:
+            rows[section].pop(key, None)
+        else:
+            rows[section][key] = value
+
+
+def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
     """Set, add or remove one nested line of a block mapping, in place."""
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
@@ -410,21 +416,12 @@ def _round_trip(text: str, changes: Mapping[str, Any]) -> str:
     import io
 
     from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
 
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
-    rows = yaml.load(text)
-    rows = CommentedMap() if rows is None else rows
-    for name, value in changes.items():
-        section, _, key = name.partition(".")
-        if rows.get(section) is None:
-            rows[section] = CommentedMap()
-        if value is None:
-            rows[section].pop(key, None)
-        else:
-            rows[section][key] = value
+    rows = yaml.load(text) or {}
+    _apply(rows, changes)
     out = io.StringIO()
     yaml.dump(rows, out)
     return out.getvalue()

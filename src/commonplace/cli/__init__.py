@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from commonplace.cli import output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 
 if TYPE_CHECKING:
     import click
@@ -35,7 +35,6 @@ _MODULES = {
 COMMANDS = {name: module for module, names in _MODULES.items() for name in names.split()}
 """Every command with its module below commonplace.cli."""
 
-COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 _INTERRUPTED = 130
 _REPORT_IT = "Please report this line with the command you ran and `memory --version`."
 

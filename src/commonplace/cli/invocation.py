@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
+COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
+"""The environment variable with which a shell asks for completions."""
 _REPORT_UNREADABLE = ("status", "doctor")
 """Commands whose own output counts the unreadable files."""
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from commonplace.cli import COMPLETE_VARIABLE, output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli import output
+from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 from commonplace.cli.output import Failure
 
 Completion = Callable[[click.Context, str, Sequence[str]], Sequence[str]]

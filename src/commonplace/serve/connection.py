@@ -28,21 +28,20 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from commonplace.serve.stdio import Wire
-
 
 class Connection:
     """One client: its lines as the SDK's messages and back, and the number of requests without an answer.
 
     It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
-    each request has its answer, because the SDK drops what is in progress once its input ends. `answered` is
-    called after each answer, `at_end` when the client has sent all: it ends streams that would wait for more.
+    each request has its answer, because the SDK drops what is in progress once its input ends. `write` sends a
+    line without its break, `answered` is called after each answer, `at_end` when the client has sent all: it
+    ends streams that would wait for more.
     """
 
     at_end: Callable[[], None] | None = None
 
-    def __init__(self, wire: Wire, answered: Callable[[], None]):
-        self._wire, self._answered = wire, answered
+    def __init__(self, write: Callable[[bytes], None], answered: Callable[[], None]):
+        self._write, self._answered = write, answered
         self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
         self._open = 0
         self._ended = False
@@ -54,7 +53,7 @@ class Connection:
         try:
             message = message_of(line)
         except NoMessage as refused:
-            self._wire.send(line_of(JSONRPCError(jsonrpc="2.0", id=refused.id, error=refused.error)))
+            self._write(line_of(JSONRPCError(jsonrpc="2.0", id=refused.id, error=refused.error)))
             return
         metadata = None
         if isinstance(message, JSONRPCRequest):
@@ -71,7 +70,7 @@ class Connection:
 
     async def send(self, item: SessionMessage, /) -> None:
         """The SDK's message to the client."""
-        self._wire.send(line_of(item.message))
+        self._write(line_of(item.message))
         if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
             await self._settle()
 

@@ -57,7 +57,7 @@ def run_stdio(
 
     async def session() -> int:
         stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        connection = Connection(wire, turns.prepare)
+        connection = Connection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
             turns.refuse_waiting()

@@ -22,7 +22,7 @@ from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Group, Names, Usage, command, dry_run_option, text_from
 from commonplace.errors import CommonplaceError
 from commonplace.query import check_memory
-from commonplace.store.atomic import reason
+from commonplace.store.files import reason
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

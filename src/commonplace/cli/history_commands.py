@@ -15,7 +15,7 @@ from commonplace.errors import TimeframeError
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.store.history import Change
+    from commonplace.store.journal import Change
 
 _LOG_ROW = "#{} {:<16} {:<10} {:<8} {}"
 _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")

@@ -191,10 +191,9 @@ def remind(
         return _list_reminders(call, every=every)
     text = content_from(words, scope=scope)
     with call.memory() as memory:
-        from commonplace.engine.storing import check_scope
         from commonplace.jobs import reminding
 
-        check_scope(memory, scope)
+        memory.check_scope(scope)
         found = reminding.read(memory, text if when is None else when)
         row = _reading_row(memory, text, found)
         if dry_run:

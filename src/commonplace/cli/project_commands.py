@@ -14,7 +14,7 @@ from commonplace.cli.syntax import Group, command
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.engine.results import Project
+    from commonplace.engine.projects import Project
 
 _KEYS = ("name", "path", "notes", "default", "built_in")
 _ROW = "{:<12} {:>6} {}"

@@ -13,10 +13,11 @@ import click
 
 from commonplace import config
 from commonplace.cli import command_group
-from commonplace.cli.memories import FURTHER, KEYS
 from commonplace.cli.syntax import Command, Group, Words
+from commonplace.engine.memories import KEYS
 from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
 from commonplace.faces.tool import Tool, Toolset
+from commonplace.note.model import FURTHER
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -5,11 +5,10 @@ Read only by `open_memory`, `serve` and `cli`, which pass plain values on.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -18,37 +17,41 @@ from commonplace.clock import SYSTEM_ZONE, duration
 from commonplace.errors import ConfigError, InvalidInput
 from commonplace.note.model import CATEGORIES
 
-DEFAULT_HOME = "~/.memory"
 INSTRUCTIONS_CHARACTERS = 2000
+_NOTIFY_METHODS = ("auto", "osascript", "notify-send", "file")
+SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
 
-_KNOWN: dict[str, tuple[str, ...]] = {
-    "storage": ("root", "short_term_ttl"),
-    "daemon": ("interval", "decay_threshold", "decay_exempt", "upgrade_access_threshold", "dream"),
-    "notification": ("enabled", "method", "day_hour", "pending_days"),
-    "timezone": (),
-    "agents": (),
-    "ingestion": (),
-    "index": ("per_category",),
-    "agent": ("context_chars",),
-    "history": ("days",),
-    "llm": ("base_url", "model", "api_key_env"),
-    "semantic": ("model", "endpoint", "api_key_env"),
-    "bank": ("debug",),
-    "memory_tool": ("create_existing", "instructions", "view_max_characters"),
-    "projects": (),
-    "notes": ("default_project", "agents_may_add_projects"),
-    "graph": ("file", "memoryFilePath", "reply_chars"),
-    "memoryFilePath": (),
+_FIELDS: dict[str, dict[str, str] | None] = {
+    "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
+    "daemon": {
+        "interval": "interval",
+        "decay_threshold": "decay_threshold",
+        "decay_exempt": "",
+        "upgrade_access_threshold": "upgrade_access_threshold",
+        "dream": "dream",
+    },
+    "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
+    "timezone": None,
+    "agents": None,
+    "ingestion": None,
+    "index": {"per_category": "per_category"},
+    "agent": {"context_chars": "context_chars"},
+    "history": {"days": "history_days"},
+    "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
+    "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
+    "bank": {"debug": "bank_debug"},
+    "memory_tool": {"create_existing": "", "instructions": "", "view_max_characters": "view_max_characters"},
+    "projects": None,
+    "notes": {"default_project": "", "agents_may_add_projects": "agents_may_add_projects"},
+    "graph": {"file": "", "memoryFilePath": "", "reply_chars": "graph_reply_chars"},
+    "memoryFilePath": {},
 }
-METHODS = ("auto", "osascript", "notify-send", "file")
-"""The ways to tell a person of a reminder."""
-SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
-"""The sources of ingestion (contract 001, 11)."""
-_OPEN = ("timezone", "agents", "ingestion", "projects")
+"""All sections with their keys (None: any) and the field of Settings that each sets as it is, to a value of the type of
+the default; "" for keys that are treated in a way of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)  # generating __eq__ takes 0.3 ms of every command
 class Settings:
     """What a home is configured to do. `file` is the configuration file, whether it exists or not."""
 
@@ -92,11 +95,11 @@ class Settings:
     @property
     def zone(self) -> tzinfo | None:
         """The configured time zone; None means the system's."""
-        return _zone(self.timezone, self.file) if self.timezone else None
+        return _zone(self.timezone) if self.timezone else None
 
     @property
     def reading_zone(self) -> tzinfo:
-        """The zone of what reminders say of time: configured, else `offset` (that of `--now`), else the system's."""
+        """The zone of times in reminders: configured, else `offset` (that of `--now`), else the system's."""
         return self.zone or self.offset or SYSTEM_ZONE
 
 
@@ -109,64 +112,231 @@ def load(
     (else the home's config.yaml). A missing file means defaults. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
-    folder = _absolute(given or DEFAULT_HOME)
+    folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
-    rows = _read(path)
-    if given is None and (root := _section(rows, "storage", path).get("root")):
+    found = _File(path)
+    if given is None and (root := found.section("storage").get("root")):
         folder = _absolute(root)
-    further = _lifecycle(rows, path) | _ingestion(rows, path)
-    further |= _endpoint(rows, path, environ) | _bank(rows, path, environ)
-    further |= _semantic(rows, path, environ)
-    return replace(_settings(folder, path, rows), **further)
+    values = found.plain() | found.choices() | found.names() | found.ingestion()
+    values |= found.llm(environ) | found.semantic(environ)
+    if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
+        values["bank_debug"] = True
+    values["instructions"], warnings = found.instructions()
+    return Settings(folder, path, warnings=(*warnings, *found.unknown()), **values)
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
 
 
+class _File:
+    """A configuration file; its methods give values of Settings and raise ConfigError."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.rows = _read(path)
+
+    def refuse(self, message: str) -> ConfigError:
+        return ConfigError(f"load config: {self.path}: {message}")
+
+    def section(self, name: str) -> dict[str, Any]:
+        return self.mapping(name, self.rows.get(name))
+
+    def mapping(self, name: str, value: Any) -> dict[str, Any]:
+        if value is not None and not isinstance(value, dict):
+            raise self.refuse(f"{name} must hold keys and values")
+        return value or {}
+
+    def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
+        """A text or None; with `is_web` an address."""
+        if value is not None and not isinstance(value, str):
+            raise self.refuse(f'{name} must be a text, got "{value}"')
+        if is_web and value and not value.startswith(_WEB):
+            raise self.refuse(f'{name} must begin with http:// or https://, got "{value}"')
+        return value
+
+    def typed(self, name: str, value: Any, kind: type) -> Any:
+        """A duration, a whole number from 0 or a truth value, by `kind`."""
+        if kind is timedelta:
+            try:
+                return duration(str(value))
+            except InvalidInput as error:
+                raise self.refuse(f"{name}: {error}") from None
+        is_of_kind = type(value) is kind
+        if not is_of_kind or (isinstance(value, int) and value < 0):
+            word = "true or false" if kind is bool else "a whole number from 0"
+            raise self.refuse(f'{name} must be {word}, got "{value}"')
+        return value
+
+    def plain(self) -> dict[str, Any]:
+        """The values of _FIELDS."""
+        values: dict[str, Any] = {}
+        for section, keys in _FIELDS.items():
+            rows = self.section(section) if keys else {}
+            for key, to in (keys or {}).items():
+                if to and (value := rows.get(key)) is not None:
+                    values[to] = self.typed(f"{section}.{key}", value, type(getattr(Settings, to)))
+        interval: timedelta = values.get("interval", Settings.interval)
+        if interval < timedelta(seconds=1):
+            raise self.refuse(f"daemon.interval: invalid interval: {self.section('daemon')['interval']}")
+        if values.get("day_hour", 0) > 23:
+            raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
+        return values
+
+    def choices(self) -> dict[str, Any]:
+        """The values that must be known words."""
+        values: dict[str, Any] = {}
+        if (exempt := self.section("daemon").get("decay_exempt")) is not None:
+            names = exempt if isinstance(exempt, list) else [exempt]
+            if unknown := [each for each in names if each not in CATEGORIES]:
+                raise self.refuse(f'daemon.decay_exempt: invalid category "{unknown[0]}"')
+            values["decay_exempt"] = tuple(names)
+        if (method := self.section("notification").get("method")) is not None:
+            if method not in _NOTIFY_METHODS:
+                methods = ", ".join(_NOTIFY_METHODS)
+                raise self.refuse(f'notification.method must be one of {methods}, got "{method}"')
+            values["notify_method"] = method
+        existing = self.section("memory_tool").get("create_existing", "overwrite")
+        if existing not in ("overwrite", "error"):
+            raise self.refuse(f'memory_tool.create_existing must be overwrite or error, got "{existing}"')
+        return values | {"create_existing": existing}
+
+    def names(self) -> dict[str, Any]:
+        """Time zone, agents, projects, and the graph's file."""
+        values: dict[str, Any] = {
+            "agents": {str(key).lower(): str(value) for key, value in self.section("agents").items()},
+            "projects": {str(key): str(value) for key, value in self.section("projects").items()},
+        }
+        if (zone := self.rows.get("timezone")) is not None:
+            values["timezone"] = str(zone)
+            try:
+                _zone(str(zone))
+            except (KeyError, ValueError, OSError):
+                raise self.refuse(f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
+        if (default := self.section("notes").get("default_project")) is not None:
+            values["default_project"] = str(default)
+        graph = self.section("graph")
+        if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
+            values["graph_file"] = str(place)
+        return values
+
+    def ingestion(self) -> dict[str, Any]:
+        """The folders of the sources, and which are left out: `ingestion.<source>.path`, `.enabled`."""
+        folders, off = {}, set()
+        for name, value in self.section("ingestion").items():
+            keys = self.mapping(f"ingestion.{name}", value)
+            if folder := self.text(f"ingestion.{name}.path", keys.get("path") or ""):
+                folders[str(name)] = folder
+            enabled = keys.get("enabled")
+            if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, bool):
+                off.add(str(name))
+        return {"ingestion": folders, "ingestion_off": frozenset(off)}
+
+    def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
+        """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank server when all
+        three are set (contract 003, 9)."""
+        section = self.section("llm")
+        texts = {key: self.text(f"llm.{key}", value, is_web=key == "base_url") for key, value in section.items()}
+        url, model = texts.get("base_url"), texts.get("model")
+        key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY")
+        if not section:
+            url, model, key = (environ.get(name) for name in ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
+            if not (key and url and url.startswith(_WEB)):
+                return {}
+        return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}
+
+    def semantic(self, environ: Mapping[str, str]) -> dict[str, Any]:
+        """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC replaces the section."""
+        section = self.section("semantic")
+        if given := environ.get("MEMORY_SEMANTIC"):
+            section = {"model": given}
+        if isinstance(section.get("model"), bool):  # YAML reads off as false
+            section = section | {"model": None if section["model"] else "off"}
+        texts = {key: self.text(f"semantic.{key}", value, is_web=key == "endpoint") for key, value in section.items()}
+        model, url = texts.get("model") or None, texts.get("endpoint") or None
+        if model and not url and model != "off" and ":" not in model:
+            model = str(self.path.parent / os.path.expanduser(model))
+        key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") if url else None
+        return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key or None}
+
+    def instructions(self) -> tuple[tuple[str, ...], list[str]]:
+        """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were cut."""
+        value = self.section("memory_tool").get("instructions") or []
+        if not isinstance(value, (str, list)):
+            raise self.refuse("memory_tool.instructions must be a text or a list of texts")
+        sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
+        kept, room = [], INSTRUCTIONS_CHARACTERS
+        for sentence in sentences:
+            if sentence and room > 0:
+                kept.append(sentence[:room])
+                room -= len(kept[-1]) + 1
+        is_cut = sum(map(len, sentences)) > sum(map(len, kept))
+        warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
+        return tuple(kept), [warning] if is_cut else []
+
+    def unknown(self) -> list[str]:
+        """Warnings for keys nobody reads."""
+        found = [str(name) for name in self.rows if name not in _FIELDS]
+        for name, keys in _FIELDS.items():
+            section = self.rows.get(name)
+            if keys is not None and isinstance(section, dict):
+                found += [f"{name}.{key}" for key in section if key not in keys]
+        for name, rows in self.section("ingestion").items():
+            further = sorted({*map(str, rows or ())} - {"path", "enabled"})
+            found += [f"ingestion.{name}.{key}" for key in further] if name in SOURCES else [f"ingestion.{name}"]
+        return [f"unknown key {name}" for name in found]
+
+
+def _zone(name: str) -> tzinfo:
+    """The time zone of a name. Raises KeyError, ValueError or OSError."""
+    from zoneinfo import ZoneInfo
+
+    return UTC if name.upper() == "UTC" else ZoneInfo(name)
+
+
 def _read(path: Path) -> dict[str, Any]:
+    """The keys and values of a YAML file; none if it does not exist. Raises ConfigError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
-    if (usual := _usual(text)) is not None:
-        return usual
+    if (plain := read_plain(text)) is not None:
+        return plain
     import yaml
 
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise ConfigError(f"load config: {path}: {' '.join(str(error).split())}") from None
-    if rows is None:
-        return {}
-    if not isinstance(rows, dict):
+    if rows is not None and not isinstance(rows, dict):
         raise ConfigError(f"load config: {path}: it must hold keys and values")
-    return rows
+    return rows or {}
 
 
-_LINE = re.compile(
+_LINE = (
     r"(?:([A-Za-z_][\w-]*):"
     r"|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))"
     r"|#.*)?"
-).fullmatch
+)
+_YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 
 
-def _usual(text: str) -> dict[str, Any] | None:
-    """What YAML reads in a file of sections with plain values, which needs no 30 ms for the library; else None."""
+def read_plain(text: str) -> dict[str, Any] | None:
+    """What YAML reads in `text` if it has only sections of plain values, without the library (30 ms); else None."""
     rows: dict[str, Any] = {}
     section = None
     for line in text.split("\n"):
-        match = _LINE(line)
+        match = re.fullmatch(_LINE, line)
         if match is None:
             return None
         name, key, word, number, span = match.groups()
-        if name and name.lower() not in _WORDS and name not in rows:
+        if name and name.lower() not in _YAML_WORDS and name not in rows:
             section, rows[name] = name, None
-        elif key and section and key.lower() not in _WORDS and key not in (rows[section] or {}):
+        elif key and section and key.lower() not in _YAML_WORDS and key not in (rows[section] or {}):
             value: Any = int(number) if number else span or (word == "true" if word in ("true", "false") else word)
-            if word and word not in ("true", "false") and word.lower() in _WORDS:
+            if word and word not in ("true", "false") and word.lower() in _YAML_WORDS:
                 return None
             rows[section] = {**(rows[section] or {}), key: value}
         elif name or key:
@@ -174,230 +344,34 @@ def _usual(text: str) -> dict[str, Any] | None:
     return rows
 
 
-def _section(rows: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    value = rows.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ConfigError(f"load config: {path}: {name} must hold keys and values")
-    return value
-
-
-def _settings(home: Path, path: Path, rows: dict[str, Any]) -> Settings:
-    values: dict[str, Any] = {}
-    storage, tool, notes = (_section(rows, name, path) for name in ("storage", "memory_tool", "notes"))
-    if (ttl := storage.get("short_term_ttl")) is not None:
-        values["short_term_ttl"] = _duration(ttl, "storage.short_term_ttl", path)
-    if (zone := rows.get("timezone")) is not None:
-        _zone(str(zone), path)
-        values["timezone"] = str(zone)
-    values["agents"] = {str(k).lower(): str(v) for k, v in _section(rows, "agents", path).items()}
-    _take(values, "history_days", _section(rows, "history", path), "days", int, "history.days", path)
-    _take(values, "view_max_characters", tool, "view_max_characters", int, "memory_tool.view_max_characters", path)
-    adding = "agents_may_add_projects"
-    _take(values, adding, notes, adding, bool, f"notes.{adding}", path)
-    graph = _section(rows, "graph", path)
-    _take(values, "graph_reply_chars", graph, "reply_chars", int, "graph.reply_chars", path)
-    if (place := graph.get("file", graph.get("memoryFilePath", rows.get("memoryFilePath")))) is not None:
-        values["graph_file"] = str(place)
-    _take(values, "context_chars", _section(rows, "agent", path), "context_chars", int, "agent.context_chars", path)
-    existing = tool.get("create_existing", "overwrite")
-    if existing not in ("overwrite", "error"):
-        raise ConfigError(
-            f'load config: {path}: memory_tool.create_existing must be overwrite or error, got "{existing}"'
-        )
-    values["create_existing"] = existing
-    sentences, warnings = _instructions(tool.get("instructions"), path)
-    values["instructions"] = sentences
-    values["projects"] = {str(k): str(v) for k, v in _section(rows, "projects", path).items()}
-    if (default := notes.get("default_project")) is not None:
-        values["default_project"] = str(default)
-    return Settings(home, path, warnings=(*warnings, *_unknown(rows)), **values)
-
-
-def _lifecycle(rows: dict[str, Any], path: Path) -> dict[str, Any]:
-    """What the lifecycle jobs and the daemon go by: `daemon.*`, `index.*`, `notification.*`."""
-    values: dict[str, Any] = {}
-    section = _section(rows, "daemon", path)
-    if (threshold := section.get("decay_threshold")) is not None:
-        values["decay_threshold"] = _duration(threshold, "daemon.decay_threshold", path)
-    if (exempt := section.get("decay_exempt")) is not None:
-        names = exempt if isinstance(exempt, list) else [exempt]
-        if unknown := [each for each in names if each not in CATEGORIES]:
-            raise ConfigError(f'load config: {path}: daemon.decay_exempt: invalid category "{unknown[0]}"')
-        values["decay_exempt"] = tuple(names)
-    reads = "upgrade_access_threshold"
-    _take(values, reads, section, reads, int, f"daemon.{reads}", path)
-    if (interval := section.get("interval")) is not None:
-        values["interval"] = _duration(interval, "daemon.interval", path)
-        if values["interval"] < timedelta(seconds=1):
-            raise ConfigError(f"load config: {path}: daemon.interval: invalid interval: {interval}")
-    _take(values, "dream", section, "dream", bool, "daemon.dream", path)
-    _take(values, "per_category", _section(rows, "index", path), "per_category", int, "index.per_category", path)
-    return values | _notification(_section(rows, "notification", path), path)
-
-
-def _notification(section: dict[str, Any], path: Path) -> dict[str, Any]:
-    """How reminders reach the person: `notification.*`."""
-    values: dict[str, Any] = {}
-    _take(values, "notify", section, "enabled", bool, "notification.enabled", path)
-    _take(values, "day_hour", section, "day_hour", int, "notification.day_hour", path)
-    _take(values, "pending_days", section, "pending_days", int, "notification.pending_days", path)
-    if values.get("day_hour", 0) > 23:
-        raise ConfigError(f"load config: {path}: notification.day_hour must be 0 to 23, got {values['day_hour']}")
-    if (method := section.get("method")) is not None:
-        if method not in METHODS:
-            methods = ", ".join(METHODS)
-            raise ConfigError(f'load config: {path}: notification.method must be one of {methods}, got "{method}"')
-        values["notify_method"] = method
-    return values
-
-
-def _ingestion(rows: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Where the sources of ingestion lie, and which are left out: `ingestion.<source>.path`, `.enabled`."""
-    folders: dict[str, str] = {}
-    off = set()
-    for name, keys in _section(rows, "ingestion", path).items():
-        if keys is None:
-            continue
-        if not isinstance(keys, dict):
-            raise ConfigError(f"load config: {path}: ingestion.{name} must hold keys and values")
-        if not isinstance(folder := keys.get("path") or "", str):
-            raise ConfigError(f'load config: {path}: ingestion.{name}.path must be a text, got "{folder}"')
-        enabled: dict[str, Any] = {}
-        _take(enabled, "is", keys, "enabled", bool, f"ingestion.{name}.enabled", path)
-        if folder:
-            folders[str(name)] = folder
-        if not enabled.get("is", True):
-            off.add(str(name))
-    return {"ingestion": folders, "ingestion_off": frozenset(off)}
-
-
-def _endpoint(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank server when all
-    three are set (contract 003, 9)."""
-    section = _section(rows, "llm", path)
-    for key, value in section.items():
-        if value is not None and not isinstance(value, str):
-            raise ConfigError(f'load config: {path}: llm.{key} must be a text, got "{value}"')
-    url, model = section.get("base_url"), section.get("model")
-    if url and not url.startswith(_WEB):
-        raise ConfigError(f'load config: {path}: llm.base_url must begin with http:// or https://, got "{url}"')
-    key = environ.get(section.get("api_key_env") or "MEMORY_LLM_API_KEY")
-    if not section:
-        url, model, key = (environ.get(name) for name in ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
-        if not (key and url and url.startswith(_WEB)):
-            return {}
-    return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}
-
-
-def _semantic(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC stands in for `model`."""
-    section = dict(_section(rows, "semantic", path))
-    if given := environ.get("MEMORY_SEMANTIC"):
-        section = {"model": given}
-    section["model"] = {False: "off", True: None}.get(section.get("model"), section.get("model"))  # YAML: off is false
-    for key, value in section.items():
-        if value is not None and not isinstance(value, str):
-            raise ConfigError(f'load config: {path}: semantic.{key} must be a text, got "{value}"')
-    model, url = section["model"] or None, section.get("endpoint") or None
-    if url and not url.startswith(_WEB):
-        raise ConfigError(f'load config: {path}: semantic.endpoint must begin with http:// or https://, got "{url}"')
-    if model and not url and model != "off" and ":" not in model:
-        model = str(path.parent / os.path.expanduser(model))
-    key = environ.get(section.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") if url else None
-    return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key or None}
-
-
-def _bank(rows: dict[str, Any], path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    _take(values, "bank_debug", _section(rows, "bank", path), "debug", bool, "bank.debug", path)
-    return {"bank_debug": True} if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes") else values
-
-
-def _take(values: dict[str, Any], to: str, rows: dict[str, Any], key: str, kind: type, name: str, path: Path) -> None:
-    value = rows.get(key)
-    if value is None:
-        return
-    if type(value) is not kind or (kind is int and value < 0):
-        word = "true or false" if kind is bool else "a whole number from 0"
-        raise ConfigError(f'load config: {path}: {name} must be {word}, got "{value}"')
-    values[to] = value
-
-
-def _duration(value: Any, name: str, path: Path) -> timedelta:
-    try:
-        return duration(str(value))
-    except InvalidInput as error:
-        raise ConfigError(f"load config: {path}: {name}: {error}") from None
-
-
-def _zone(name: str, path: Path) -> tzinfo:
-    from zoneinfo import ZoneInfo
-
-    if name.upper() == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise ConfigError(
-            f'load config: {path}: timezone "{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
-        ) from None
-
-
-def _instructions(value: Any, path: Path) -> tuple[tuple[str, ...], list[str]]:
-    """The owner's sentences, at most 2,000 characters in all, and a warning if some were cut."""
-    if value is None:
-        return (), []
-    if not isinstance(value, (str, list)):
-        raise ConfigError(f"load config: {path}: memory_tool.instructions must be a text or a list of texts")
-    sentences = [value] if isinstance(value, str) else [str(each) for each in value]
-    kept, room = [], INSTRUCTIONS_CHARACTERS
-    for sentence in (each.strip() for each in sentences):
-        if sentence and room > 0:
-            kept.append(sentence[:room])
-            room -= len(kept[-1]) + 1
-    cut = sum(len(s.strip()) for s in sentences) > sum(map(len, kept))
-    warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
-    return tuple(kept), [warning] if cut else []
-
-
-def _unknown(rows: dict[str, Any]) -> list[str]:
-    """Warnings for keys nobody reads."""
-    found = [str(name) for name in rows if name not in _KNOWN]
-    for name, keys in _KNOWN.items():
-        section = rows.get(name)
-        if name not in _OPEN and isinstance(section, dict):
-            found += [f"{name}.{key}" for key in section if key not in keys]
-    for name, keys in (rows.get("ingestion") or {}).items():
-        strange = keys.keys() - {"path", "enabled"} if name in SOURCES and keys else set()
-        found += [f"ingestion.{name}.{key}" for key in sorted(map(str, strange))]
-        found += [f"ingestion.{name}"] if name not in SOURCES else []
-    return [f"unknown key {name}" for name in found]
-
-
 def change(path: Path, changes: Mapping[str, Any]) -> str:
     """The text of the configuration file at `path` with `section.key` entries set (None = removed).
 
     Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
     """
-    before = _read(path)
+    wanted = _read(path)
+    _apply(wanted, changes)
     text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    wanted = {name: dict(rows) if isinstance(rows, dict) else rows for name, rows in before.items()}
     lines = text.splitlines(keepends=True)
     for name, value in changes.items():
         section, _, key = name.partition(".")
-        _set(lines, section, key, value)
-        if not isinstance(wanted.get(section), dict):
-            wanted[section] = {}
-        wanted[section].pop(key, None)
-        if value is not None:
-            wanted[section][key] = value
+        _set_line(lines, section, key, value)
     changed = "".join(lines)
     return changed if _loads_as(changed, wanted) else _round_trip(text, changes)
 
 
-def _set(lines: list[str], section: str, key: str, value: Any) -> None:
+def _apply(rows: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        section, _, key = name.partition(".")
+        if not isinstance(rows.get(section), dict):
+            rows[section] = {}
+        if value is None:
+            rows[section].pop(key, None)
+        else:
+            rows[section][key] = value
+
+
+def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
     """Set, add or remove one nested line of a block mapping, in place."""
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
@@ -420,11 +394,10 @@ def _set(lines: list[str], section: str, key: str, value: Any) -> None:
 
 def _scalar(value: Any) -> str:
     """A YAML scalar; what is not plainly safe is quoted as JSON, which YAML reads."""
+    import json
+
     text = str(value)
-    return text if re.fullmatch(r"[A-Za-z/~][\w/.~-]*", text) and text.lower() not in _WORDS else json.dumps(text)
-
-
-_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
+    return text if re.fullmatch(r"[A-Za-z/~][\w/.~-]*", text) and text.lower() not in _YAML_WORDS else json.dumps(text)
 
 
 def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
@@ -434,7 +407,7 @@ def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
         rows = yaml.safe_load(text) or {}
     except yaml.YAMLError:
         return False
-    empty = (None, {})
+    empty: tuple[Any, ...] = (None, {})
     return {k: v for k, v in rows.items() if v not in empty} == {k: v for k, v in wanted.items() if v not in empty}
 
 
@@ -443,21 +416,12 @@ def _round_trip(text: str, changes: Mapping[str, Any]) -> str:
     import io
 
     from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
 
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
-    rows = yaml.load(text)
-    rows = CommentedMap() if rows is None else rows
-    for name, value in changes.items():
-        section, _, key = name.partition(".")
-        if rows.get(section) is None:
-            rows[section] = CommentedMap()
-        if value is None:
-            rows[section].pop(key, None)
-        else:
-            rows[section][key] = value
+    rows = yaml.load(text) or {}
+    _apply(rows, changes)
     out = io.StringIO()
     yaml.dump(rows, out)
     return out.getvalue()

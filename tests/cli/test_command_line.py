@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import select
 import subprocess
@@ -257,32 +256,6 @@ def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
     loaded = done.stderr.decode().split()
     assert "commonplace.engine" in loaded
     assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
-
-
-PRINTERS = {("click", "echo"), ("click", "secho"), ("sys", "stdout"), ("sys", "stderr")}
-
-
-def prints(source: str) -> list[int]:
-    """The lines of `source` that print."""
-    return [node.lineno for node in ast.walk(ast.parse(source)) if _is_printing(node)]
-
-
-def _is_printing(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in ("print", "echo", "input")
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return (node.value.id, node.attr) in PRINTERS
-    return False
-
-
-def test_only_one_module_prints() -> None:
-    printing = [path for path in PACKAGE.rglob("*.py") if prints(path.read_text("utf-8"))]
-    assert [str(path.relative_to(PACKAGE)) for path in printing] == ["cli/output.py"]
-
-
-def test_the_check_for_printing_sees_it() -> None:
-    assert prints("print(1)") == [1]
-    assert prints("import click\nclick.echo(1)") == prints("import sys\nsys.stderr.write('')") == [2]
 
 
 def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_the_files_are_looked_at_once_however_many_rounds_it_takes(
     terminal: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("inotify_simple", reason="changes on disk are not told here")
-    for at in range(100):
+    for at in range(40):
         terminal.write(f"bread {at}")
     looked: list[str] = []
     sweep = Freshness._sweep
@@ -72,7 +72,7 @@ def test_the_files_are_looked_at_once_however_many_rounds_it_takes(
         sweep(freshness, store, *more)
 
     monkeypatch.setattr(Freshness, "_sweep", counted)
-    assert terminal.ok("embed").startswith("Embedded 100 passages")
+    assert terminal.ok("embed").startswith("Embedded 40 passages")
     assert looked
     assert len(looked) == len(set(looked))
 

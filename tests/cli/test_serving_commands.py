@@ -106,12 +106,9 @@ def test_mcp_serves_the_default_toolsets(terminal: Any) -> None:
     assert "kv" in str(projects["result"])
 
 
-def test_mcp_serves_the_toolsets_asked_for(terminal: Any) -> None:
-    assert tools(serve("--tools", "memory")[1]) == {"memory"}
-
-
-def test_the_anthropic_preset_is_the_memory_tool_alone(terminal: Any) -> None:
-    assert tools(serve("--as", "anthropic")[1]) == {"memory"}
+@pytest.mark.parametrize("argv", [("--tools", "memory"), ("--as", "anthropic")])
+def test_mcp_serves_the_toolsets_asked_for(terminal: Any, argv: tuple[str, ...]) -> None:
+    assert tools(serve(*argv)[1]) == {"memory"}
 
 
 @pytest.mark.promise("000b-12.18")

@@ -19,6 +19,7 @@ def environment(user: Path | None = None) -> dict[str, str]:
     """This process's environment, our source first on the path; with `user` that of a person at home there."""
     paths = [SOURCE, os.environ.get("PYTHONPATH", "")]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # or each server compiles all it imports
     if user is not None:
         variables |= {"HOME": str(user), "TZ": "UTC"}
         for name in ("MEMORY_HOME", "MEMORY_AGENT", "BASIC_MEMORY_CONFIG_DIR"):

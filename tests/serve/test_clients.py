@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from commonplace.serve.clients import agent_of
+from commonplace.serve.mcp import agent_of
 
 
 @pytest.mark.parametrize(

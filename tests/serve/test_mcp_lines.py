@@ -335,8 +335,8 @@ def test_any_text_goes_to_a_tool_and_back_as_it_is(mini, text):
     assert result["structuredContent"] == {"text": text, "none": None}
 
 
-def test_a_line_of_sixty_megabytes_is_one_message(mini):
-    text = "0123456789abcde\n" * (60 << 16)
+def test_a_line_beyond_sixteen_megabytes_is_one_message(mini):
+    text = "0123456789abcde\n" * (17 << 16)
     result = mini.call("own", {"text": text})
     assert result["content"][0]["text"] == repr({"text": text})
 

@@ -3,10 +3,8 @@ from __future__ import annotations
 import pytest
 
 from commonplace.errors import InvalidInput
-from commonplace.faces.tool import Prompt, Registry, Reply, Template, Tool, Toolset
+from commonplace.faces.tool import Prompt, Template
 from commonplace.serve import offers
-
-SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
 def template(uri="memory://{project}/{+path}", complete=None):
@@ -15,26 +13,6 @@ def template(uri="memory://{project}/{+path}", complete=None):
 
 def read(uri, *templates):
     return offers.resource_result(None, templates or [template()], uri)["contents"][0]["text"]
-
-
-def test_a_tool_entry_has_what_the_tool_has_and_nothing_empty():
-    plain = Tool("t", "Does it.", SCHEMA, lambda memory, arguments: Reply(""))
-    assert offers.tool_entry(plain) == {"name": "t", "description": "Does it.", "inputSchema": SCHEMA}
-    full = Tool(
-        "t", "Does it.", SCHEMA, lambda memory, arguments: Reply(""),
-        title="T", annotations={"readOnlyHint": True}, output_schema={"type": "object"},
-    )  # fmt: skip
-    assert offers.tool_entry(full) == {
-        "name": "t", "title": "T", "description": "Does it.", "inputSchema": SCHEMA,
-        "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True},
-    }  # fmt: skip
-
-
-def test_a_reply_without_data_has_no_structured_content():
-    assert offers.tool_result(Reply("x")) == {"content": [{"type": "text", "text": "x"}], "isError": False}
-    assert offers.tool_result(Reply("x", {}, is_error=True)) == {
-        "content": [{"type": "text", "text": "x"}], "isError": True, "structuredContent": {},
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -105,13 +83,3 @@ def test_a_variable_the_template_does_not_have_cannot_be_completed():
 def test_a_template_or_prompt_that_cannot_complete_offers_nothing():
     assert offers.completion_result(None, template(), "path", "", {})["completion"]["values"] == []
     assert offers.completion_result(None, None, "anything", "", {})["completion"]["values"] == []
-
-
-def test_prompts_and_templates_are_found_by_name_or_named_in_the_refusal():
-    registry = Registry([Toolset("s", [], prompts=[Prompt("p", "P.", lambda *_: "")], templates=[template()])])
-    assert offers.prompt_named(registry, "p").name == "p"
-    assert offers.template_named(registry, "memory://{project}/{+path}").name == "note"
-    with pytest.raises(InvalidInput, match='No prompt "q"'):
-        offers.prompt_named(registry, "q")
-    with pytest.raises(offers.NoResource):
-        offers.template_named(registry, "memory://{other}")

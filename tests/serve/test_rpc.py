@@ -149,7 +149,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(["id", "method", "params", "agent", "jsonrpc", "x"]),
                        values | st.sampled_from(["memory_list", "tools/call", "2.0", "tools/list"])))  # fmt: skip
 def test_every_object_gets_one_line_of_json(protocol, request_):

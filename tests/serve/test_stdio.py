@@ -8,6 +8,8 @@ import signal
 import subprocess
 from contextlib import contextmanager
 
+import pytest
+
 SECONDS = 60
 HANDSHAKE = {
     "jsonrpc": "2.0", "id": 0, "method": "initialize",
@@ -73,27 +75,15 @@ def test_a_session_has_its_events_and_closes_its_memory(start):
     ]  # fmt: skip
 
 
-def test_the_memory_is_opened_before_the_first_call_needs_it(start):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_an_idle_server_that_has_opened_its_memory_without_a_call(start, number, status):
     server = start()
     server.handshake()
     server.until_error_line("memory opened")
-
-
-def test_sigterm_ends_an_idle_server_with_status_0(start):
-    server = start()
-    server.handshake()
-    server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(SECONDS) == 0
+    server.process.send_signal(number)
+    assert server.process.wait(SECONDS) == status
     assert "Traceback" not in (said := server.errors())
     assert "memory closed" in said
-
-
-def test_sigint_ends_an_idle_server_with_status_130(start):
-    server = start()
-    server.handshake()
-    server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(SECONDS) == 130
-    assert "Traceback" not in server.errors()
 
 
 def test_a_signal_lets_the_running_call_end_and_refuses_those_that_wait(start, fifo):

@@ -1,7 +1,7 @@
 """The `memory` command (contract 001): a view of the engine for the shell.
 
-This module holds the group of commands and the one outermost handler; each group of commands has a
-module of its own, imported when one of them is asked for. Only output.py prints.
+This module holds the table of commands and the outermost error handler; each group of commands has a
+module, imported when one of them is run. Only output.py prints.
 """
 
 from __future__ import annotations
@@ -13,62 +13,37 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from commonplace.cli import output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 
 if TYPE_CHECKING:
     import click
 
     from commonplace.cli.syntax import Group
 
-COMMANDS = {
-    "write": "notes:write",
-    "read": "notes:read",
-    "list": "notes:list_memories",
-    "search": "notes:search",
-    "context": "context:context",
-    "delete": "notes:delete",
-    "tag": "notes:tag",
-    "link": "links:link",
-    "unlink": "links:unlink",
-    "backlinks": "links:backlinks",
-    "resolve-links": "links:resolve_links",
-    "ingest": "ingesting:ingest",
-    "upgrade": "lifecycle:upgrade",
-    "decay": "lifecycle:decay",
-    "consolidate": "lifecycle:consolidate",
-    "dream": "lifecycle:dream",
-    "remind": "reminding:remind",
-    "notify": "reminding:notify",
-    "status": "upkeep:status",
-    "doctor": "upkeep:doctor",
-    "reindex": "upkeep:reindex",
-    "embed": "upkeep:embed",
-    "log": "history:log",
-    "undo": "history:undo",
-    "restore": "history:restore",
-    "project": "projects:project",
-    "graph": "graph:graph",
-    "export": "exchange:export",
-    "import": "exchange:import_memories",
-    "serve": "daemon:serve",
-    "mcp": "serving:mcp",
-    "call": "serving:call",
-    "agent": "agent:agent",
-    "completion": "shell:completion",
-    "help": "shell:help_command",
+_MODULES = {
+    "memory_commands": "write read list search context delete tag link unlink backlinks resolve-links",
+    "ingest_commands": "ingest",
+    "lifecycle_commands": "upgrade decay consolidate dream remind notify",
+    "upkeep_commands": "status doctor reindex embed",
+    "history_commands": "log undo restore",
+    "project_commands": "project",
+    "exchange_commands": "graph export import",
+    "daemon_commands": "serve",
+    "tool_commands": "mcp call agent",
+    "syntax": "completion help",
 }
-"""Every command with the place of its code below commonplace.cli."""
+COMMANDS = {name: module for module, names in _MODULES.items() for name in names.split()}
+"""Every command with its module below commonplace.cli."""
 
-COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
-INTERRUPTED = 130
-REPORT_IT = "Please report this line with the command you ran and `memory --version`."
+_INTERRUPTED = 130
+_REPORT_IT = "Please report this line with the command you ran and `memory --version`."
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main`, then out at once.
+    """The `memory` program: `main` without garbage collection, then exit at once.
 
-    Collecting garbage and tidying up the interpreter take a fifth of a short command's time, and the system
-    frees the memory anyway; `mcp` turns collection on again.
+    Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and the system
+    frees the memory anyway; long commands turn collection on again.
     """
     gc.disable()
     status = main()
@@ -86,13 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.silence()
         return 0
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _INTERRUPTED
     except Exception as error:  # the outermost loop: reported, never swallowed
-        return _failed(invocation, _report(error), "internal", 1, REPORT_IT)
+        return _failed(invocation, _report(error), "internal", 1, _REPORT_IT)
 
 
 def _run(arguments: list[str], invocation: Invocation) -> int:
-    """Run the command; foreseen errors are said here. Returns the exit status."""
+    """Run the command, report expected errors, and return the exit status."""
     import click
 
     from commonplace.errors import CommonplaceError
@@ -107,7 +82,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         output.finish()
         return status
     except click.Abort:
-        return INTERRUPTED
+        return _INTERRUPTED
     except click.UsageError as error:
         from commonplace.cli.syntax import usage_hint, usage_sentence
 
@@ -115,9 +90,8 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         invocation.json = invocation.json or "--json" in options
         return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
     except CommonplaceError as error:
-        from commonplace.cli.failures import further, sentence
-
-        return _failed(invocation, sentence(error), error.code, error.exit_code, **further(error))
+        message, details = output.error_sentence(error), output.error_details(error)
+        return _failed(invocation, message, error.code, error.exit_code, **details)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
@@ -163,20 +137,18 @@ Write, read, list and search memories, link them, take changes back, serve them 
 def _unsupported() -> str | None:
     """Why this system cannot keep a home, None when it can."""
     try:
-        import fcntl
+        import fcntl  # noqa: F401
     except ImportError:
-        fcntl = None  # type: ignore[assignment]
-    if sys.platform == "win32" or fcntl is None:
         return "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
     return None
 
 
 def _failed(
-    invocation: Invocation, message: str, code: str, status: int, hint: str | None = None, **further: object
+    invocation: Invocation, message: str, code: str, status: int, hint: str | None = None, **details: object
 ) -> int:
-    """Say what went wrong, once, on stderr; with `--json` also as the document on stdout, with keys `further`."""
+    """Report an error once on stderr; with `--json` also as the document on stdout, with the keys `details`."""
     if invocation.json:
-        invocation.document(error={"code": code, "message": message} | further)
+        invocation.document(error={"code": code, "message": message} | details)
     output.failure(message)
     if hint:
         output.notice(hint)
@@ -184,7 +156,7 @@ def _failed(
 
 
 def _report(error: Exception) -> str:
-    """One sentence for a failure nobody foresaw, with the place in our code."""
+    """One sentence for an unexpected error, with the place in our code."""
     trace, place = error.__traceback__, "?"
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "?")

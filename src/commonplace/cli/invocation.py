@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
 
 if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
-REPORTS_UNREADABLE = ("status", "doctor")
+COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
+"""The environment variable with which a shell asks for completions."""
+_REPORT_UNREADABLE = ("status", "doctor")
+"""Commands whose own output counts the unreadable files."""
 
 
-@dataclass
 class Invocation:
-    """Filled by the global options while the command line is read; `command` is the name of the command."""
+    """The global options, set while the command line is parsed; `command` is the name of the command."""
 
     command: str = "memory"
     home: str | None = None
@@ -29,13 +31,13 @@ class Invocation:
     json: bool = False
     now: datetime | None = None
     offset: tzinfo | None = None
-    """That of `--now`, if it was given with one: times are then read and shown in it (contract 001, 8)."""
-    tidies: bool = False
-    """Whether `memory.md` is looked at in any case: a program that was killed may have left an old one behind."""
+    """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
+    checks_overview: bool = False
+    """Whether `memory.md` is checked in any case: a program that was killed may have left an old one behind."""
 
     @property
     def caller(self) -> str | None:
-        """The agent acting: `--agent`, else MEMORY_AGENT, else None, the owner. Raises InvalidInput."""
+        """The acting agent: `--agent`, else MEMORY_AGENT, else None for the owner. Raises InvalidInput."""
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
         if name is not None:
             from commonplace.engine.writing import is_agent
@@ -47,31 +49,34 @@ class Invocation:
 
     def settings(self) -> Settings:
         """The settings of the home. Raises ConfigError."""
-        from commonplace import config
+        from dataclasses import replace
 
-        return replace(config.load(self.home, self.config), offset=self.offset)
+        from commonplace.config import load
+
+        settings = load(self.home, self.config)
+        return settings if self.offset is None else replace(settings, offset=self.offset)
 
     @contextmanager
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
     ) -> Iterator[Memory]:
-        """The memory of the home, open for this command; unreadable files are mentioned once at its end.
+        """Open the memory of the home for this command; at its end unreadable files are mentioned once.
 
-        `projects`: more of them, for this command alone. `watch`: for commands of many calls, which need not look
-        at every file on each.
+        `projects`: additional ones for this command. `watch`: for commands of many calls, so that not every
+        call looks at every file.
         """
         from commonplace import clock
         from commonplace.engine import open_memory
 
         now = self.now
-        ticking = clock.now if now is None else lambda: now
+        current = clock.now if now is None else lambda: now
         with open_memory(
-            agent=self.caller, projects=projects, config=self.settings(), face="cli", clock=ticking, watch=watch
+            agent=self.caller, projects=projects, config=self.settings(), face="cli", clock=current, watch=watch
         ) as memory:
             yield memory
-            if memory.has_changed_memories or self.tidies:
+            if memory.has_changed_memories or self.checks_overview:
                 self._refresh_overview(memory)
-            if self.command not in REPORTS_UNREADABLE and (count := len(memory.unreadable)):
+            if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
                 files = "file" if count == 1 else "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
 
@@ -80,18 +85,18 @@ class Invocation:
         from commonplace.errors import StorageError
 
         try:
-            if not Overview(memory).keep_up() and self.tidies:
+            if not Overview(memory).keep_up() and self.checks_overview:
                 Overview(memory).refresh(create=False)
         except StorageError as error:
-            output.notice(f"warning: {error}")  # what was asked for is done
+            output.notice(f"warning: {error}")  # the command itself succeeded
 
-    def answer(self, said: str, /, **data: Any) -> None:
-        """Print the result: what is `said`, or with `--json` the document of these keys."""
+    def answer(self, text: str, /, **data: Any) -> None:
+        """Print the result: `text`, or with `--json` the document of the keys `data`."""
         if self.json:
             self.document(**data)
         else:
-            output.text(said)
+            output.text(text)
 
     def document(self, **data: Any) -> None:
         """Print the JSON document of this command."""
-        output.document({"schema": f"{self.command}/1"} | data)
+        output.json_value({"schema": f"{self.command}/1"} | data)

@@ -1,38 +1,73 @@
-"""The only code of the package that prints."""
+"""The only code of the package that prints, and the words in which the command reports errors."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-from commonplace.cli.failures import Failure
+from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
+
+_TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
+
+
+class Failure(CommonplaceError):
+    """An error already worded for the command; `code` as in contract 000b, 8."""
+
+    def __init__(self, message: str, code: str = "invalid"):
+        super().__init__(message)
+        self.code = code
+
+
+def error_sentence(error: CommonplaceError) -> str:
+    """What the command prints after `Error: ` (contract 001, sections 1, 3, 4, 16)."""
+    if isinstance(error, NotFound) and error.project == "the history":
+        return f"no older text of {error.identifier} is kept"
+    if isinstance(error, (NotFound, Ambiguous)):
+        from commonplace.engine.memories import complaint  # needs the engine, which help pages do not
+
+        return complaint(error)
+    if isinstance(error, ProjectNotFound):
+        return f"no such project: {error.name}"
+    if isinstance(error, ProjectRefused) and error.reason == "not a folder":
+        return f"not a folder: {error.folder}"
+    if isinstance(error, ProjectRefused) and error.reason.startswith("it overlaps project "):
+        return f"{error.folder} {error.reason.removeprefix('it ')}"
+    return str(error)
+
+
+def error_details(error: CommonplaceError) -> dict[str, Any]:
+    """The keys of an error in JSON besides `code` and `message`: the `candidates` of a time (contract 001, 8)."""
+    if error.code not in _TIME_ERRORS:
+        return {}
+    return {"candidates": [each.isoformat() for each in getattr(error, "candidates", ())]}
 
 
 def prepare() -> None:
-    """UTF-8 on both streams whatever the locale; what UTF-8 cannot hold is shown escaped."""
+    """Set both streams to UTF-8 whatever the locale; what UTF-8 cannot encode is shown escaped."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def text(content: str) -> None:
-    """Print `content` and a newline on stdout."""
+    """Print `content` and a newline on stdout. Raises Failure, BrokenPipeError."""
     with _writing():
         sys.stdout.write(content + "\n")
 
 
 def now(content: str) -> None:
-    """As `text`, for a program that goes on: handed over at once."""
+    """Print like `text` and flush, for a program that goes on running."""
     text(content)
     finish()
 
 
-def document(value: dict[str, Any]) -> None:
-    """Print one JSON document on stdout."""
+def json_value(value: Any) -> None:
+    """Print one JSON value on stdout."""
+    import json
+
     text(json.dumps(value, ensure_ascii=False, indent=2))
 
 
@@ -43,31 +78,31 @@ def notice(line: str) -> None:
 
 
 def errors() -> TextIO:
-    """Where a log goes that has no file."""
+    """The stream for a log without a file."""
     return sys.stderr
 
 
 def failure(message: str) -> None:
-    """Say on stderr, once, what went wrong."""
+    """Print an error message on stderr."""
     notice(message if message.startswith("Error: ") else f"Error: {message}")
 
 
 def finish() -> None:
-    """Hand over everything printed. Raises BrokenPipeError when nobody listens any more, else Failure."""
+    """Flush stdout. Raises BrokenPipeError when the reader is gone, else Failure."""
     with _writing():
         sys.stdout.flush()
 
 
 def flush() -> None:
-    """Hand over what is left on both streams, as far as anybody takes it."""
+    """Flush both streams and ignore that one is closed or has no reader."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads any more
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Inside, what the system says against writing stdout is a Failure; a reader that left stays what it is."""
+    """Turn an OSError of writing stdout into a Failure; BrokenPipeError passes."""
     if sys.stdout is None:
         raise Failure("cannot write the output: stdout is closed", "storage")
     try:
@@ -80,7 +115,7 @@ def _writing() -> Iterator[None]:
 
 
 def silence() -> None:
-    """Drop what is left to print, or the interpreter complains of it at its end."""
+    """Drop what is still buffered for stdout; the interpreter would report it at exit otherwise."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())

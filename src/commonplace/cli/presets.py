@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.cli.failures import Failure
+from commonplace.cli.output import Failure
 from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Preset:
     """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name.
 
-    `json_folder`: where key-value entries are, None for the notes of project `kv`.
+    `like`: the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries,
+    None for the notes of project `kv`.
     """
 
     tools: tuple[str, ...]
@@ -42,10 +43,6 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
     if name not in PRESETS:
         raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
     return PRESETS[name](environ)
-
-
-def _anthropic(environ: Mapping[str, str]) -> Preset:
-    return Preset(("memory",))
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
@@ -64,18 +61,14 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     if not isinstance(listed, dict):
         raise ConfigError(f"load config: {file}: it names no projects")
     default = rows.get("default_project")
-    projects = {_free(name): path for name, entry in listed.items() if (path := _folder(entry))}
-    return Preset(("notes",), projects, _free(default) if isinstance(default, str) else None)
+    # A project is a path, or since Basic Memory 0.18 an object that has one.
+    paths = {name: entry.get("path") if isinstance(entry, dict) else entry for name, entry in listed.items()}
+    projects = {_unique(name): path for name, path in paths.items() if isinstance(path, str) and path}
+    return Preset(("notes",), projects, _unique(default) if isinstance(default, str) else None)
 
 
-def _folder(entry: object) -> str | None:
-    """A project's folder: Basic Memory writes a path, or since 0.18 an object that holds one."""
-    path = entry.get("path") if isinstance(entry, dict) else entry
-    return path if isinstance(path, str) and path else None
-
-
-def _free(name: str) -> str:
-    """`name`, with a suffix when one of our own projects has it: nobody shall write to the wrong one."""
+def _unique(name: str) -> str:
+    """`name`, with a suffix when one of the built-in projects has it, so that nobody writes to the wrong one."""
     return f"{name} basic-memory" if name.lower() in BUILT_IN_PROJECTS else name
 
 
@@ -102,20 +95,10 @@ def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
     return environ.get("AGENT_MEMORY_PATH") or None
 
 
-def _server_memory(environ: Mapping[str, str]) -> Preset:
-    """The knowledge graph under the reference server's tool names."""
-    return Preset(("graph",), like="server-memory")
-
-
-def _thoughtbox(environ: Mapping[str, str]) -> Preset:
-    """The knowledge graph as that server offers it."""
-    return Preset(("graph",), like="thoughtbox")
-
-
-_NO_NAME = re.compile(r"[^\w .\-]+")
+_NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
 _NAME_LENGTH = 40
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
-THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
+_THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
 
 def graph_file(
@@ -123,14 +106,14 @@ def graph_file(
 ) -> Path | None:
     """The graph file to serve (contract 002, 8); None: the notes of project `graph`.
 
-    The first of the option, the two variables, the configuration; then the one of thoughtbox in the working
-    folder, which need not be there only when that server is stood in for.
+    The first of the option, the two variables, the configuration; then thoughtbox's file in the working folder,
+    which must exist unless that server is stood in for.
     """
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *(environ.get(name) for name in names), configured):
         if place:
             return Path(os.path.abspath(os.path.expanduser(place)))
-    own = Path(os.path.abspath(THOUGHTBOX_FILE))
+    own = Path(os.path.abspath(_THOUGHTBOX_FILE))
     return own if like == "thoughtbox" or (like is None and own.exists()) else None
 
 
@@ -144,17 +127,17 @@ def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, G
     from commonplace.engine.graph_store import GraphStore
 
     known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
-    stem = _NO_NAME.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
+    stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
     names = (stem, f"{stem} file", *(f"{stem} file {number}" for number in range(2, len(known) + 3)))
     name = next(each for each in names if each.lower() not in known)
     return {name: GraphStore(name, file)}
 
 
 PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {
-    "anthropic": _anthropic,
+    "anthropic": lambda _: Preset(("memory",)),
     "basic-memory": _basic_memory,
-    "server-memory": _server_memory,
-    "thoughtbox": _thoughtbox,
+    "server-memory": lambda _: Preset(("graph",), like="server-memory"),
+    "thoughtbox": lambda _: Preset(("graph",), like="thoughtbox"),
     "memory-bank": _memory_bank,
     "agent-memory": _agent_memory,
 }

@@ -1,7 +1,7 @@
-"""How a command line is read: commands, global options, and what is said about wrong usage (contract 001, 1).
+"""How a command line is parsed: commands, global options, and what is said about wrong usage (contract 001, 1).
 
-Built on click. A command states its positional arguments by name (`"ID"`, `"[REF]"` optional, `"CONTENT..."`
-one or more); global options are accepted before and after the command's name.
+Built on click. A command names its positional arguments (`"ID"`, `"[REF]"` optional, `"CONTENT..."` one or
+more); global options are accepted before and after the command's name. Here are also `completion` and `help`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 import click
 
 from commonplace.cli import output
-from commonplace.cli.failures import Failure
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
+from commonplace.cli.output import Failure
 
 Completion = Callable[[click.Context, str, Sequence[str]], Sequence[str]]
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
-HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+_HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+_SHELLS = ("bash", "zsh", "fish")
 
 
 class Usage(click.UsageError):
-    """Wrong usage, already in our words."""
+    """Wrong usage, already in our words, by default of the current command."""
+
+    def __init__(self, message: str, ctx: click.Context | None = None):
+        super().__init__(message, ctx or click.get_current_context(silent=True))
 
 
 class Number(click.ParamType):
@@ -39,14 +44,14 @@ class Number(click.ParamType):
         try:
             number = int(value)
         except ValueError:
-            raise _invalid(value, param, ctx, "not a number") from None
+            raise _invalid(value, param, "not a number") from None
         if number < self.least:
-            raise _invalid(value, param, ctx, f"must be at least {self.least}")
+            raise _invalid(value, param, f"must be at least {self.least}")
         return number
 
 
 class Moment(click.ParamType):
-    """An ISO 8601 time; without an offset, as a naive one, it is local."""
+    """An ISO 8601 time; without an offset it is local and stays naive."""
 
     name = "iso"
 
@@ -57,34 +62,34 @@ class Moment(click.ParamType):
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)
         except (ValueError, OverflowError):
-            raise _invalid(value, param, ctx, "not an ISO time") from None
+            raise _invalid(value, param, "not an ISO time") from None
         return moment
 
 
 class Names(click.ParamType):
-    """One name of several; not checked here, only offered to the shell and shown in the help."""
+    """One name of several, called `name` in the help; not checked here, only offered to the shell."""
 
     def __init__(self, name: str, values: Callable[[], Sequence[str]]):
         self.name = name
         self._values = values
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        return _items(self._values(), incomplete)
+        return _completions(self._values(), incomplete)
 
 
-def _items(values: Sequence[str], incomplete: str) -> list[Any]:
+def _completions(values: Sequence[str], incomplete: str) -> list[Any]:
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(value) for value in values if value.startswith(incomplete)]
 
 
-def _invalid(value: object, param: click.Parameter | None, ctx: click.Context | None, why: str) -> Usage:
+def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
     name = max(param.opts, key=len) if param else "the argument"
-    return Usage(f'invalid value "{value}" for {name}: {why}', ctx)
+    return Usage(f'invalid value "{value}" for {name}: {why}')
 
 
 class Words(click.Argument):
-    """All positional arguments of a command; how many there may be is said the way the contract words it."""
+    """All positional arguments of a command; a wrong number of them is reported in the contract's words."""
 
     def __init__(self, names: Sequence[str], complete: Completion | None = None):
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
@@ -98,65 +103,52 @@ class Words(click.Argument):
 
     def process_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
         words = tuple(value) if isinstance(value, (tuple, list)) else ()
-        if not ctx.resilient_parsing and (message := self._complaint(len(words))):
-            raise Usage(message, ctx)
-        return words
-
-    def _complaint(self, count: int) -> str | None:
-        least, most = self.least, self.most
-        if least <= count and (most is None or count <= most):
-            return None
+        count, least, most = len(words), self.least, self.most
+        if ctx.resilient_parsing or (least <= count and (most is None or count <= most)):
+            return words
         if most is None:
-            return f"requires at least {least} arg(s), only received {count}"
-        if least == most:
-            return f"accepts {least} arg(s), received {count}"
-        if least == 0:
-            return f"accepts at most {most} arg(s), received {count}"
-        return f"accepts between {least} and {most} arg(s), received {count}"
+            raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
+        number = least if least == most else f"at most {most}" if least == 0 else f"between {least} and {most}"
+        raise Usage(f"accepts {number} arg(s), received {count}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         if self._complete is None:
             return []
-        given = ctx.params.get("words") or ()
-        return _items(self._complete(ctx, incomplete, given), incomplete)
+        return _completions(self._complete(ctx, incomplete, ctx.params.get("words") or ()), incomplete)
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Store a global option, wherever on the line it stood."""
+    """Store a global option in the invocation, wherever on the line it stood."""
     invocation = ctx.find_object(Invocation)
     if value and invocation is not None:
         setattr(invocation, param.name or "", value)
+        if isinstance(value, datetime):
+            invocation.now, invocation.offset = value.astimezone(UTC), value.tzinfo
 
 
-def _keep_now(ctx: click.Context, param: click.Parameter, value: datetime | None) -> None:
-    invocation = ctx.find_object(Invocation)
-    if value is not None and invocation is not None:
-        invocation.now, invocation.offset = value.astimezone(UTC), value.tzinfo
+@cache
+def _global_options() -> dict[str, click.Option]:
+    return {
+        name: click.Option([f"--{name}"], help=text, expose_value=False, callback=_keep, **more)
+        for name, text, more in (
+            ("home", "The memory home [MEMORY_HOME, else ~/.memory].", {"metavar": "DIR"}),
+            ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
+            ("agent", "Act as this agent [MEMORY_AGENT, else the owner].", {"metavar": "NAME"}),
+            ("json", "Answer with one JSON document.", {"is_flag": True}),
+            ("now", "Take this for the present time.", {"type": Moment(), "metavar": "ISO"}),
+        )
+    }
 
 
-def _global(name: str, text: str, **more: Any) -> click.Option:
-    return click.Option([name], help=text, expose_value=False, **{"callback": _keep} | more)
-
-
-def global_options(*, agent: bool = True, now: bool = True) -> list[click.Option]:
-    """Fresh options `--home --config --agent --json --now`."""
-    options = [
-        _global("--home", "The memory home [MEMORY_HOME, else ~/.memory].", metavar="DIR"),
-        _global("--config", "The configuration file [config.yaml of the home].", metavar="FILE"),
-    ]
-    if agent:
-        options.append(_global("--agent", "Act as this agent [MEMORY_AGENT, else the owner].", metavar="NAME"))
-    options.append(_global("--json", "Answer with one JSON document.", is_flag=True))
-    if now:
-        text = "Take this for the present time."
-        options.append(_global("--now", text, type=Moment(), metavar="ISO", callback=_keep_now))
-    return options
-
-
-class _Spoken(click.Command):
+class _Documented(click.Command):
     """What commands and groups share: errors know their command, global options stand apart in the help."""
 
     globals: Sequence[click.Option] = ()
+
+    def add_globals(self, *left_out: str) -> None:
+        """Add the global options behind the command's own, but for those named."""
+        self.globals = [option for name, option in _global_options().items() if name not in left_out]
+        self.params = [*self.params, *self.globals]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -173,25 +165,21 @@ class _Spoken(click.Command):
         return option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own: list[tuple[str, str]] = []
-        everywhere: list[tuple[str, str]] = []
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
-                (everywhere if param in self.globals else own).append(record)
-        for title, rows in (("Options", own), ("Global options", everywhere)):
-            if rows:
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        for title, is_global in (("Options", False), ("Global options", True)):
+            rows = [each.get_help_record(ctx) for each in options if (each in self.globals) == is_global]
+            if shown := [row for row in rows if row is not None]:
                 with formatter.section(title):
-                    formatter.write_dl(rows)
+                    formatter.write_dl(shown)
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
 
 
-class Command(_Spoken):
+class Command(_Documented):
     """A command whose callback gets the invocation, then its positional arguments, then its options.
 
-    `keys` are those of its JSON document after `schema`, each with the keys of the objects in it; none when
-    the command keeps its own output.
+    `keys` are those of its JSON document after `schema`, each with the keys of the objects in it; empty when
+    the command prints its output itself. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own.
     """
 
     def __init__(
@@ -205,58 +193,51 @@ class Command(_Spoken):
         own_agent: bool = False,
         **more: Any,
     ):
-        super().__init__(name, context_settings=dict(HELP_NAMES), **more)
+        super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
         self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
         self.takes_now = now
-        self.globals = global_options(agent=not own_agent, now=now)
-        self.params = [Words(words, complete), *self.params, *self.globals]
+        self.params = [Words(words, complete), *self.params]
+        self.add_globals(*(["agent"] if own_agent else []), *([] if now else ["now"]))
 
     def invoke(self, ctx: click.Context) -> Any:
         invocation = ctx.find_object(Invocation)
         assert invocation is not None
+        assert self.callback is not None
         if invocation.now is not None and not self.takes_now:
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
-        for each in (*options["words"], *options.values()):
-            if isinstance(each, str) and not _is_text(each):
-                raise Failure("an argument is not valid UTF-8 text")
-        return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)  # type: ignore[arg-type]
+        try:
+            "".join(each for each in (*options["words"], *options.values()) if isinstance(each, str)).encode()
+        except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
+            raise Failure("an argument is not valid UTF-8 text") from None
+        return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [piece for piece in super().collect_usage_pieces(ctx) if piece]
 
 
-def _is_text(argument: str) -> bool:
-    """Whether the bytes on the command line were UTF-8; what was not comes as lone surrogates."""
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+class Group(_Documented, click.Group):
+    """Commands by name. `modules` has each one's module below commonplace.cli, imported when asked for.
 
-
-class Group(_Spoken, click.Group):
-    """Commands by name. `lazy` maps one to `module:attribute` below commonplace.cli, imported when asked for.
-
+    A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`.
     `now`: takes `--now`, for those of its commands that do.
     """
 
-    def __init__(self, name: str, lazy: Mapping[str, str], *, now: bool = False, **more: Any):
-        super().__init__(name, invoke_without_command=True, context_settings=dict(HELP_NAMES), **more)
-        self._lazy = lazy
-        self.globals = global_options(now=now)
-        self.params = [*self.params, *self.globals]
+    def __init__(self, name: str, modules: Mapping[str, str], *, now: bool = False, **more: Any):
+        super().__init__(name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more)
+        self._modules = modules
+        self.add_globals(*([] if now else ["now"]))
         self.callback = _help_without_command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._lazy)
+        return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = self._lazy.get(cmd_name)
-        if place is None:
+        if cmd_name not in self._modules:
             return None
-        module, _, attribute = place.partition(":")
-        return getattr(import_module(f"commonplace.cli.{module}"), attribute)
+        module = import_module(f"commonplace.cli.{self._modules[cmd_name]}")
+        attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace("-", "_")
+        return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         command = self.get_command(ctx, args[0])
@@ -281,16 +262,21 @@ def _help_without_command(ctx: click.Context) -> None:
 
 
 def command(name: str, *words: str, keys: Keys = (), **more: Any) -> Callable[..., Command]:
-    """The decorated function as the command `name`; its docstring is the help.
+    """Make the decorated function the command `name`, with its docstring as the help.
 
-    `words` and `keys`: see Words and Command. `now`: takes `--now`. `own_agent`: `--agent` after the name
-    means something else here. `complete` offers values for the positional arguments.
+    `words`: see Words. `keys`, `now` and `own_agent`: see Command. `complete` offers values for the
+    positional arguments.
     """
     return click.command(name, cls=Command, words=words, keys=keys, **more)
 
 
+def dry_run_option(help: str) -> Callable[..., Any]:
+    """The option `--dry-run` with its help text."""
+    return click.option("--dry-run", is_flag=True, help=help)
+
+
 def text_from(words: tuple[str, ...]) -> str:
-    """The words joined by a blank; a lone `-` stands for all of stdin. Raises Failure if it is no UTF-8."""
+    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not UTF-8."""
     if words != ("-",):
         return " ".join(words)
     try:
@@ -304,26 +290,49 @@ def usage_sentence(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         return f"unknown flag: {error.option_name}"
     if isinstance(error, click.BadOptionUsage):
-        option = _option(error)
-        if option is not None and option.is_flag:
+        params = error.ctx.command.params if error.ctx else []
+        if any(isinstance(each, click.Option) and error.option_name in each.opts and each.is_flag for each in params):
             return f"{error.option_name} takes no value"
         return f"flag needs an argument: {error.option_name}"
     return error.format_message()
 
 
-def _option(error: click.BadOptionUsage) -> click.Option | None:
-    params = error.ctx.command.params if error.ctx else []
-    return next((p for p in params if isinstance(p, click.Option) and error.option_name in p.opts), None)
-
-
 def usage_hint(error: click.UsageError) -> str:
     """Where to read on: the line under the error."""
-    path = error.ctx.command_path if error.ctx else "memory"
-    hint = f"Run '{path} --help' for usage."
-    if isinstance(error, click.NoSuchOption) and error.ctx and _takes_text(error.ctx.command):
+    if error.ctx is None:
+        return "Run 'memory --help' for usage."
+    hint = f"Run '{error.ctx.command_path} --help' for usage."
+    takes_text = any(isinstance(each, Words) and each.most is None for each in error.ctx.command.params)
+    if takes_text and isinstance(error, click.NoSuchOption):
         hint += "\nPut -- in front of text that begins with a dash."
     return hint
 
 
-def _takes_text(each: click.Command) -> bool:
-    return any(isinstance(p, Words) and p.most is None for p in each.params)
+@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _, __, given: () if given else _SHELLS)
+def completion(call: Invocation, shell: str) -> None:
+    """Print the completion script for a shell: bash, zsh or fish.
+
+    For example in ~/.bashrc: eval "$(memory completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell) if shell in _SHELLS else None
+    if kind is None:
+        raise Failure(f'no completion for "{shell}"; there is one for {", ".join(_SHELLS)}')
+    script = kind(click.get_current_context().find_root().command, {}, "memory", COMPLETE_VARIABLE)
+    source = script.source_template % script.source_vars()
+    call.answer(source.rstrip("\n"), shell=shell, script=source)
+
+
+@command("help", "[COMMAND...]", keys=("command", "text"))
+def help_(call: Invocation, *path: str) -> None:
+    """Show the help of the program or of a command."""
+    context = click.get_current_context().find_root()
+    for name in path:
+        group = context.command
+        found = group.get_command(context, name) if isinstance(group, click.Group) else None
+        if found is None:
+            raise Usage(f'unknown command "{name}" for "{context.command_path}"', context)
+        context = click.Context(found, info_name=name, parent=context, **found.context_settings)
+    text = context.get_help()
+    call.answer(text, command=context.command_path, text=text)

@@ -8,9 +8,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,3 +133,23 @@ class Daemon:
             self._tick.keep_up()
         except Exception as error:  # as in a round: reported, and the daemon goes on
             _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, CommonplaceError) else error)
+
+
+UNITS = {"systemd": "systemd.service", "launchd": "launchd.plist"}
+
+
+def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
+    """The unit file of `kind` (see UNITS) that runs the command line `arguments`; launchd's writes stderr to `log`."""
+    template = files("commonplace.serve").joinpath("units", UNITS[kind]).read_text("utf-8")
+    if kind == "systemd":
+        return template.replace("{command}", " ".join(_systemd_argument(each) for each in arguments))
+    from xml.sax.saxutils import escape
+
+    rows = "\n".join(f"    <string>{escape(each)}</string>" for each in arguments)
+    return template.replace("{arguments}", rows).replace("{log}", escape(str(log)))
+
+
+def _systemd_argument(argument: str) -> str:
+    """An argument as systemd reads it: `%` and `$` doubled, quoted if it has blanks or quotes."""
+    text = argument.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$")
+    return '"' + text.replace('"', '\\"') + '"' if any(sign in text for sign in " \t\"'\\") else text

@@ -1,49 +1,31 @@
 """A registry of tools as a Model Context Protocol server: what stands between the official SDK and the faces.
 
-The SDK speaks the protocol in all its revisions. Ours is only what a memory needs beside that: requests
-that need the memory take effect in the order received, no request is left without an answer, arguments
-reach a tool as they came, and no text that JSON or UTF-8 cannot carry ends the connection.
-Results are plain values in the form of the wire; the SDK checks and completes them for the client's revision.
+Requests that need the memory take effect in the order received. Results are plain values in the form of the wire;
+the SDK checks and completes them for the client's revision.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Awaitable, Callable, Mapping
+import re
+import tomllib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    RequestId,
-    jsonrpc_message_adapter,
-)
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from commonplace.errors import CommonplaceError
 from commonplace.faces.tool import Registry
 from commonplace.serve import offers
-from commonplace.serve.clients import agent_of
-from commonplace.serve.subscriptions import Subscriptions
+from commonplace.serve.connection import Connection
 from commonplace.serve.turns import Turns
-from commonplace.serve.wire import Wire
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -52,15 +34,17 @@ T = TypeVar("T")
 Result = dict[str, Any]
 
 RESOURCE_NOT_FOUND = -32002
-"""The code of the revisions with a handshake; later ones say INVALID_PARAMS."""
+"""The code of the revisions with a handshake; later ones use INVALID_PARAMS."""
 _MISSING = ("not_found", "project_not_found", "ambiguous")
 _ASKED_WRONG = ("invalid", "timeframe", "outside")
-_GIVEN = "commonplace/arguments"
+_ORIGINAL_ARGUMENTS = "commonplace/arguments"
+_UNNAMED = "unknown"
+_NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who serves, and who calls: `agent`, or if None what `clients` and our table make of the client's name."""
+    """Who serves, and who calls: `agent`, or if None what `agent_of` makes of the client's name with `clients`."""
 
     name: str
     version: str
@@ -69,155 +53,57 @@ class Identity:
     clients: Mapping[str, str]
 
 
+def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
+    """The agent of a client that calls itself `client` (contract 001, 1, "Identity").
+
+    `more` is the owner's table (configuration key `agents`), which goes before ours: client name, in any
+    case, to agent. A client in neither is its own name in the form a scope allows; one without any such
+    character is `unknown`, so that it sees what is global and no more.
+    """
+    name = client.strip().lower()
+    plain = _agent_name(name)
+    own = {key.lower(): agent for key, agent in (more or {}).items()}
+    for table in (own, _known_clients()):
+        for key in (name, plain):
+            if key in table:
+                return _agent_name(table[key].lower()) or _UNNAMED
+    return plain or _UNNAMED
+
+
+def _agent_name(text: str) -> str:
+    return _NOT_IN_AGENTS.sub("-", text).lstrip("-._")
+
+
+@cache
+def _known_clients() -> Mapping[str, str]:
+    return tomllib.loads(files("commonplace.serve").joinpath("clients.toml").read_text("utf-8"))
+
+
 async def converse(connection: Connection, registry: Registry, turns: Turns, identity: Identity) -> None:
     """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
-    answers = _Answers(registry, turns, identity)
-    connection.at_end = answers.close
+    handlers = _Handlers(registry, turns, identity)
+    connection.at_end = handlers.listen.close  # ends every stream with its answer
     server = Server(
         identity.name,
         version=identity.version,
         title=identity.title,
         instructions=registry.instructions or None,
-        cache_hints=dict.fromkeys(CACHEABLE_METHODS, CacheHint()),
-        **answers.by_request(),
+        cache_hints={method: CacheHint() for method in CACHEABLE_METHODS},  # type: ignore[misc]  # its keys are Literals
+        **handlers.by_request(),
     )
     # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
-    server.middleware[:] = [_arguments_as_given]
+    server.middleware[:] = [_keep_arguments]
     await server.run(connection.requests, connection, server.create_initialization_options())
 
 
-class Connection:
-    """One client on a wire: lines to the SDK's messages and back, and how many requests wait for an answer.
-
-    It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all
-    and each request has its answer: the SDK drops what is in progress once its input ends. `answered` is
-    called after each answer, `at_end` when the client has sent all: it ends streams that would wait for more.
-    """
-
-    at_end: Callable[[], None] | None = None
-
-    def __init__(self, wire: Wire, answered: Callable[[], None]):
-        self._wire, self._answered = wire, answered
-        self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
-        self._open = 0
-        self._ended = False
-
-    def receive(self, line: bytes) -> None:
-        """One line from the client. What is no message is answered with a JSON-RPC error."""
-        if self._ended or not line.strip():
-            return
-        try:
-            message = message_of(line)
-        except NoMessage as refused:
-            self._wire.send(line_of(JSONRPCError(jsonrpc="2.0", id=refused.id, error=refused.error)))
-            return
-        metadata = None
-        if isinstance(message, JSONRPCRequest):
-            self._open += 1
-            metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
-        self._inbox.send_nowait(SessionMessage(message, metadata))
-
-    def end(self) -> None:
-        """The client sends no more, or is heard no more."""
-        self._ended = True
-        if self.at_end is not None:
-            self.at_end()
-        self._close_when_answered()
-
-    async def send(self, item: SessionMessage, /) -> None:
-        """The SDK's message to the client."""
-        self._wire.send(line_of(item.message))
-        if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
-            await self._settle()
-
-    async def aclose(self) -> None:
-        """The SDK has nothing more to say."""
-
-    async def __aenter__(self) -> Connection:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.aclose()
-
-    async def _settle(self) -> None:
-        self._open -= 1
-        self._answered()
-        self._close_when_answered()
-
-    def _close_when_answered(self) -> None:
-        if self._ended and self._open == 0:
-            self._inbox.close()
-
-
-class NoMessage(Exception):
-    """A line that is no JSON-RPC message; `id` is the request's, None when it has none we can tell."""
-
-    def __init__(self, code: int, message: str, id: RequestId | None = None):
-        super().__init__(message)
-        self.id, self.error = id, ErrorData(code=code, message=message)
-
-
-def message_of(line: bytes) -> JSONRPCMessage:
-    """The message in `line`. Raises NoMessage.
-
-    Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so that the tool they are meant for
-    can name the parameter.
-    """
-    try:
-        message = jsonrpc_message_adapter.validate_json(line)
-        if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
-            return message
-    except ValidationError:
-        pass  # looked at again below, to say what is wrong
-    given = _object_in(line)
-    id = given.get("id")
-    if "id" in given and (isinstance(id, bool) or not isinstance(id, str | int)):
-        raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
-    try:
-        return jsonrpc_message_adapter.validate_python(given)
-    except ValidationError:
-        pass
-    if "method" not in given:
-        id = None  # an answer, so the id is one of ours
-    if given.get("jsonrpc") == "2.0" and isinstance(given.get("method"), str):
-        raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
-    raise NoMessage(INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id)
-
-
-def _object_in(line: bytes) -> dict[str, Any]:
-    """The object in `line`, read more patiently than pydantic reads it. Raises NoMessage."""
-    try:
-        given = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=_whole_number)
-    except RecursionError:
-        raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
-    except ValueError:
-        raise NoMessage(PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line.") from None
-    if not isinstance(given, dict):
-        raise NoMessage(INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches.")
-    return given
-
-
-def _whole_number(digits: str) -> float:
-    return int(digits) if len(digits) <= 1000 else math.inf  # far beyond all we count, and below Python's limit
-
-
-def line_of(message: JSONRPCMessage) -> bytes:
-    """`message` as one line without its break. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except PydanticSerializationError:
-        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=False)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
-async def _arguments_as_given(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+async def _keep_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
     """Put arguments that are no object aside: the SDK would refuse them, but the tool is to answer."""
     if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), dict | None):
-        ctx = replace(ctx, params={**ctx.params, "arguments": {}, _GIVEN: ctx.params["arguments"]})
+        ctx = replace(ctx, params={**ctx.params, "arguments": {}, _ORIGINAL_ARGUMENTS: ctx.params["arguments"]})
     return await call_next(ctx)
 
 
-def _whole(handler: Callable[[Any, Any], Awaitable[Result]]) -> Callable[[Any, Any], Awaitable[Result]]:
+def _completed(handler: Callable[[Any, Any], Awaitable[Result]]) -> Callable[[Any, Any], Awaitable[Result]]:
     """`handler`, its results marked as final: newer revisions demand the mark, older ones drop it."""
 
     async def marked(ctx: Any, params: Any) -> Result:
@@ -226,17 +112,21 @@ def _whole(handler: Callable[[Any, Any], Awaitable[Result]]) -> Callable[[Any, A
     return marked
 
 
-class _Answers:
-    """The handlers of one server, as the SDK calls them: (context, parameters) -> result."""
+class _Handlers:
+    """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
+
+    A client is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its connection,
+    after `resources/subscribe`; later on a stream, `subscriptions/listen`, which the SDK serves. Changes are
+    seen by the version of each watched resource, compared after every call that used the memory.
+    """
 
     def __init__(self, registry: Registry, turns: Turns, identity: Identity):
         self._registry, self._turns, self._identity = registry, turns, identity
-        self._names: dict[str, str] = {}
-        self._subscriptions = Subscriptions(registry.resources)
-
-    def close(self) -> None:
-        """The client asks for nothing more."""
-        self._subscriptions.close()
+        self._agents: dict[str, str] = {}
+        self._versions: dict[str, Any] = {}
+        self._subscribed: set[str] = set()
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
 
     def by_request(self) -> dict[str, Any]:
         """Handlers for what the registry has, under the names of the SDK's parameters.
@@ -254,12 +144,12 @@ class _Answers:
             }
         if self._registry.prompts or self._registry.templates:
             handlers["on_completion"] = self.complete
-        handlers = {name: _whole(handler) for name, handler in handlers.items()}
+        handlers = {name: _completed(handler) for name, handler in handlers.items()}
         if self._registry.resources:
             handlers |= {
                 "on_subscribe_resource": self.subscribe,
                 "on_unsubscribe_resource": self.unsubscribe,
-                "on_subscriptions_listen": self.listen,
+                "on_subscriptions_listen": self.listen_to,
             }
         return handlers
 
@@ -270,7 +160,7 @@ class _Answers:
         if params.name not in self._registry.tools:
             known = ", ".join(self._registry.tools)
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {known}.")
-        arguments = ctx.params.get(_GIVEN, params.arguments)
+        arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
             reply = await self._take(ctx, lambda memory: self._registry.call(memory, params.name, arguments))
         except CommonplaceError as error:
@@ -295,26 +185,9 @@ class _Answers:
 
     async def read(self, ctx: Any, params: Any) -> Result:
         missing = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-        read = partial(offers.resource_result, templates=self._registry.templates, uri=params.uri,
-                       resources=self._registry.resources)  # fmt: skip
+        templates, resources = self._registry.templates, self._registry.resources
+        read = partial(offers.resource_result, templates=templates, uri=params.uri, resources=resources)
         return await self._answer(ctx, read, missing, uri=params.uri)
-
-    async def subscribe(self, ctx: Any, params: Any) -> Result:
-        def begin(memory: Memory) -> Result:
-            self._subscriptions.subscribe(params.uri)
-            self._subscriptions.begin(memory, [params.uri])
-            return {}
-
-        return await self._answer(ctx, begin, RESOURCE_NOT_FOUND, uri=params.uri)
-
-    async def unsubscribe(self, ctx: Any, params: Any) -> Result:
-        self._subscriptions.unsubscribe(params.uri)
-        return {}
-
-    async def listen(self, ctx: Any, params: Any) -> Any:
-        wanted = params.notifications.resource_subscriptions or ()
-        await self._answer(ctx, lambda memory: self._subscriptions.begin(memory, wanted) or {})
-        return await self._subscriptions.listen(ctx, params)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         def values(memory: Memory) -> Result:
@@ -328,6 +201,36 @@ class _Answers:
 
         return await self._answer(ctx, values)
 
+    async def subscribe(self, ctx: Any, params: Any) -> Result:
+        def begin(memory: Memory) -> Result:
+            if params.uri not in self._registry.resources:
+                raise offers.NoResource(params.uri, (), self._registry.resources)
+            self._subscribed.add(params.uri)
+            return self._watch(memory, [params.uri])
+
+        return await self._answer(ctx, begin, RESOURCE_NOT_FOUND, uri=params.uri)
+
+    async def unsubscribe(self, ctx: Any, params: Any) -> Result:
+        self._subscribed.discard(params.uri)
+        return {}
+
+    async def listen_to(self, ctx: Any, params: Any) -> Any:
+        wanted = params.notifications.resource_subscriptions or ()
+        await self._answer(ctx, lambda memory: self._watch(memory, wanted))
+        return await self.listen(ctx, params)
+
+    def _watch(self, memory: Memory, uris: Iterable[str]) -> Result:
+        """Compare the versions of those of `uris` that exist from now on."""
+        resources = self._registry.resources
+        self._versions |= {uri: resources[uri].version(memory) for uri in uris if uri in resources}
+        return {}
+
+    def _changed(self, memory: Memory) -> list[str]:
+        """The watched resources that changed since the last call."""
+        before = self._versions
+        self._versions = {uri: self._registry.resources[uri].version(memory) for uri in before}
+        return [uri for uri, version in self._versions.items() if version != before[uri]]
+
     async def _answer(
         self, ctx: Any, call: Callable[[Memory], Result], missing: int = INVALID_PARAMS, **data: str
     ) -> Result:
@@ -339,15 +242,18 @@ class _Answers:
             raise MCPError(missing if error.code in _MISSING else ours, str(error), data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
+        """The result of `call` as the caller of `ctx`; afterwards subscribers are told what changed."""
         agent = self._agent(ctx)
 
         def run(memory: Memory) -> tuple[T, list[str]]:
             bound = memory.as_caller(agent, "mcp")
-            return call(bound), self._subscriptions.look(bound)
+            return call(bound), self._changed(bound)
 
         result, changed = await self._turns.take(run)
-        if changed:
-            await self._subscriptions.tell(ctx.session, changed)
+        for uri in changed:
+            if uri in self._subscribed:
+                await ctx.session.send_resource_updated(uri)
+            await self._bus.publish(ResourceUpdated(uri))
         return result
 
     def _agent(self, ctx: Any) -> str:
@@ -355,6 +261,6 @@ class _Answers:
             return self._identity.agent
         client = ctx.session.client_params
         name = client.client_info.name if client else ""
-        if name not in self._names:
-            self._names[name] = agent_of(name, self._identity.clients)
-        return self._names[name]
+        if name not in self._agents:
+            self._agents[name] = agent_of(name, self._identity.clients)
+        return self._agents[name]

@@ -14,7 +14,8 @@ from commonplace.errors import CommonplaceError, InvalidInput
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.tool import Prompt, Registry, Reply, Resource, Template, Tool
+    from commonplace.faces.reply import Reply
+    from commonplace.faces.tool import Prompt, Registry, Resource, Template, Tool
 
 Result = dict[str, Any]
 
@@ -76,23 +77,14 @@ def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> R
 
 def resource_entry(resource: Resource) -> Result:
     """A resource as `resources/list` shows it."""
-    return {
-        "uri": resource.uri,
-        "name": resource.name,
-        "title": resource.title,
-        "description": resource.description,
-        "mimeType": resource.mime,
-    }
+    entry = {"uri": resource.uri, "name": resource.name, "title": resource.title}
+    return entry | {"description": resource.description, "mimeType": resource.mime}
 
 
 def template_entry(template: Template) -> Result:
     """A template as `resources/templates/list` shows it."""
-    return {
-        "uriTemplate": template.uri,
-        "name": template.name,
-        "description": template.description,
-        "mimeType": template.mime,
-    }
+    entry = {"uriTemplate": template.uri, "name": template.name}
+    return entry | {"description": template.description, "mimeType": template.mime}
 
 
 def resource_result(
@@ -102,14 +94,15 @@ def resource_result(
 
     Raises NoResource when none fits, else what reading raises.
     """
-    fixed = (resources or {}).get(uri)
-    if fixed is not None:
-        return {"contents": [{"uri": uri, "mimeType": fixed.mime, "text": fixed.read(memory)}]}
+
+    def contents(mime: str, text: str) -> Result:
+        return {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
+
+    if resources and uri in resources:
+        return contents(resources[uri].mime, resources[uri].read(memory))
     for template in templates:
-        variables = _variables(template.uri, uri)
-        if variables is not None:
-            text = template.read(memory, variables)
-            return {"contents": [{"uri": uri, "mimeType": template.mime, "text": text}]}
+        if (variables := _variables(template.uri, uri)) is not None:
+            return contents(template.mime, template.read(memory, variables))
     raise NoResource(uri, templates, resources or {})
 
 
@@ -151,18 +144,9 @@ def _variables(template: str, uri: str) -> dict[str, str] | None:
 
     `?` and `#` belong to the last variable: people write the names of their notes unencoded.
     """
-    pattern = "".join(
-        f"(?P<{name}>.+)" if rest else f"(?P<{name}>[^/]+)" if name else re.escape(literal)
-        for literal, rest, name in _parts(template)
-    )
-    found = re.fullmatch(pattern, uri, re.DOTALL)
-    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
-
-
-def _parts(template: str) -> list[tuple[str, str, str]]:
-    """(literal, "", "") or ("", "+" or "", name), in order."""
-    parts, end = [], 0
+    pattern, end = "", 0
     for match in _VARIABLE.finditer(template):
-        parts += [(template[end : match.start()], "", ""), ("", match[1], match[2])]
+        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[2]}>{'.+' if match[1] else '[^/]+'})"
         end = match.end()
-    return [*parts, (template[end:], "", "")]
+    found = re.fullmatch(pattern + re.escape(template[end:]), uri, re.DOTALL)
+    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None

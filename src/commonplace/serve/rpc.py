@@ -56,7 +56,7 @@ class Protocol:
             found = self._found(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
-        return _line({**_head(is_rpc), "id": identity, "result": found})
+        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=found)
 
     def _found(self, request: dict[str, Any]) -> Any:
         """The result of a request. Raises _Refused."""
@@ -113,19 +113,15 @@ def _named(params: dict[str, Any]) -> tuple[str, Any]:
     return name, {key: value for key, value in params.items() if key not in _FLAT}
 
 
-def _head(is_rpc: bool) -> dict[str, str]:
-    return {"jsonrpc": "2.0"} if is_rpc else {}
-
-
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
-    """Plain requests that cannot be told apart get id 0, JSON-RPC ones null."""
+    """The reply with an error; if its request cannot be identified, the id is 0, in JSON-RPC null."""
     if is_rpc:
-        return _line({**_head(True), "id": identity, "error": {"code": error.code, "message": str(error)}})
+        return _line({"jsonrpc": "2.0"}, id=identity, error={"code": error.code, "message": str(error)})
     if identity is None and error.code in (_NOT_JSON, _NO_REQUEST):
         identity = 0
-    return _line({"id": identity, "error": str(error)})
+    return _line({}, id=identity, error=str(error))
 
 
-def _line(reply: dict[str, Any]) -> bytes:
-    text = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
+def _line(head: dict[str, Any], **reply: Any) -> bytes:
+    text = json.dumps(head | reply, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace") + b"\n"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
 
 from commonplace.serve.turns import Turns
-from commonplace.serve.wire import Wire
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -47,14 +49,15 @@ def run_stdio(
     """
     wire = Wire()
     with _no_collections():
-        from commonplace.serve.mcp import Connection, Identity, converse
+        from commonplace.serve.connection import Connection
+        from commonplace.serve.mcp import Identity, converse
 
     turns = Turns(open_memory, _keep_up, embed_some)
     identity = Identity(name, version, title, agent, clients or {})
 
     async def session() -> int:
         stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        connection = Connection(wire, turns.prepare)
+        connection = Connection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
             turns.refuse_waiting()
@@ -89,8 +92,8 @@ def embed_some(memory: Memory) -> bool:
 
 
 @contextmanager
-def _no_collections():
-    """For imports: a tenth of the time they take is counting objects that all stay."""
+def _no_collections() -> Iterator[None]:
+    """Import without garbage collection, which takes a tenth of the time and finds nothing."""
     gc.disable()
     try:
         yield
@@ -117,8 +120,73 @@ def _on_signal(stop: Callable[[int], None]) -> None:
 
 
 async def _flushed(wire: Wire, stopped: asyncio.Future[int]) -> None:
-    """Let the client take all answers; once the server was told to stop, only so long."""
+    """Let the client take all answers; once the server was told to stop, only for a while."""
     flushing = asyncio.ensure_future(wire.flush())
-    await asyncio.wait({flushing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    waiting: set[asyncio.Future[Any]] = {flushing, stopped}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     await asyncio.wait({flushing}, timeout=_LAST_WORDS)
     flushing.cancel()
+
+
+class Wire:
+    """Takes descriptors 0 and 1 for itself, for the rest of the process.
+
+    Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a child
+    process prints cannot get between two messages. Reading and writing have a thread each, so neither a
+    silent nor a slow client holds up the event loop. The threads are daemons: one that waits for a
+    client does not keep a stopping process alive.
+    """
+
+    def __init__(self) -> None:
+        self._in, self._out = os.dup(0), os.dup(1)
+        with open(os.devnull, "r+b") as nothing:
+            os.dup2(nothing.fileno(), 0)
+            try:
+                os.dup2(2, 1)
+            except OSError:  # stderr is closed
+                os.dup2(nothing.fileno(), 1)
+        self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        """Call `line` on the running event loop for every line that comes in, then `end` once.
+
+        `end` may come a second time, and early, when the other side no longer reads.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._written = asyncio.Event()
+        threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()
+        threading.Thread(target=self._write, args=(end,), name="stdout", daemon=True).start()
+
+    def send(self, line: bytes) -> None:
+        """Write `line`, which has no line break, after all lines sent before. Does not wait."""
+        self._waiting.put(line + b"\n")
+
+    async def flush(self) -> None:
+        """Wait until all is written, or nobody reads any more. Nothing can be sent afterwards."""
+        self._waiting.put(None)
+        await self._written.wait()
+
+    def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        try:
+            with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
+                for each in lines:
+                    self._post(line, each)
+        except OSError:  # the terminal or socket behind it is gone: the same as its end
+            pass
+        self._post(end)
+
+    def _write(self, end: Callable[[], None]) -> None:
+        try:
+            while (line := self._waiting.get()) is not None:
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(self._out, rest) :]
+        except OSError:  # nobody reads: what is in progress still ends, unheard
+            self._post(end)
+        self._post(self._written.set)
+
+    def _post(self, call: Callable[..., None], *given: bytes) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call, *given)
+        except RuntimeError:  # the loop has ended; so has everyone who would listen
+            pass

@@ -44,8 +44,8 @@ KEPT_UP_AFTER = 4.0
 class Turns:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
-    `upkeep` is called with the memory some seconds after calls, and before it is closed; `background` after it, again
-    and again while it says that there is more to do.
+    `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed; `background` after
+    it, repeatedly while it returns True.
     """
 
     def __init__(
@@ -95,32 +95,27 @@ class Turns:
     def _later(self, loop: asyncio.AbstractEventLoop) -> None:
         self._waiting = None
         if not self._stopping:
-            self._thread.submit(self._keep_up)
+            self._thread.submit(self._logged, self._upkeep)
             self._work(loop)
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         """A piece of the work in the background, and the next one after what has come in meanwhile."""
         if not self._stopping:
-            piece = asyncio.wrap_future(self._thread.submit(self._piece), loop=loop)
+            call = self._thread.submit(self._logged, lambda memory: not self._stopping and self._background(memory))
+            piece = asyncio.wrap_future(call, loop=loop)
             piece.add_done_callback(lambda done: self._worked(done, loop))
 
-    def _worked(self, done: asyncio.Future[bool], loop: asyncio.AbstractEventLoop) -> None:
+    def _worked(self, done: asyncio.Future[object], loop: asyncio.AbstractEventLoop) -> None:
         if not done.cancelled() and done.result():
             loop.call_later(AGAIN_AFTER, self._work, loop)
 
-    def _piece(self) -> bool:
+    def _logged(self, work: Callable[[Memory], object]) -> object:
+        """The result of work on the open memory; None if there is none, or for an error, which is logged."""
         try:
-            return self._memory is not None and not self._stopping and self._background(self._memory)
+            return None if self._memory is None else work(self._memory)
         except CommonplaceError as error:
             _log.warning("%s", error)
-            return False
-
-    def _keep_up(self) -> None:
-        if self._memory is not None:
-            try:
-                self._upkeep(self._memory)
-            except CommonplaceError as error:
-                _log.warning("%s", error)
+            return None
 
     def refuse_waiting(self) -> None:
         """Let the running call end, and answer those that wait, and later ones, with `Stopping`."""
@@ -132,7 +127,7 @@ class Turns:
         self._stopping = True
         self._thread.shutdown(wait=True)
         if self._memory is not None:
-            self._keep_up()
+            self._logged(self._upkeep)
             self._memory.close()
             self._memory = None
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.cli.memories import KEYS
 from commonplace.config import Settings
+from commonplace.engine.memories import KEYS
 from commonplace.errors import InvalidInput
 from commonplace.faces import ALL, registry
 from commonplace.faces.agent.results import described

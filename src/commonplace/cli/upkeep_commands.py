@@ -6,7 +6,6 @@ import fcntl
 import math
 import time
 from collections.abc import Mapping
-from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,15 @@ import click
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.memories import minute
-from commonplace.cli.syntax import Usage, command
+from commonplace.cli.memory_commands import minute
+from commonplace.cli.syntax import Usage, command, dry_run_option
 from commonplace.note.model import CATEGORIES, PHASES
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
-
-FINDING_KEYS = ("level", "code", "path", "text", "fixed")
-STATUS_KEYS = (
+_FINDING_KEYS = ("level", "code", "path", "text", "fixed")
+_STATUS_KEYS = (
     "home",
     "memories",
     "projects",
@@ -36,73 +34,49 @@ STATUS_KEYS = (
 )
 
 
-@command("status", keys=STATUS_KEYS)
+@command("status", keys=_STATUS_KEYS)
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
         row = _status(memory)
-        call.answer("\n".join(_lines(row, memory.settings.zone)), **row)
+        memories, daemon, dream = row["memories"], row["daemon"], row["last_dream"]
+        shown = row | {
+            "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
+            "projects": _counts(row["projects"]),
+            "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
+            "last_dream": minute(dream, memory.settings.zone) if dream else "never",
+            "semantic": _embedded(row["semantic"]),
+        }
+        call.answer("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row)
 
 
 def _status(memory: Memory) -> dict[str, Any]:
+    from commonplace.clock import stamp
+    from commonplace.jobs.report import last_dream
+
     found = memory.sync()
     changed = found.added + found.modified + found.moved + found.removed
     counts = memory.stats()
+    dream = last_dream(memory.home)
     return {
         "home": str(memory.home),
         "memories": _memories(counts.categories),
         "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
         "index": "stale" if changed else "fresh",
         "daemon": _daemon(memory.home),
-        "last_dream": _last_dream(memory.home),
+        "last_dream": None if dream is None else stamp(dream),
         "pending_reminders": _pending_reminders(memory),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
     }
 
 
-def _semantic(memory: Memory) -> dict[str, Any]:
-    """The embedding model and how far it is; without one all is 0 and `reason` says why."""
-    from commonplace.engine.embedding import Embedding
-
-    embedding = Embedding(memory)
-    counts = embedding.counts()
-    numbers = (counts.passages, counts.embedded, counts.unreadable, counts.waiting) if counts else (0, 0, 0, 0)
-    named = dict(zip(("passages", "embedded", "unreadable", "waiting"), numbers, strict=True))
-    return {"model": embedding.name, **named, "reason": embedding.trouble or None}
-
-
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     """How many memories there are in all, in each phase and in each category that has some."""
     phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
-    kinds = {name: sum(n for (_, category), n in counts.items() if category == name) for name in CATEGORIES}
-    some = {name: number for name, number in kinds.items() if number}
+    categories = {name: sum(n for (_, category), n in counts.items() if category == name) for name in CATEGORIES}
+    some = {name: number for name, number in categories.items() if number}
     return {"total": sum(counts.values()), "phases": phases, "categories": some}
-
-
-def _lines(row: Mapping[str, Any], zone: tzinfo | None) -> list[str]:
-    """`status` as text, one `name: value` line each."""
-    memories, daemon, dream = row["memories"], row["daemon"], row["last_dream"]
-    shown = dict(row) | {
-        "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
-        "projects": _counts(row["projects"]),
-        "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
-        "last_dream": minute(dream, zone) if dream else "never",
-        "semantic": _embedded(row["semantic"]),
-    }
-    return [f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()]
-
-
-def _embedded(row: Mapping[str, Any]) -> str:
-    if row["model"] is None:
-        return row["reason"]
-    shown = f"{row['model']}, {row['embedded']} of {row['passages']} passages embedded"
-    foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
-    return shown + foreign + (f", {row['waiting']} waiting" if row["waiting"] else "")
-
-
-def _counts(row: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
 
 
 def _daemon(home: Path) -> dict[str, Any]:
@@ -119,17 +93,8 @@ def _daemon(home: Path) -> dict[str, Any]:
     return {"running": False, "pid": None}
 
 
-def _last_dream(home: Path) -> str | None:
-    """When the last dream was, as its report says."""
-    from commonplace.clock import stamp
-    from commonplace.jobs.report import last_dream
-
-    when = last_dream(home)
-    return None if when is None else stamp(when)
-
-
 def _pending_reminders(memory: Memory) -> int:
-    """Reminders that have a time and are still to fire."""
+    """The number of reminders that have a time and are still to fire."""
     from commonplace.note.reminder import Reminder
     from commonplace.query import Query
 
@@ -137,28 +102,51 @@ def _pending_reminders(memory: Memory) -> int:
     return sum(Reminder.of(each.header).is_waiting for each in infos)
 
 
-@command("doctor", keys={"findings": FINDING_KEYS, "problems": ()})
+def _semantic(memory: Memory) -> dict[str, Any]:
+    """The embedding model and its progress; without a model all counts are 0 and `reason` says why."""
+    from commonplace.engine.embedding import Embedding
+
+    embedding = Embedding(memory)
+    counts = embedding.counts()
+    names = ("passages", "embedded", "unreadable", "waiting")
+    numbers = {name: getattr(counts, name) if counts else 0 for name in names}
+    return {"model": embedding.name, **numbers, "reason": embedding.trouble or None}
+
+
+def _embedded(row: Mapping[str, Any]) -> str:
+    if row["model"] is None:
+        return row["reason"]
+    foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
+    waiting = f", {row['waiting']} waiting" if row["waiting"] else ""
+    return f"{row['model']}, {row['embedded']} of {row['passages']} passages embedded{foreign}{waiting}"
+
+
+def _counts(row: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
+
+
+@command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()})
 @click.option("--fix", is_flag=True, help="Repair what loses nothing.")
-@click.option("--dry-run", is_flag=True, help="With --fix: only say what would be repaired.")
+@dry_run_option("With --fix: only say what would be repaired.")
 def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     """Examine the memory: files, links, configuration, index, permissions."""
     if dry_run and not fix:
-        raise Usage("--dry-run needs --fix", click.get_current_context())
+        raise Usage("--dry-run needs --fix")
     with call.memory() as memory:
-        from commonplace.engine import doctor as examination
+        from commonplace.engine.doctor import examine, repair
 
-        findings = examination.examine(memory)
+        findings = examine(memory)
         if fix and not dry_run:
-            examination.repair(memory, findings)
+            repair(memory, findings)
     rows, lines = [], []
     for each in findings:
-        rows.append({key: getattr(each, key) for key in FINDING_KEYS})
+        rows.append({key: getattr(each, key) for key in _FINDING_KEYS})
         note = " (fixed)" if each.fixed else f" (would {each.fix})" if dry_run and each.fix else ""
         lines.append(f"{each.level} {each.code} {each.path}: {each.text}{note}")
-    left = [row for row in rows if not row["fixed"]]
-    problems = sum(1 for row in left if row["level"] != "info")
+    levels = [each.level for each in findings if not each.fixed]
+    problems = sum(level != "info" for level in levels)
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
-    return 1 if any(row["level"] == "error" for row in left) else 0
+    return 1 if "error" in levels else 0
 
 
 @command("reindex", keys=("notes", "projects", "seconds"))
@@ -179,7 +167,7 @@ def embed(call: Invocation) -> None:
     from commonplace.index.vectors.model import NoModel
 
     start = time.perf_counter()
-    with call.memory(watch=True) as memory:  # so that not every round looks at all files
+    with call.memory(watch=True) as memory:
         embedding = Embedding(memory)
         if embedding.trouble:
             raise NoModel(embedding.trouble)
@@ -187,8 +175,13 @@ def embed(call: Invocation) -> None:
             done = embedding.some(math.inf, progress=progress, thorough=True)
         counts = embedding.counts()
         assert counts is not None
-        seconds = round(time.perf_counter() - start, 3)
         foreign = f", {counts.unreadable} it cannot read" if counts.unreadable else ""
-        text = f"Embedded {done} passages with {embedding.name} ({counts.embedded} in all{foreign})"
-        call.answer(text, model=embedding.name, done=done, passages=counts.passages, embedded=counts.embedded,
-                    unreadable=counts.unreadable, seconds=seconds)  # fmt: skip
+        call.answer(
+            f"Embedded {done} passages with {embedding.name} ({counts.embedded} in all{foreign})",
+            model=embedding.name,
+            done=done,
+            passages=counts.passages,
+            embedded=counts.embedded,
+            unreadable=counts.unreadable,
+            seconds=round(time.perf_counter() - start, 3),
+        )

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
+from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Group, command
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.projects import Project
 
-PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
-ROW = "{:<12} {:>6} {}"
+_KEYS = ("name", "path", "notes", "default", "built_in")
+_ROW = "{:<12} {:>6} {}"
 
 project = Group(
     "project",
-    {name: f"projects:{name}" for name in ("add", "list", "remove", "default")} | {"list": "projects:list_projects"},
+    dict.fromkeys(("add", "list", "remove", "default"), "project_commands"),
     help="Add folders of notes or graph files as projects, list them, take them off the list.",
 )
 
 
-def names(context: click.Context, beginning: str, given: Sequence[str], *, built_in: bool = True) -> list[str]:
+def _names(context: click.Context, beginning: str, given: Sequence[str], *, built_in: bool = True) -> list[str]:
     """Project names for the shell to offer; reads the configuration, opens nothing."""
     from commonplace.errors import ConfigError
     from commonplace.note.model import BUILT_IN_PROJECTS
@@ -38,28 +39,23 @@ def names(context: click.Context, beginning: str, given: Sequence[str], *, built
     return [] if given else [*(BUILT_IN_PROJECTS if built_in else ()), *added]
 
 
-def _added_names(context: click.Context, beginning: str, given: Sequence[str]) -> list[str]:
-    return names(context, beginning, given, built_in=False)
-
-
 def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
     counts = memory.stats().projects
-    return [_row(each, counts.get(each.name, 0)) for each in projects]
+    return [
+        {
+            "name": each.name,
+            "path": str(each.root),
+            "notes": counts.get(each.name, 0),
+            "default": each.default,
+            "built_in": each.built_in,
+        }
+        for each in projects
+    ]
 
 
-def _row(each: Project, notes: int) -> dict[str, Any]:
-    return {
-        "name": each.name,
-        "path": str(each.root),
-        "notes": notes,
-        "default": each.default,
-        "built_in": each.built_in,
-    }
-
-
-@command("add", "NAME", "DIR", keys={"project": PROJECT_KEYS})
+@command("add", "NAME", "DIR", keys={"project": _KEYS})
 @click.option("--default", "as_default", is_flag=True, help="Make it the default project.")
-def add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
+def project_add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
     DIR is the folder or the JSON Lines file, absolute or beginning with ~.
@@ -72,18 +68,18 @@ def add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
         call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes)", project=row)
 
 
-@command("list", keys={"projects": PROJECT_KEYS})
-def list_projects(call: Invocation) -> None:
+@command("list", keys={"projects": _KEYS})
+def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
         rows = _rows(memory, *memory.projects)
-        lines = [ROW.format("Name", "Notes", "Folder")]
-        lines += [ROW.format(r["name"], r["notes"], r["path"] + (" (default)" if r["default"] else "")) for r in rows]
+        lines = [_ROW.format("Name", "Notes", "Folder")]
+        lines += [_ROW.format(r["name"], r["notes"], r["path"] + (" (default)" if r["default"] else "")) for r in rows]
         call.answer("\n".join(lines), projects=rows)
 
 
-@command("remove", "NAME", keys={"project": PROJECT_KEYS}, complete=_added_names)
-def remove(call: Invocation, name: str) -> None:
+@command("remove", "NAME", keys={"project": _KEYS}, complete=partial(_names, built_in=False))
+def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
         (row,) = _rows(memory, memory.project(name))
@@ -91,8 +87,8 @@ def remove(call: Invocation, name: str) -> None:
         call.answer(f"Removed project {gone.name}", project=row)
 
 
-@command("default", "NAME", keys={"project": PROJECT_KEYS}, complete=names)
-def default(call: Invocation, name: str) -> None:
+@command("default", "NAME", keys={"project": _KEYS}, complete=_names)
+def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:
         chosen = memory.set_default(name)

@@ -1,0 +1,358 @@
+"""`export`, `import` (contract 001, 12; `--from`: docs/moving-in.md) and `graph export | import` (contract 002, 11)."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+import click
+
+from commonplace.cli import output, presets
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.memory_commands import category_option
+from commonplace.cli.output import Failure
+from commonplace.cli.syntax import Group, Names, Usage, command, dry_run_option, text_from
+from commonplace.errors import CommonplaceError
+from commonplace.query import check_memory
+from commonplace.store.files import reason
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.graph_file import FileGraph
+    from commonplace.engine.graph_lines import Lines
+    from commonplace.engine.graph_notes import NoteGraph
+    from commonplace.transfer.moving import Plan
+
+_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")
+_BLOCK = 1 << 20
+
+
+@command("export", keys=("exported", "file"))
+@click.option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
+@category_option("Only this category.")
+@click.option("--scope", help="Only this scope: global or agent:NAME.")
+def export(call: Invocation, *, file: str | None, category: str | None, scope: str | None) -> None:
+    """Write memories as JSON Lines, oldest first, with all that is known of them.
+
+    `memory import` reads them back. With --json and no FILE the lines themselves are printed.
+    """
+    from commonplace.transfer.jsonl import exported
+
+    check_memory(category, scope=scope)
+    gc.enable()  # `run` turns it off for short commands
+    with call.memory(watch=True) as memory:
+        lines = exported(memory, category, scope)
+        first = next(lines, None)
+        if first is None:
+            output.notice("No memories to export.")
+            if file not in (None, "", "-") and call.json:
+                call.document(exported=0, file=None)
+            return
+        lines = chain([first], lines)
+        if file is None or file in ("", "-"):
+            for line in lines:
+                output.text(line)
+            return
+        count = _write_file(Path(file).expanduser(), lines)
+        call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+
+
+def _write_file(place: Path, lines: Iterable[str]) -> int:
+    """Replace a file by the lines, all or nothing, and return how many they are. Raises Failure."""
+    target = Path(os.path.realpath(place))
+    temporary: str | None = None
+    try:
+        if target.exists() and not target.is_file():  # a pipe or a device
+            with target.open("wb") as stream:
+                return _write_lines(stream, lines)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".export-", delete=False) as new:
+            temporary = new.name
+            count = _write_lines(new, lines)
+            new.flush()
+            os.fchmod(new.fileno(), mode)
+            os.fsync(new.fileno())
+        os.replace(temporary, target)
+        temporary = None
+        return count
+    except OSError as error:
+        raise Failure(f"cannot write {place}: {reason(error)}", "storage") from None
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
+
+
+def _write_lines(stream: IO[bytes], lines: Iterable[str]) -> int:
+    count = 0
+    for line in lines:
+        stream.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        count += 1
+    return count
+
+
+@command("import", keys=("imported", "updated", "unchanged", "skipped"))
+@click.option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
+@click.option(
+    "--from",
+    "moved",
+    nargs=2,
+    type=(Names("kind", lambda: _KINDS), str),
+    metavar="KIND PATH",
+    help=f"Move another program's store in: {', '.join(_KINDS)}.",
+)
+@click.option("--project", metavar="NAME", help="With --from basic-memory: the project its notes go to.")
+@dry_run_option("Only say what would be imported.")
+@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, import the rest.")
+def import_(
+    call: Invocation,
+    *,
+    file: str | None,
+    moved: tuple[str, str] | None,
+    project: str | None,
+    dry_run: bool,
+    skip_bad: bool,
+) -> None:
+    """Take memories in, with nothing lost. Doing it twice is doing it once.
+
+    Everything is looked at before anything is written. Of a memory that is there already the newer one stays;
+    the other is in the history.
+    """
+    if moved and file is not None:
+        raise Usage("--from names its own PATH: leave out --input")
+    if project is not None and (not moved or moved[0] != "basic-memory"):
+        raise Usage("--project needs --from basic-memory")
+    if moved and moved[0] not in _KINDS:
+        raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
+    gc.enable()  # `run` turns it off for short commands
+    if moved:
+        return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
+    from commonplace.transfer.jsonl import Import, Tally
+
+    with _opened(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
+        importing = Import(memory, source, skip_bad=skip_bad)
+        if dry_run:
+            say = (lambda _: None) if call.json else output.text
+            tally = importing.plan(say, output.notice)
+            return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
+        if not skip_bad:
+            importing.check()
+        tally = Tally()
+        try:
+            with output.progress("importing") as progress:
+                importing.run(tally, output.notice, progress)
+        except CommonplaceError:
+            if done := tally.imported + tally.updated:
+                output.notice(f"{done} memories were imported before that; import the same again to go on")
+            raise
+        call.answer(f"Imported {tally.imported + tally.updated} memories", **asdict(tally))
+
+
+@contextmanager
+def _opened(file: str | None) -> Iterator[BinaryIO]:
+    """The input as bytes. Raises Failure naming the file."""
+    if file is None or file == "-":
+        if sys.stdin is None:
+            raise Failure("cannot read the input: stdin is closed")
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except FileNotFoundError:
+        raise Failure(f"open input file: {file}: no such file", "not_found") from None
+    except OSError as error:
+        raise Failure(f"open input file: {file}: {reason(error)}", "storage") from None
+    with stream:
+        yield stream
+
+
+@contextmanager
+def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
+    """`stream`, or if it can be read only once, a copy in an unnamed file on the home's disk."""
+    from commonplace.store.layout import Layout
+
+    if stream.seekable() and stream is not getattr(sys.stdin, "buffer", None):
+        yield stream
+        return
+    try:
+        with tempfile.TemporaryFile(dir=Layout(home).private) as spooled:
+            while block := stream.read(_BLOCK):
+                spooled.write(block)
+            yield spooled
+    except OSError as error:
+        raise Failure(f"cannot read the input: {reason(error)}", "storage") from None
+
+
+def _move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry_run: bool, skip_bad: bool) -> None:
+    """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry the plan out."""
+    place = Path(path).expanduser()
+    with call.memory(watch=True) as memory:
+        if kind == "graph-jsonl":
+            from commonplace.transfer.graph import plan as plan_graph
+
+            lines = _read_graph(path)
+            return _carry_out(call, plan_graph(_target_graph(call, memory, path), lines), dry_run, _counted(lines))
+        home, folder = memory.home.resolve(), place.resolve()
+        if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
+            raise Failure(f"{place} holds the memory home itself: {memory.home}")
+        if kind == "agent-memory":
+            from commonplace.transfer import agent_memory
+
+            plan, what = agent_memory.plan(memory, place, skip_bad=skip_bad), "entries"
+        elif kind == "memory-bank":
+            plan, what = _plan_banks(memory, place), "files"
+        else:
+            from commonplace.transfer import copying
+
+            plan, what = copying.vault(memory, place, project or memory.default_project), "files"
+        for name, why in plan.skipped:
+            output.notice(f"skipped {name}: {why}")
+        number = plan.count("import") + plan.count("update")
+        said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+        _carry_out(call, plan, dry_run, said)
+
+
+def _plan_banks(memory: Memory, place: Path) -> Plan:
+    """Plan a folder of banks. A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank
+    of its repository, else of a project of its name, as the tools would find it."""
+    from commonplace.faces.bank import names, repository
+    from commonplace.transfer import copying
+
+    def named(folder: Path) -> tuple[str, str]:
+        found = repository.find(str(folder))
+        if found is not None:
+            return "code", names.id_of_repository(found.name)
+        folder = folder.resolve()
+        is_plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
+        return "projects", names.id_of_repository((folder.parent if is_plain else folder).name)
+
+    return copying.banks(memory, place, named, names.is_id)
+
+
+def _carry_out(call: Invocation, plan: Plan, dry_run: bool, said: str) -> None:
+    if dry_run and not call.json:
+        for line in plan.lines():
+            output.text(line)
+    if not dry_run:
+        done = 0
+
+        def show(now: int, total: int) -> None:
+            nonlocal done
+            done = now
+            if progress is not None:
+                progress(now, total)
+
+        try:
+            with output.progress("importing") as progress:
+                plan.carry_out(show)
+        except CommonplaceError:
+            if done:
+                output.notice(f"{done} of {len(plan.items)} were imported before that; import the same again to go on")
+            raise
+    call.answer(
+        f"{'Would import' if dry_run else 'Imported'} {said}",
+        imported=plan.count("import"),
+        updated=plan.count("update"),
+        unchanged=plan.unchanged,
+        skipped=len(plan.skipped),
+    )
+
+
+graph = Group(
+    "graph",
+    {"export": "exchange_commands", "import": "exchange_commands"},
+    help="Hand out the knowledge graph as JSON Lines, or take one in.",
+)
+
+
+@command("export", "[FILE]", keys=("file", "count", "lines"))
+def graph_export(call: Invocation, file: str | None = None) -> None:
+    """Write the graph to FILE, one entity or relation a line; without FILE, print it.
+
+    With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
+    """
+    from commonplace.engine.graph_lines import written
+
+    with call.memory() as memory:
+        lines = list(written(_graph_at(memory, _graph_file(call))))
+    if file is None:
+        if call.json:
+            call.document(file=None, count=len(lines), lines=lines)
+        elif lines:
+            output.text("\n".join(lines))
+        return
+    place = Path(file).expanduser()
+    try:
+        place.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"cannot write {place}: {error.strerror}", "storage") from None
+    call.answer(f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None)
+
+
+@command("import", "FILE", keys=("entities", "relations", "skipped"))
+def graph_import(call: Invocation, file: str) -> None:
+    """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
+
+    Entities that exist get the observations they lack. Running it twice changes nothing. They go where the graph
+    tools have the graph; if that is FILE itself, into the notes.
+    """
+    lines = _read_graph(file)
+    with call.memory() as memory:
+        _target_graph(call, memory, file).merge(lines.entities, lines.relations)
+    entities, relations = _graph_size(lines)
+    call.answer(f"Imported {_counted(lines)}", entities=entities, relations=relations, skipped=len(lines.bad))
+
+
+def _read_graph(file: str) -> Lines:
+    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure.
+
+    Bytes that are not UTF-8 make only their own line a bad one.
+    """
+    from commonplace.engine.graph_lines import read
+
+    try:
+        data = None if file == "-" else Path(file).expanduser().read_bytes()
+    except OSError as error:
+        raise Failure(f"cannot read {file}: {error.strerror}", "not_found") from None
+    lines = read(text_from(("-",)) if data is None else data.decode("utf-8", "surrogateescape"))
+    for number, why in lines.bad:
+        output.notice(f"line {number}: {why}")
+    return lines
+
+
+def _graph_size(lines: Lines) -> tuple[int, int]:
+    return len({each.name for each, _ in lines.entities}), len({each.triple for each in lines.relations})
+
+
+def _counted(lines: Lines) -> str:
+    entities, relations = _graph_size(lines)
+    return f"{entities} entities, {relations} relations ({len(lines.bad)} lines skipped)"
+
+
+def _graph_file(call: Invocation) -> Path | None:
+    """The graph file in use (contract 002, 8), None for the notes."""
+    return presets.graph_file(None, None, call.settings().graph_file)
+
+
+def _target_graph(call: Invocation, memory: Memory, file: str) -> NoteGraph | FileGraph:
+    """The graph that takes `file` in: the graph file in use, unless it is `file` itself, else the notes."""
+    place = _graph_file(call)
+    if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):
+        place = None
+    return _graph_at(memory, place)
+
+
+def _graph_at(memory: Memory, file: Path | None) -> NoteGraph | FileGraph:
+    """The graph the tools work on."""
+    from commonplace.engine.graph_file import FileGraph
+    from commonplace.engine.graph_notes import NoteGraph
+    from commonplace.engine.graph_store import GraphStore
+
+    return NoteGraph(memory) if file is None else FileGraph(memory, GraphStore(file.stem, file))

@@ -1,0 +1,277 @@
+"""`upgrade`, `decay`, `consolidate`, `dream`, `remind`, `notify` (contract 001, 3, 5, 6 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli import output
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.memory_commands import category_option, content_from, minute, new_memory_options, preview
+from commonplace.cli.output import Failure
+from commonplace.cli.syntax import Number, Usage, command, dry_run_option
+from commonplace.clock import stamp
+from commonplace.engine.memories import content_of, on_one_line, record, records
+from commonplace.errors import CommonplaceError
+from commonplace.note.model import CATEGORIES, INBOX
+from commonplace.query import split_list
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
+    from commonplace.jobs.job import Action, Outcome
+    from commonplace.note.reminder import Reminder
+    from commonplace.note.timephrase import Reading
+
+_ACTION_KEYS = ("job", "verb", "id", "reason", "path")
+"""The keys of an action; further ones of its verb follow."""
+_DREAM_KEYS = ("level", "processed", "actions", "report")
+_REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
+_REMINDER_ROW = "{:<8} {:<16} {}"
+_ANY_NUMBER = Number(-(1 << 30))
+_dry_run_option = dry_run_option("Only say what would be done.")
+
+
+def _lines(actions: Iterable[Action]) -> str:
+    """The text of a dry run."""
+    return "\n".join(each.line() for each in actions) or "Nothing to do."
+
+
+@command("upgrade", "ID", keys=("memory", "changed"), now=True)
+@category_option("One of the categories [by its words].")
+@_dry_run_option
+def upgrade(call: Invocation, ref: str, *, category: str | None, dry_run: bool) -> None:
+    """Organize a memory: out of the inbox, into a category, for good."""
+    if category is not None and (category not in CATEGORIES or category == INBOX):
+        raise Failure(f'invalid category "{category}"')
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+        from commonplace.jobs import job
+        from commonplace.jobs.upgrade import plan_one
+
+        upkeep = Upkeep(memory)
+
+        def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
+            action = plan_one(job.Known(info, job.digest_of(info, upkeep.content(info))), category)
+            if action is not None and not dry_run:
+                (info,) = job.apply(upkeep, action, info, None)
+            return info, action
+
+        info, action = upkeep.retried(ref, organized)
+        said = f"Upgraded memory {info.id} to long-term"
+        if dry_run:
+            said = _lines([action] if action else [])
+        row = record(memory, info, upkeep.content(info))
+        call.answer(said, memory=row, changed=action is not None)
+
+
+@command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True)
+@_dry_run_option
+def decay(call: Invocation, *, dry_run: bool) -> None:
+    """Remove organized memories that are old and were never read. `memory undo` brings one back."""
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from commonplace.jobs import decay, job
+
+        outcome = job.run(memory, decay.JOB, dry_run=dry_run)
+        if outcome.error is not None:
+            raise outcome.error
+        count = len(outcome.actions)
+        said = _lines(outcome.actions) if dry_run else f"Decayed {count} unused memories"
+        call.answer(said, actions=[each.document() for each in outcome.actions], decayed=count)
+
+
+@command("consolidate", keys=("jobs",), now=True)
+@_dry_run_option
+def consolidate(call: Invocation, *, dry_run: bool) -> int:
+    """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from commonplace.jobs import consolidate
+
+        outcomes = consolidate.run(memory, dry_run=dry_run)
+        if dry_run and not any(each.error for each in outcomes):
+            said = _lines(action for each in outcomes for action in each.actions)
+        else:
+            results = ("error" if each.error else f"{len(each.actions)} items processed" for each in outcomes)
+            said = "\n".join(f"{each.job:<15} {result}" for each, result in zip(outcomes, results, strict=True))
+        jobs = {
+            each.job: {"processed": len(each.actions), "actions": [action.document() for action in each.actions]}
+            for each in outcomes
+        }
+        return _answer(call, said, outcomes, jobs=jobs)
+
+
+def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: Any) -> int:
+    """Answer with what was done and report what went wrong. Returns the exit status."""
+    failed = [each for each in outcomes if each.error is not None]
+    messages = [f"{each.job}: {each.failure}" for each in failed]
+    if failed:
+        code = next((each.error.code for each in failed if isinstance(each.error, CommonplaceError)), "internal")
+        data = {"error": {"code": code, "message": "; ".join(messages)}} | data
+    call.answer(said, **data)
+    for message in messages:
+        output.failure(message)
+    return 1 if failed else 0
+
+
+@command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True)
+@click.option(
+    "--level",
+    type=_ANY_NUMBER,
+    default=1,
+    show_default=True,
+    help="1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders.",
+)
+@_dry_run_option
+@click.option("--report", is_flag=True, help="Show the report of the last dream again.")
+def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
+    """Put memories in order: classify, merge, link, make reminders."""
+    from commonplace.jobs import asking, dream
+
+    dream.check(level)
+    call.checks_overview = not (dry_run or report)
+    with call.memory() as memory:
+        if report:
+            return _last_report(call, memory)
+        done = dream.run(memory, level, dry_run=dry_run, endpoint=asking.endpoint(memory.settings))
+        is_deep = level == dream.LEVELS[-1]
+        said = _lines(done.actions) if dry_run else _dream_lines(memory, done.report, with_report=is_deep)
+        return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
+
+
+def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
+    from commonplace.jobs import report
+
+    head = f"Dream (level {found['level']}) processed {found['processed']} items"
+    return "\n".join([head, *(report.lines(found["report"], memory.settings.reading_zone) if with_report else ())])
+
+
+def _last_report(call: Invocation, memory: Memory) -> int:
+    from commonplace.jobs import report
+
+    found = report.load(memory.home)
+    if found is None:
+        call.answer("No dream yet.", level=None, processed=0, actions=[], report=None)
+        return 0
+    found = report.seen_by(memory, found)
+    call.answer(_dream_lines(memory, found, with_report=True), **{key: found[key] for key in _DREAM_KEYS})
+    return 0
+
+
+@command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True)
+@click.option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
+@new_memory_options
+@dry_run_option("Only say what time is read.")
+@click.option("--list", "shows", is_flag=True, help="List the reminders still to come.")
+@click.option("--all", "every", is_flag=True, help="With --list: also those that fired.")
+@click.option("--done", metavar="ID", help="Acknowledge a reminder.")
+def remind(
+    call: Invocation,
+    *words: str,
+    when: str | None,
+    tags: str | None,
+    scope: str,
+    source: str,
+    dry_run: bool,
+    shows: bool,
+    every: bool,
+    done: str | None,
+) -> None:
+    """Set a reminder at the time TEXT names, in English or Chinese.
+
+    memory remind call Bob tomorrow at 3pm
+    """
+    _check_combination(words, shows, every, done)
+    if done is not None:
+        return _acknowledge(call, done, dry_run=dry_run)
+    if shows:
+        return _list_reminders(call, every=every)
+    text = content_from(words, scope=scope)
+    with call.memory() as memory:
+        from commonplace.jobs import reminding
+
+        memory.check_scope(scope)
+        found = reminding.read(memory, text if when is None else when)
+        row = _reading_row(memory, text, found)
+        if dry_run:
+            return call.answer(f"Would remind: {row['reading']}", **row)
+        note = reminding.store(memory, text, found, tags=split_list(tags), scope=scope, source=source)
+        row |= {"stored": True, "memory": record(memory, note, note.content)}
+        call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
+
+
+def _check_combination(words: tuple[str, ...], shows: bool, every: bool, done: str | None) -> None:
+    """Raises Usage for arguments that exclude each other."""
+    if shows and done is not None:
+        raise Usage("--list and --done do not go together")
+    if every and not shows:
+        raise Usage("--all needs --list")
+    if (shows or done is not None) and words:
+        raise Usage(f"accepts 0 arg(s), received {len(words)}")
+    if not (shows or done is not None or words):
+        raise Usage("requires at least 1 arg(s), only received 0")
+
+
+def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
+    """The time found in `text` as JSON shows it; `stored` is False at first."""
+    local = found.due.astimezone(memory.settings.reading_zone)
+    rule = f" repeat {found.repeat}" if found.repeat else ""
+    day = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
+    return {
+        "stored": False,
+        "text": text,
+        "phrase": found.phrase,
+        "due_at": stamp(found.due),
+        "due_local": local.isoformat(),
+        "reading": f"{day} ({on_one_line(found.phrase)}){rule}",
+        "all_day": found.all_day,
+        "repeat": found.repeat,
+        "others": list(found.others),
+    }
+
+
+def _list_reminders(call: Invocation, *, every: bool) -> None:
+    with call.memory() as memory:
+        from commonplace.jobs import reminding
+
+        found = reminding.listed(memory, fired=every)
+        if call.json:
+            return call.document(reminders=records(memory, (info for info, _ in found)))
+        lines = [
+            _REMINDER_ROW.format(info.id[:8], _when(memory, each), preview(content_of(memory, info), 60))
+            for info, each in found
+        ]
+        call.answer("\n".join(lines) or "No reminders.")
+
+
+def _when(memory: Memory, each: Reminder) -> str:
+    if each.due is None:
+        return "unreadable date" if each.unreadable else "no date"
+    return minute(each.due, memory.settings.reading_zone)
+
+
+def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
+    with call.memory() as memory:
+        from commonplace.jobs import reminding
+
+        info = memory.memory_id(ref) if dry_run else reminding.done(memory, ref)
+        row = record(memory, info, content_of(memory, info))
+        call.answer(f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}", id=info.id, memory=row)
+
+
+@command("notify", keys=("notified", "pending"), now=True)
+@dry_run_option("Only say what would fire.")
+def notify(call: Invocation, *, dry_run: bool) -> None:
+    """Fire the reminders that are due: list them in pending.md and show them on the desktop."""
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from commonplace.jobs import notify
+
+        done = notify.run(memory, dry_run=dry_run)
+        said = _lines(done.actions) if dry_run else f"Notified {len(done.notified)} reminders"
+        call.answer(said, notified=records(memory, done.notified), pending=done.pending)
+        if done.failure:
+            output.notice(done.failure)

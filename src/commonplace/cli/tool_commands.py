@@ -1,0 +1,250 @@
+"""The tools for agents: `mcp`, `call` (contract 001, 16) and `agent`, tool calls from stdin (contract 001, 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from commonplace.cli import output, presets
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.output import Failure
+from commonplace.cli.syntax import Names, Usage, command, text_from
+from commonplace.query import split_list
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.entities import Graph
+    from commonplace.faces.agent.session import Batch
+    from commonplace.faces.kv import JsonFolder
+
+
+def _toolsets() -> tuple[str, ...]:
+    from commonplace.faces import TOOLSETS
+
+    return TOOLSETS
+
+
+_TOOLSET_NAMES = Names("list", _toolsets)
+
+
+@command("mcp")
+@click.option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
+@click.option(
+    "--as",
+    "as_",
+    type=Names("preset", lambda: tuple(presets.PRESETS)),
+    help="Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory.",
+)
+@click.option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
+def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str | None) -> int:
+    """Serve the tools over MCP on stdin and stdout, until the client closes stdin."""
+    if tools is not None and as_ is not None:
+        raise Usage("--tools and --as exclude each other")
+    from commonplace import __version__
+    from commonplace.faces import DEFAULT_TOOLSETS, registry
+    from commonplace.faces.hooks import Hooks
+    from commonplace.serve.stdio import run_stdio
+
+    chosen = presets.preset(as_) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
+    settings, agent = call.settings(), call.caller
+    if chosen.default_project is not None:
+        settings = replace(settings, default_project=chosen.default_project)
+
+    file = None
+    if "graph" in chosen.tools or "all" in chosen.tools:
+        file = presets.graph_file(graph_file, chosen.like, settings.graph_file)
+    projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
+    projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
+    if settings.bank_debug:
+        import logging
+
+        logging.basicConfig()
+        logging.getLogger("commonplace").setLevel(logging.DEBUG)  # other packages log from warnings on
+
+    def opened() -> Memory:
+        from commonplace.engine import open_memory
+
+        return open_memory(agent=agent, projects=projects, config=settings, face="mcp")
+
+    with _entries(chosen.json_folder or presets.json_folder()) as entries:
+        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file))
+        return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
+
+
+@contextmanager
+def _entries(folder: str | None) -> Iterator[JsonFolder | None]:
+    """The folder of JSON files with the key-value entries, if there is one; closed at the end."""
+    if folder is None:
+        yield None
+        return
+    from commonplace.faces.kv import JsonFolder
+
+    with closing(JsonFolder(folder)) as entries:
+        yield entries
+
+
+def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
+    """What opens graphs when that of project `graph` is a file."""
+    if file is None:
+        return None
+    from commonplace.engine.graph_projects import opener
+
+    return opener(file)
+
+
+def _tool_names(context: click.Context, beginning: str, given: Sequence[str]) -> list[str]:
+    """Tool names for the shell to offer."""
+    from commonplace.errors import CommonplaceError
+    from commonplace.faces import registry
+
+    if given:
+        return []
+    invocation = context.find_object(Invocation) or Invocation()
+    try:
+        settings = invocation.settings()
+        wanted = split_list(context.params.get("tools")) or _toolsets()
+        return list(dict.fromkeys(name for each in wanted for name in registry([each], settings).tools))
+    except CommonplaceError:
+        return []
+
+
+@command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names)
+@click.option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
+def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) -> int:
+    """Run one tool of any toolset with the arguments JSON and print its reply.
+
+    JSON is an object; `-` reads it from stdin.
+    """
+    from commonplace.faces import ALL, registry
+    from commonplace.faces.hooks import Hooks
+
+    settings = run.settings()
+    names = split_list(tools) or _toolsets()
+    having = [name for name in (ALL if "all" in names else names) if tool in registry([name], settings).tools]
+    if not having:
+        raise Failure(f"tool not found: {tool}", "not_found")
+    if len(having) > 1:
+        raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
+    file = presets.graph_file(None, None, settings.graph_file) if having == ["graph"] else None
+    folder = presets.json_folder() if having == ["kv"] else None
+    try:
+        arguments = json.loads(text_from((given,)))
+    except (ValueError, RecursionError) as error:
+        raise Failure(f"parse arguments: {error}") from None
+    with run.memory(presets.graph_project(file, settings.projects)) as memory, _entries(folder) as entries:
+        found = registry(having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file))
+        reply = found.call(memory, tool, arguments)
+    if run.json:
+        run.document(tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
+    elif not reply.is_error:
+        output.text(reply.text)
+    if reply.is_error:
+        output.failure(reply.text)
+    return 1 if reply.is_error else 0
+
+
+@command("agent")
+@click.option("--prompt", metavar="QUERY", help="What the context is about; - reads it from stdin.")
+@click.option("--input", "file", metavar="FILE", help="Read the calls from FILE [stdin].")
+@click.option(
+    "--format",
+    "form",
+    type=Names("json", lambda: ("json",)),
+    default="json",
+    help="The form of input and output; there is one.",
+)
+@click.option("--list-tools", is_flag=True, help="Print the tools with their schemas.")
+@click.option(
+    "--tools",
+    type=_TOOLSET_NAMES,
+    default="agent",
+    show_default=True,
+    help="Toolsets to offer, separated by commas.",
+)
+def agent(call: Invocation, *, prompt: str | None, file: str | None, form: str, list_tools: bool, tools: str) -> int:
+    """Run tool calls given as JSON and print their results as JSON.
+
+    Reads an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a prompt the answer
+    has a context: the memories that hold its words, best first.
+    """
+    if form != "json":
+        raise Usage(f'invalid value "{form}" for --format: not json')
+    toolsets = split_list(tools)
+    if list_tools:
+        from commonplace.faces import registry
+        from commonplace.faces.agent.results import described
+
+        output.json_value(described(registry(toolsets, call.settings())))
+        return 0
+    batch = _batch(prompt, file)
+    if batch.prompt is None and batch.calls is None:
+        output.text("No input. Use --input, stdin, or --list-tools.")
+        return 0
+    from commonplace.faces.agent.session import Session
+
+    with call.memory() as memory:
+        session = Session(memory, tools=toolsets)
+        if not batch.calls and batch.prompt is not None:
+            output.text(f"Context: {session.inject_context(batch.prompt)}")
+            return 0
+        answered = session.run_batch(batch)
+    output.json_value(answered)
+    last = answered["tool_calls"][-1] if isinstance(answered, dict) else {}
+    if "error" not in last:
+        return 0
+    output.failure(f"tool {last['name']} failed: {last['error']}")
+    return 1
+
+
+def _batch(prompt: str | None, file: str | None) -> Batch:
+    """The calls and the prompt. Raises Failure and InvalidInput for input that cannot be read."""
+    from commonplace.faces.agent.session import read_batch
+
+    from_stdin = None
+    if prompt == "-":
+        from_stdin = _prompt_batch(_stdin())
+        if file is None or file == "-":
+            return from_stdin
+        prompt = from_stdin.prompt
+    batch = read_batch(_stdin() if file is None or file == "-" else _file(file))
+    batch.prompt = prompt or batch.prompt
+    return batch
+
+
+def _prompt_batch(data: bytes) -> Batch:
+    """The prompt on stdin: an object that has one, else the text itself."""
+    from commonplace.faces.agent.session import Batch, read_batch
+
+    try:
+        text = data.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+    try:
+        if text.startswith("{") and isinstance(json.loads(text), dict):
+            return read_batch(text)
+    except (ValueError, RecursionError):
+        pass
+    return Batch(prompt=text or None)
+
+
+def _stdin() -> bytes:
+    """All of stdin; nothing when it is a terminal, where nobody knows that we wait."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    return sys.stdin.buffer.read()
+
+
+def _file(name: str) -> bytes:
+    try:
+        return Path(name).expanduser().read_bytes()
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise Failure(f"open input file: {name}: {reason}", "not_found") from None

@@ -17,6 +17,7 @@ import click
 from commonplace.cli import output
 from commonplace.cli.failures import Failure
 from commonplace.cli.invocation import Invocation
+from commonplace.text.unicode import is_valid_unicode
 
 Completion = Callable[[click.Context, str, Sequence[str]], Sequence[str]]
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
@@ -218,21 +219,12 @@ class Command(_Spoken):
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
         for each in (*options["words"], *options.values()):
-            if isinstance(each, str) and not _is_text(each):
+            if isinstance(each, str) and not is_valid_unicode(each):
                 raise Failure("an argument is not valid UTF-8 text")
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)  # type: ignore[arg-type]
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [piece for piece in super().collect_usage_pieces(ctx) if piece]
-
-
-def _is_text(argument: str) -> bool:
-    """Whether the bytes on the command line were UTF-8; what was not comes as lone surrogates."""
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class Group(_Spoken, click.Group):

@@ -25,6 +25,7 @@ from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
 from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
 from commonplace.store.atomic import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
+from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -278,10 +279,8 @@ def _text(given: dict[str, Any], name: str, command: str) -> str:
     value = given[name]
     if not isinstance(value, str):
         raise Refused(f"Parameter `{name}` must be a string for command: {command}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Refused(f"Parameter `{name}` must be valid Unicode text; it holds a lone surrogate.") from None
+    if not is_valid_unicode(value):
+        raise Refused(f"Parameter `{name}` must be valid Unicode text; it holds a lone surrogate.")
     return value
 
 

@@ -44,6 +44,7 @@ from commonplace.serve.clients import agent_of
 from commonplace.serve.subscriptions import Subscriptions
 from commonplace.serve.turns import Turns
 from commonplace.serve.wire import Wire
+from commonplace.text.unicode import repair_surrogates
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -207,7 +208,7 @@ def line_of(message: JSONRPCMessage) -> bytes:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except PydanticSerializationError:
         text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=False)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        return repair_surrogates(text).encode()
 
 
 async def _arguments_as_given(ctx: Any, call_next: Callable[[Any], Any]) -> Any:

@@ -144,7 +144,11 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         raise InvalidTime(phrase)
     try:
         if group.of("repeat"):
-            return _repeated(group, now, zone, day_hour)
+            times = first_times(group.tokens, now, zone, day_hour)
+            if len(times) != 1:
+                raise AmbiguousTime(phrase, sorted({due for due, _ in times}))
+            due, rule = times[0]
+            return Reading(phrase, due, not (group.of("clock", "part") or rule.is_elapsed), str(rule))
         moments, all_day = _moments(group, now, zone, day_hour)
     except Unclear:
         raise AmbiguousTime(phrase) from None
@@ -157,14 +161,6 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
     if len(moments) > 1:
         raise AmbiguousTime(phrase, sorted(moments))
     return Reading(phrase, *moments, all_day)
-
-
-def _repeated(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Reading:
-    times = first_times(group.tokens, now, zone, day_hour)
-    if len(times) != 1:
-        raise AmbiguousTime(group.phrase, sorted({due for due, _ in times}))
-    due, rule = times[0]
-    return Reading(group.phrase, due, not (group.of("clock", "part") or rule.is_elapsed), str(rule))
 
 
 def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:

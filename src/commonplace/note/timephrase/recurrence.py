@@ -7,13 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from commonplace.errors import InvalidInput
-from commonplace.note.timephrase.candidates import (
-    DAY_KINDS,
-    Hour,
-    month_length,
-    possible_hours,
-    wall_time,
-)
+from commonplace.note.timephrase.candidates import DAY_KINDS, Hour, month_length, possible_hours, wall_time
 from commonplace.note.timephrase.tokens import UNIT_SECONDS, Repetition, Token
 
 DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -163,24 +157,24 @@ def first_times(tokens: tuple[Token, ...], now: datetime, zone: tzinfo, day_hour
     named = [token for token in tokens if token.kind in DAY_KINDS]
     hours = possible_hours(tokens) or [Hour(time(day_hour))]
     if repetition.unit in UNIT_SECONDS:
-        rule = _elapsed(repetition)
+        minutes = repetition.interval * UNIT_SECONDS[repetition.unit] / 60
+        rule = Rule("MINUTELY", int(minutes)) if minutes % 60 else Rule("HOURLY", int(minutes / 60))
+        if minutes.denominator != 1 or rule.is_too_often:
+            raise ValueError(minutes)
         return [] if named or kinds & {"clock", "part", "instant"} else [(_next_time(rule, now, zone, now), rule)]
     if repetition.interval.denominator != 1 or "instant" in kinds:
         return []
-    rules = [timed for rule in _rules(repetition, named) for hour in hours if (timed := _at(rule, hour))]
+    rules = []
+    for rule in _rules(repetition, named):
+        for hour in hours:
+            timed = replace(rule, hours=(hour.at.hour,), minutes=(hour.at.minute,))
+            if hour.days and rule.freq == "WEEKLY":  # an hour after the day's midnight
+                timed = replace(timed, days=tuple(sorted((day + 1) % 7 for day in rule.days)))
+            if not hour.days or rule.freq in ("DAILY", "WEEKLY"):  # dates cannot be moved
+                rules.append(timed)
     # The first time starts the count of the interval, so it does not wait for one.
     times = [(_next_time(replace(rule, interval=1), now, zone, now), rule) for rule in rules]
     return sorted(times, key=lambda pair: pair[0])
-
-
-def _elapsed(repetition: Repetition) -> Rule:
-    minutes = repetition.interval * UNIT_SECONDS[repetition.unit] / 60
-    if minutes.denominator != 1:
-        raise ValueError("not whole minutes")
-    rule = Rule("MINUTELY", int(minutes)) if minutes % 60 else Rule("HOURLY", int(minutes / 60))
-    if rule.is_too_often:
-        raise ValueError("too often")
-    return rule
 
 
 def _rules(repetition: Repetition, named: list[Token]) -> list[Rule]:
@@ -216,13 +210,3 @@ def _rules(repetition: Repetition, named: list[Token]) -> list[Rule]:
     if kind == "edge" and value[:2] == ("year", 0):
         return [replace(plain, months=(12 if value[2] else 1,), monthdays=(31 if value[2] else 1,))]
     return []
-
-
-def _at(rule: Rule, hour: Hour) -> Rule | None:
-    """`rule` at an hour; an hour after the day's midnight moves its weekdays, dates cannot be moved."""
-    timed = replace(rule, hours=(hour.at.hour,), minutes=(hour.at.minute,))
-    if not hour.days or rule.freq == "DAILY":
-        return timed
-    if rule.freq == "WEEKLY":
-        return replace(timed, days=tuple(sorted((day + 1) % 7 for day in rule.days)))
-    return None

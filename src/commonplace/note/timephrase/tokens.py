@@ -58,35 +58,24 @@ class Text:
     and more blanks made short: a run with an empty line in it is two line ends."""
 
     def __init__(self, written: str):
-        self.written, self.plain, self._origin = written, written.lower(), None
-        if not written.isascii():
-            parts = [_plain(char) for char in written]
-            self._set([(part, [at] * len(part)) for at, part in enumerate(parts)])
-        if _LONG_BLANKS.search(self.plain):
-            self._shorten()
-
-    _origin: list[int] | None
-    """The place in `written` of each character of `plain`; None when they are the same."""
+        self.written = written
+        parts = list(written.lower() if written.isascii() else map(_plain, written))
+        self.plain, at, origin = "".join(parts), 0, [place for place, part in enumerate(parts) for _ in part]
+        self._origin: list[int] = []
+        """The place in `written` of each character of `plain`."""
+        for blank in _LONG_BLANKS.finditer(self.plain):
+            self._origin += origin[at : blank.start()] + origin[blank.start() : blank.start() + len(_short(blank))]
+            at = blank.end()
+        self._origin += origin[at:]
+        self.plain = _LONG_BLANKS.sub(_short, self.plain)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where plain[start:end] stands in `written`; one character at least."""
-        if self._origin is None:
-            return start, end
         return self._origin[start], self._origin[end - 1] + 1
 
-    def _set(self, parts: list[tuple[str, list[int]]]) -> None:
-        self.plain = "".join(part for part, _ in parts)
-        self._origin = [at for _, places in parts for at in places]
 
-    def _shorten(self) -> None:
-        origin, at = self._origin or list(range(len(self.plain))), 0
-        parts: list[tuple[str, list[int]]] = []
-        for blank in _LONG_BLANKS.finditer(self.plain):
-            start, end = blank.span()
-            short = "\n\n" if blank[0].count("\n") > 1 else "\n" if "\n" in blank[0] else " "
-            parts += [(self.plain[at:start], origin[at:start]), (short, [origin[start]] * len(short))]
-            at = end
-        self._set([*parts, (self.plain[at:], origin[at:])])
+def _short(blank: re.Match[str]) -> str:
+    return "\n\n" if blank[0].count("\n") > 1 else "\n" if "\n" in blank[0] else " "
 
 
 def _plain(char: str) -> str:
@@ -101,11 +90,19 @@ def scan(plain: str) -> list[Token]:
         if start.start() < at:
             continue
         lead = start[0]
-        for shape in by_lead.get("0" if lead.isdigit() else lead, ()):
-            match = shape.match(plain, start.start())
-            if match and match.end() > match.start() and (tokens := _tokens(shape.kind, match, at)):
-                found += tokens
-                at = match.end()
+        for kind, pattern in by_lead.get("0" if lead.isdigit() else lead, ()):
+            match = compiled(pattern).match(plain, start.start())
+            if not match or not match[0]:
+                continue
+            first, last = match.span()
+            try:
+                values = _READERS[kind](match, plain[first - 1 : first] if first > at else "")
+            except ValueError:
+                continue
+            if values:
+                at = last
+                last, first = first + len(match[0].rstrip()), last - len(match[0].lstrip())
+                found += [Token(name.removesuffix("?"), each, first, last, name[-1] == "?") for name, each in values]
                 break
     return found
 
@@ -115,19 +112,10 @@ _Values = list[tuple[str, Any]]
 _Reader = Callable[[re.Match[str], str], _Values]
 _WRONG: _Values = [("wrong", None)]
 """A time word with a value that does not exist, such as 25:00."""
-_READERS: dict[str, _Reader] = {}
-
-
-def _tokens(kind: str, match: re.Match[str], previous: int) -> list[Token]:
-    """The tokens of a match; `previous` is where the token before it ends."""
-    before = match.string[match.start() - 1 : match.start()] if match.start() != previous else ""
-    try:
-        found = _READERS[kind](match, before)
-    except ValueError:
-        return []
-    text = match[0]
-    start, end = match.start() + len(text) - len(text.lstrip()), match.end() - (len(text) - len(text.rstrip()))
-    return [Token(kind.removesuffix("?"), value, start, end, kind.endswith("?")) for kind, value in found]
+_READERS: dict[str, _Reader] = {
+    "vague": lambda match, before: [("vague", None)],
+    "repeat_yearly": lambda match, before: [("repeat", Repetition("year"))],
+}
 
 
 def _reads(*kinds: str) -> Callable[[_Reader], _Reader]:
@@ -143,11 +131,6 @@ def _named(match: re.Match[str], name: str) -> Any:
     return table(f"chinese.{name}")[match["zwords"]]
 
 
-@_reads("vague")
-def _vague(match: re.Match[str], before: str) -> _Values:
-    return [("vague", None)]
-
-
 @_reads("instant")
 def _instant(match: re.Match[str], before: str) -> _Values:
     offset = (match["offset"] or "").upper()
@@ -157,7 +140,7 @@ def _instant(match: re.Match[str], before: str) -> _Values:
         return _WRONG
 
 
-@_reads("delay", "delay_zh")
+@_reads("delay")
 def _delay(match: re.Match[str], before: str) -> _Values:
     said = match.groupdict()
     if "over" in said and not (said["over"] or said["after"] or said["ago"]):
@@ -200,9 +183,14 @@ def _amount(text: str) -> Delay:
     return Delay(int(months), int(days), int(seconds))
 
 
-@_reads("date_iso")
-def _date_iso(match: re.Match[str], before: str) -> _Values:
-    return [("date", ((int(match["y"]), int(match["m"] or match["m2"]), int(match["d"] or match["d2"])),))]
+@_reads("date")
+def _date(match: re.Match[str], before: str) -> _Values:
+    said = match.groupdict()
+    year = whole(said["y"]) if said["y"] else None
+    month = whole(said["m"]) if "m" in said else table("english.months")[said["month"]]
+    if edge := said.get("edge"):
+        return [("month_edge", (year, month, edge != "初"))] if 1 <= month <= 12 else _WRONG
+    return [("date", ((year, month, whole(said["d"])),))]
 
 
 @_reads("date_slash")
@@ -215,26 +203,6 @@ def _date_slash(match: re.Match[str], before: str) -> _Values:
     return [("date", dates)] if dates else _WRONG
 
 
-@_reads("date_en")
-def _date_en(match: re.Match[str], before: str) -> _Values:
-    month = table("english.months")[match["month"]]
-    return [("date", ((int(match["y"]) if match["y"] else None, month, int(match["d"])),))]
-
-
-@_reads("date_zh")
-def _date_zh(match: re.Match[str], before: str) -> _Values:
-    year, month = whole(match["y"]) if match["y"] else None, whole(match["m"])
-    if match["edge"]:
-        return [("month_edge", (year, month, match["edge"] != "初"))] if 1 <= month <= 12 else _WRONG
-    return [("date", ((year, month, whole(match["d"])),))]
-
-
-@_reads("monthday_zh")
-def _monthday_zh(match: re.Match[str], before: str) -> _Values:
-    day = whole(match["d"])
-    return [("monthday", day)] if 1 <= day <= 31 else []
-
-
 _AFTER_MONTHDAY = re.compile(
     r"\n|\s+(?:[0-9]|noon|midnight)|\s*[^\sa-z]|\s*(?:$|[.,;:!?)\]]"
     r"|(?:to|and|or|for|is|we|i|please|of|at|on|by|before|in|every|each|next|this)\b)"
@@ -244,9 +212,10 @@ _AFTER_MONTHDAY = re.compile(
 @_reads("monthday")
 def _monthday(match: re.Match[str], before: str) -> _Values:
     """ "the 3rd" is a day when it follows "on" or "by", or when no name follows it ("the 3rd rock")."""
-    if not (match["sure"] or _AFTER_MONTHDAY.match(match.string[match.end() : match.end() + 20])):
+    day, is_english = whole(match["d"]), "sure" in match.groupdict()
+    if is_english and not (match["sure"] or _AFTER_MONTHDAY.match(match.string[match.end() : match.end() + 20])):
         return []
-    return [("monthday", int(match["d"]))] if 1 <= int(match["d"]) <= 31 else _WRONG
+    return [("monthday", day)] if 1 <= day <= 31 else _WRONG if is_english else []
 
 
 _RELATIVE = {"this": 0, "next": 1, "last": -1}
@@ -261,40 +230,33 @@ def _which(spelled: str | None) -> int | None:
     return _RELATIVE.get(spelled, spelled.count("下") - spelled.count("上"))
 
 
-@_reads("edge")
+@_reads("edge", "edge_zh")
 def _edge(match: re.Match[str], before: str) -> _Values:
-    if match["late"]:
-        return [("edge", (match["late"], 0, True))]
-    last = match["edge"].startswith(("end", "last"))
-    if match["month"]:
-        return [("month_edge", (None, table("english.months")[match["month"]], last))]
-    return [("edge", (match["unit"], _which(match["which"]) or 0, last))]
+    has = match.groupdict().get
+    if month := has("month"):
+        return [("month_edge", (None, table("english.months")[month], match["edge"].startswith(("end", "last"))))]
+    if "edge" not in match.groupdict():
+        unit, last = "month" if "月" in match[0] else "year", not (match["start"] or match["ystart"])
+        offset = _which(match["which"]) if unit == "month" else _YEARS[match["year"]]
+    else:
+        unit, last = match["late"] or match["unit"], bool(has("late")) or match["edge"].startswith(("end", "last"))
+        offset = _which(match["which"])
+    return [("edge", (unit, offset or 0, last))]
 
 
-@_reads("edge_zh")
-def _edge_zh(match: re.Match[str], before: str) -> _Values:
-    if "月" in match[0]:
-        return [("edge", ("month", _which(match["which"]) or 0, not match["start"]))]
-    return [("edge", ("year", _YEARS[match["year"]], not match["ystart"]))]
-
-
-@_reads("weekend", "weekend_zh")
+@_reads("weekend")
 def _weekend(match: re.Match[str], before: str) -> _Values:
     return [("weekend", (_which(match["which"]), match["which"] == "next"))]
 
 
 @_reads("weekday")
 def _weekday(match: re.Match[str], before: str) -> _Values:
-    which = _which(match["which"])
-    kind = "weekday?" if match["day"] in ("sat", "sun") and which != 1 else "weekday"
-    return [(kind, (which, table("english.weekdays")[match["day"]], which == 1))]
-
-
-@_reads("weekday_zh")
-def _weekday_zh(match: re.Match[str], before: str) -> _Values:
-    if not match["which"] and before and before in "一二两三四五六七八九十几0123456789":
-        return []
-    return [("weekday", (_which(match["which"]), table("chinese.weekdays")[match["day"]], False))]
+    day, which, chinese = match["day"], _which(match["which"]), table("chinese.weekdays")
+    if day in chinese:
+        is_count = not match["which"] and before and before in "一二两三四五六七八九十几0123456789"
+        return [] if is_count else [("weekday", (which, chinese[day], False))]
+    kind = "weekday?" if day in ("sat", "sun") and which != 1 else "weekday"
+    return [(kind, (which, table("english.weekdays")[day], which == 1))]
 
 
 @_reads("day")
@@ -317,19 +279,11 @@ def _part(match: re.Match[str], before: str) -> _Values:
 
 @_reads("span")
 def _span(match: re.Match[str], before: str) -> _Values:
-    offset = _RELATIVE[match["which"]]
-    return [("span" if offset else "span?", (match["unit"], offset))]
-
-
-@_reads("span_zh")
-def _span_zh(match: re.Match[str], before: str) -> _Values:
-    if before == "一":
+    said = match.groupdict()
+    if "year" in said and before == "一":
         return []
-    if match["year"]:
-        unit, offset = "year", _YEARS[match["year"]]
-    else:
-        unit, offset = "month" if match["unit"] == "月" else "week", _which(match["which"]) or 0
-    return [("span" if offset else "span?", (unit, offset))]
+    offset = _YEARS[said["year"]] if said.get("year") else _which(said["which"]) or 0
+    return [("span" if offset else "span?", (units().get(said["unit"], "year"), offset))]
 
 
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
@@ -340,54 +294,38 @@ def _clock(match: re.Match[str], before: str) -> _Values:
     has = match.groupdict().get
     if has("eod"):
         return [("clock", TimeOfDay(18, form="eod"))]
-    if has("word"):
-        return [("clock", TimeOfDay(0, form="midnight") if has("word") == "midnight" else TimeOfDay(12))]
-    hour, minute = whole(match["h"]), int(has("min") or 0)
-    if has("spelled"):
-        minute = whole(match["spelled"])
+    if word := has("word"):
+        return [("clock", TimeOfDay(0, form="midnight") if word in ("midnight", "午夜") else TimeOfDay(12))]
+    if "quarters" in match.groupdict() and before and not _is_chinese_hour(match["h"], match[0].strip(), before):
+        return []
+    hour, minute = whole(match["h"]), whole(has("min") or has("bare") or has("spelled") or "0")
     if has("past"):
         minute = _MINUTES[match["past"]]
     elif has("to"):
         hour, minute = (hour - 1) or 12, 60 - _MINUTES[match["to"]]
-    if has("half"):
-        return _halved(hour, minute, match["half"], has("until"))
-    soft = has("soft") not in (None, "at")
+    elif has("thirty") or has("quarters"):
+        minute = 15 * whole(has("quarters") or "2")
+    if half := has("half"):
+        if not (1 <= hour <= 12 and minute < 60):
+            return _WRONG
+        # Of a range such as 11-1pm the first hour may lie in the other half.
+        is_afternoon = (half == "p") != bool(has("until") and hour % 12 > int(match["until"]) % 12)
+        return [("clock", TimeOfDay(hour % 12 + (12 if is_afternoon else 0), minute))]
+    soft, second = has("soft") not in (None, "at"), int(has("s") or 0)
     if soft and not 1 <= hour <= 23:
         return []
-    return _checked(hour, minute, int(has("s") or 0), bool(has("min")), "clock?" if soft else "clock")
-
-
-def _halved(hour: int, minute: int, half: str, until: str | None) -> _Values:
-    """An hour with am or pm; of a range such as 11-1pm the first, which may lie in the other half."""
-    if not (1 <= hour <= 12 and minute < 60):
-        return _WRONG
-    is_afternoon = (half == "p") != (until is not None and hour % 12 > int(until) % 12)
-    return [("clock", TimeOfDay(hour % 12 + (12 if is_afternoon else 0), minute))]
-
-
-def _checked(hour: int, minute: int, second: int, colon: bool, kind: str = "clock") -> _Values:
     if hour > 24 or minute > 59 or second > 59 or (hour == 24 and (minute or second)):
         return _WRONG
-    form = "fixed" if not 1 <= hour <= 12 else "colon" if colon else "bare"
-    return [(kind, TimeOfDay(hour, minute, second, form))]
+    form = "fixed" if not 1 <= hour <= 12 else "colon" if has("min") and "quarters" not in match.groupdict() else "bare"
+    return [("clock?" if soft else "clock", TimeOfDay(hour, minute, second, form))]
 
 
-@_reads("clock_zh")
-def _clock_zh(match: re.Match[str], before: str) -> _Values:
-    has = match.groupdict().get
-    if has("word"):
-        return [("clock", TimeOfDay(0, form="midnight") if has("word") == "午夜" else TimeOfDay(12))]
-    if before and not match["h"].isdigit() and before in table("chinese.little"):
-        return []
-    said = match[0].strip()  # 一点 is an hour only at the beginning of a clause and after 在, 到, 约; 一时 is none
-    if before and (said == "一时" or (said == "一点" and "\u4e00" <= before <= "\u9fff" and before not in "在到约于")):
-        return []
-    hour, minute = whole(match["h"]), 30 if has("half") else 0
-    if has("quarter"):
-        minute = 15 * whole(match["quarter"])
-    elif has("min") or has("bare"):
-        minute = whole(has("min") or match["bare"])
-    return _checked(hour, minute, 0, colon=False)
+def _is_chinese_hour(hour: str, said: str, before: str) -> bool:
+    """Whether a number and 点 after another character are an hour: not after 第 and 早; 一点 only at the beginning
+    of a clause and after 在, 到, 约; 一时 never."""
+    if said == "一点":
+        return not "\u4e00" <= before <= "\u9fff" or before in "在到约于"
+    return said != "一时" and (hour.isdigit() or before not in table("chinese.little"))
 
 
 _WORKDAYS = (0, 1, 2, 3, 4)
@@ -429,7 +367,7 @@ def _repeat_zh_week(match: re.Match[str], before: str) -> _Values:
     return _weekly(match, [names[c] for c in spelled if c in names], any(c in spelled for c in "至到-"))
 
 
-@_reads("repeat_monthly", "repeat_zh_month")
+@_reads("repeat_monthly")
 def _repeat_monthly(match: re.Match[str], before: str) -> _Values:
     if match["last"] or match.groupdict().get("first"):
         days = [-1 if match["last"] else 1]
@@ -438,11 +376,6 @@ def _repeat_monthly(match: re.Match[str], before: str) -> _Values:
     known = all(1 <= day <= 31 or day == -1 for day in days)
     repetition = Repetition("month", _interval(match), monthdays=tuple(days))
     return [("repeat", repetition)] if known else _WRONG
-
-
-@_reads("repeat_yearly")
-def _repeat_yearly(match: re.Match[str], before: str) -> _Values:
-    return [("repeat", Repetition("year"))]
 
 
 @_reads("repeat_unit")

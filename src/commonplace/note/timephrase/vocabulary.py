@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 HALF = Fraction(1, 2)
 _FRAGMENT = re.compile(r"(?<!\(\?P)<([a-zBCE_.]+)>")
@@ -37,20 +36,18 @@ def units() -> dict[str, str]:
     return table("english.short") | spelled
 
 
-def _names(path: str) -> Iterable[str]:
-    found = table(path)
-    return [name for names in found.values() for name in names] if path.endswith("units") else found
-
-
 @cache
 def _fragment(name: str) -> str:
     """What <name> stands for in a pattern: a fragment of shapes.toml, or any word of a table of words.toml."""
     fragments = _file("shapes.toml")["fragments"]
     if name in fragments:
         return _filled(fragments[name])
-    if isinstance(table(name), list):
-        return "|".join(table(name)).replace(" ", r"\s+")
-    escaped = (re.escape(each) for each in sorted(_names(name), key=len, reverse=True))
+    words = table(name)
+    if isinstance(words, list):  # of patterns
+        return "|".join(words).replace(" ", r"\s+")
+    if name.endswith("units"):
+        words = [spelling for spellings in words.values() for spelling in spellings]
+    escaped = (re.escape(word) for word in sorted(words, key=len, reverse=True))
     return "|".join(escaped).replace(r"\ ", r"\s+")
 
 
@@ -64,31 +61,15 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(_filled(pattern), re.ASCII | re.VERBOSE)
 
 
-class Shape(NamedTuple):
-    """One spelling of a kind of time word."""
-
-    kind: str
-    pattern: str
-
-    def match(self, text: str, at: int) -> re.Match[str] | None:
-        return compiled(self.pattern).match(text, at)
-
-
 @cache
-def shapes() -> dict[str, list[Shape]]:
-    """The shapes by what they begin with: an English word, a Chinese character, or "0" for any digits."""
-    found: dict[str, list[Shape]] = {}
+def shapes() -> dict[str, list[tuple[str, str]]]:
+    """The shapes (kind, pattern) by what they begin with: an English word, a Chinese character, or "0" for digits."""
+    found: dict[str, list[tuple[str, str]]] = {}
     for entry in _file("shapes.toml")["shape"]:
-        leads = dict.fromkeys(word for lead in entry["leads"].split() for word in _leads(lead))
-        for word in leads:
-            found.setdefault(word, []).append(Shape(entry["kind"], entry["pattern"]))
+        names = (name for lead in entry["leads"].split() for name in (table(lead[1:]) if lead[0] == "@" else [lead]))
+        for word in dict.fromkeys(name.split()[0] if name.isascii() else name[0] for name in names):
+            found.setdefault(word, []).append((entry["kind"], entry["pattern"]))
     return found
-
-
-def _leads(lead: str) -> Iterable[str]:
-    if not lead.startswith("@"):
-        return (lead,)
-    return (name.split()[0] if name.isascii() else name[0] for name in table(lead[1:]))
 
 
 @cache

@@ -156,7 +156,7 @@ def _composer() -> Any:
     """A loader (made once) that resolves nothing but plain true, false and null."""
     global _loader
     if _loader is None:
-        from yaml.cyaml import CParser
+        from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
         from yaml.resolver import BaseResolver
 
         class Composer(CParser, BaseResolver):
@@ -412,7 +412,8 @@ def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> 
     """The same through ruamel.yaml, for headers too unusual for surgery by lines."""
     import io
 
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     yaml = YAML()
     yaml.preserve_quotes = True

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonplace.note.timephrase import TimeRefused, read
+from commonplace.errors import TimeRefused
+from commonplace.note.timephrase import read
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=ZONE)

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonplace.note.timephrase import TimeRefused, read
+from commonplace.errors import TimeRefused
+from commonplace.note.timephrase import read
 
 DATA = Path(__file__).parents[2] / "contract" / "data" / "time_expressions.json"
 TABLE = json.loads(DATA.read_text(encoding="utf-8"))

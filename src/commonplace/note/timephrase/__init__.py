@@ -81,6 +81,7 @@ def read_all(
     paragraphs = [bisect(ends, group.span[0]) for group in groups]
     vague = {paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")}
     found: list[tuple[tuple[int, int], Reading | TimeRefused]] = []
+    outcome: Reading | TimeRefused
     for paragraph, group in zip(paragraphs, groups, strict=True):
         try:
             outcome = VagueTime(group.phrase) if paragraph in vague else _meaning(group, now, zone, day_hour)
@@ -160,7 +161,7 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         raise PastTime(phrase)
     if len(moments) > 1:
         raise AmbiguousTime(phrase, sorted(moments))
-    return Reading(phrase, *moments, all_day)
+    return Reading(phrase, min(moments), all_day)
 
 
 def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:

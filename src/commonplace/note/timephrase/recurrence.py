@@ -10,9 +10,9 @@ from commonplace.errors import InvalidInput
 from commonplace.note.timephrase.candidates import DAY_KINDS, Hour, month_length, possible_hours, wall_time
 from commonplace.note.timephrase.tokens import UNIT_SECONDS, Repetition, Token
 
-DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
-NEEDED_KEYS = {
+_NEEDED_KEYS = {
     "MINUTELY": (), "HOURLY": (), "DAILY": _KEYS[5:], "WEEKLY": _KEYS[4:], "MONTHLY": ("BYMONTHDAY", *_KEYS[5:]),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_KEYS[5:]),
 }  # fmt: skip
@@ -39,7 +39,7 @@ class Rule:
     def __str__(self) -> str:
         """The rule as it is stored, its parts in the contract's order."""
         interval = (self.interval,) if self.interval > 1 else ()
-        names = [DAY_NAMES[day] for day in self.days]
+        names = [_DAY_NAMES[day] for day in self.days]
         values = ((self.freq,), interval, self.months, self.monthdays, names, self.hours, self.minutes)
         pairs = zip(_KEYS, values, strict=True)
         return ";".join(f"{key}={','.join(map(str, each))}" for key, each in pairs if each)
@@ -61,15 +61,16 @@ def parse_rule(text: str) -> Rule:
     parts = [part.partition("=") for part in text.strip().upper().removeprefix("RRULE:").split(";")]
     values = {key: value for key, _, value in parts}
     try:
-        needed = NEEDED_KEYS[values.get("FREQ", "")]
+        needed = _NEEDED_KEYS[values.get("FREQ", "")]
         if len(parts) > len(values) or values.keys() - {"FREQ", "INTERVAL"} != set(needed):
             raise ValueError(text)
+        (interval,) = _numbers(values.get("INTERVAL", "1"), 1, 999_999)
         rule = Rule(
             values["FREQ"],
-            *_numbers(values.get("INTERVAL", "1"), 1, 999_999, most_values=1),
+            interval,
             _numbers(values.get("BYMONTH"), 1, 12),
             _numbers(values.get("BYMONTHDAY"), -1, 31),
-            tuple(sorted({DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name})),
+            tuple(sorted({_DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name})),
             _numbers(values.get("BYHOUR"), 0, 23),
             _numbers(values.get("BYMINUTE"), 0, 59),
         )
@@ -80,9 +81,17 @@ def parse_rule(text: str) -> Rule:
     return rule
 
 
-def _numbers(text: str | None, least: int, most: int, most_values: int = 100) -> tuple[int, ...]:
+def completed(repeat: str, due: datetime) -> str:
+    """A rule written by hand, with what calendars leave to the first time filled in from the local time `due`."""
+    given = dict(part.partition("=")[::2] for part in repeat.strip().upper().removeprefix("RRULE:").split(";"))
+    said = dict(zip(_KEYS[2:], (due.month, due.day, _DAY_NAMES[due.weekday()], due.hour, due.minute), strict=True))
+    missing = [key for key in _NEEDED_KEYS.get(given.get("FREQ", ""), ()) if key not in given]
+    return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in missing)])
+
+
+def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
     parts = [] if text is None else text.split(",")
-    if len(parts) > most_values or not all(len(p) <= 6 and p.isascii() and least <= int(p) <= most for p in parts):
+    if not all(len(p) <= 6 and p.isascii() and least <= int(p) <= most for p in parts):
         raise ValueError(text)
     return tuple(sorted({int(part) for part in parts}))
 

@@ -15,6 +15,7 @@ from commonplace.errors import (
     CountMismatch,
     Exists,
     InvalidInput,
+    LineOutOfRange,
     NotFound,
     NotText,
     OutsideError,
@@ -22,7 +23,7 @@ from commonplace.errors import (
 )
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
-from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
+from commonplace.note.edit import InsertLine, StrReplace
 from commonplace.store.atomic import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
 from commonplace.text.unicode import is_valid_unicode

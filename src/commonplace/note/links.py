@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from commonplace.errors import InvalidInput, OutsideError
+from commonplace.text.unicode import CONTROL, SURROGATES, cut_bytes
 
 SCHEME = "memory://"
 ADDRESS_LENGTH = 2048
@@ -36,7 +37,7 @@ _PROJECT = re.compile(r"[\w .\-]{1,64}")
 _LINK_SIGNS = re.compile("[|#:]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_FILE_REPLACED = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
 
 
 @cache
@@ -190,12 +191,6 @@ def _refuse_outside(body: str, given: str) -> None:
     for each in (body, decoded):
         if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
             raise OutsideError(given)
-
-
-def cut_bytes(text: str, limit: int) -> str:
-    """The longest beginning of `text` of at most `limit` UTF-8 bytes, no character split."""
-    data = text.encode("utf-8", "replace")
-    return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
 
 
 def file_name(title: str) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from commonplace import clock
@@ -96,10 +96,8 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 
 
 def _moment(value: str, now: datetime | None, zone: tzinfo | None) -> datetime | None:
-    from commonplace.note.timeframe import since
-
     try:
-        return since(value, now or clock.now(), zone)
+        return clock.since(value, now or clock.now(), zone)
     except TimeframeError:
         return None
 
@@ -139,7 +137,7 @@ def day(text: str | None, name: str, zone: tzinfo | None, after: int = 0) -> dat
         if len(text) != len("YYYY-MM-DD"):
             raise ValueError(text)
         begins = datetime.combine(date.fromisoformat(text) + timedelta(days=after), time())
-        return (begins.replace(tzinfo=zone) if zone else begins.astimezone()).astimezone(UTC)
+        return clock.to_utc(begins, zone)
     except (ValueError, OverflowError):
         raise InvalidInput(f'invalid {name} date: "{text}"') from None
 

@@ -341,9 +341,7 @@ class Memory:
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
-        from commonplace.note import timeframe
-
-        return timeframe.since(text, self.clock(), self.settings.zone)
+        return clocks.since(text, self.clock(), self.settings.zone)
 
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()

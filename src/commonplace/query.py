@@ -11,10 +11,7 @@ from typing import Any
 
 from commonplace import clock
 from commonplace.errors import InvalidInput, TimeframeError
-from commonplace.note.model import CATEGORIES, PHASES
-
-SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
-"""Who may see a memory (contract 001, 1)."""
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +119,7 @@ def memory_query(
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
-    return Query(projects=("categories",), category=category, phase=phase, scope=scope, source=source,
+    return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
                  tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 
 

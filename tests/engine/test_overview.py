@@ -10,7 +10,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.overview import MOST_LINES, Overview
 from commonplace.engine.upkeep import Upkeep
 from commonplace.note.model import Draft
-from commonplace.note.record import Record
+from commonplace.note.compose import Record
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 

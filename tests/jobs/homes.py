@@ -10,7 +10,7 @@ from commonplace.engine import Memory, open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Draft
-from commonplace.note.record import Record
+from commonplace.note.compose import Record
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
 

@@ -17,7 +17,7 @@ from commonplace.engine.upkeep import PROJECT, Upkeep
 from commonplace.errors import Conflict, NotFound
 from commonplace.index import lookup, places
 from commonplace.index.rows import NoteInfo
-from commonplace.note.record import Record
+from commonplace.note.compose import Record
 from commonplace.store.base import File
 from commonplace.store.history import Change, Touched
 

@@ -13,7 +13,7 @@ from commonplace.engine.upkeep import PROJECT, Upkeep
 from commonplace.errors import NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import frontmatter
-from commonplace.note.record import Record
+from commonplace.note.compose import Record
 from commonplace.store.history import Change
 
 if TYPE_CHECKING:

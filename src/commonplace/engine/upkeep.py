@@ -25,11 +25,11 @@ from commonplace.index.keys import TITLE_CUT
 from commonplace.index.rows import NoteInfo
 from commonplace.note import edit as edits
 from commonplace.note import entry, links
+from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import fold_title
 from commonplace.note.markdown import names
 from commonplace.note.model import CATEGORIES, MEMORY_KEYS
-from commonplace.note.record import Record
 from commonplace.query import Query
 from commonplace.store.base import File
 from commonplace.store.history import FOLD

@@ -11,14 +11,24 @@ from typing import Any
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.grammar import LINKS_TO, scan
 from commonplace.note.links import first_line, permalink_for, without_suffix
-from commonplace.note.model import CATEGORIES, INBOX, ORGANIZED, PHASES, Note, Relation
+from commonplace.note.model import (
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GRAPH_PROJECT,
+    INBOX,
+    KV_PROJECT,
+    OLD_PHASES,
+    ORGANIZED,
+    PHASES,
+    SCOPE,
+    Note,
+    Relation,
+)
 
 __all__ = ["names", "parse_note", "scan"]
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
-_SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*").fullmatch
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
-_OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 _OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
 _LINK_LENGTH = 200
 _AS_WRITTEN = {True: "true", False: "false"}
@@ -44,7 +54,7 @@ def parse_note(
         except ValueError as error:
             warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
             body_at = 0
-    entity = entity or project == "graph"
+    entity = entity or project == GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
     get = header.get
     permalink, identity = _text(get("permalink")), _text(get("id"))
@@ -63,7 +73,7 @@ def parse_note(
     elif warnings:
         _keep_closed(note, yaml_text or "")
     _date(note, None if entity else born)
-    if project == "categories":
+    if project == CATEGORY_PROJECT:
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
     return note
@@ -91,7 +101,7 @@ def names(note: Note) -> tuple[str, ...]:
     """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
     without leading `#` (contract 001, 4)."""
     found = [note.title, *note.aliases]
-    if note.project == "categories":
+    if note.project == CATEGORY_PROJECT:
         line = first_line(note.content)
         found += [line, line.lstrip("#").strip()]
     return tuple(dict.fromkeys(name for name in found if name))
@@ -143,7 +153,7 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
         return max(int(text), least)
-    if note.project in ("categories", "kv"):
+    if note.project in (CATEGORY_PROJECT, KV_PROJECT):
         note.warnings.append(f'bad {key} "{text or value}" ignored')
     return least
 
@@ -164,7 +174,7 @@ def _read_scope(note: Note, value: Any) -> None:
     """A scope nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
     note.scope = text
-    if not _SCOPE(text):
+    if not SCOPE.fullmatch(text):
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 
@@ -205,11 +215,11 @@ def _keep_closed(note: Note, yaml_text: str) -> None:
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
-    value = header.get("key" if note.project == "kv" else "title")
-    if (entity or note.project == "kv") and isinstance(value, str):
+    value = header.get("key" if note.project == KV_PROJECT else "title")
+    if (entity or note.project == KV_PROJECT) and isinstance(value, str):
         return value  # a name or key, exactly
     title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
-    if not title and note.project == "categories":
+    if not title and note.project == CATEGORY_PROJECT:
         title = first_line(note.content)
     return title or without_suffix(note.path.rpartition("/")[2])
 
@@ -227,7 +237,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if phase not in PHASES:
         if phase:
             note.warnings.append(f'bad phase "{phase}" ignored')
-        phase = _OLD_PHASES.get(note.type, "")
+        phase = OLD_PHASES.get(note.type, "")
     if folder in CATEGORIES:
         note.category = folder
         if known and known != folder:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp
 from commonplace.engine import memories
 from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.note.compose import Record
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
-from commonplace.note.record import Record
 from commonplace.query import check_memory
 from commonplace.text.unicode import is_valid_unicode
 

@@ -105,7 +105,7 @@ def _created(memory: Memory, identifier: str, change: Any, project: str | None) 
     if not isinstance(change, (edits.Append, edits.Prepend)):
         raise NotFound(identifier, project or memory.default_project)
     name = memory._core.store(project).name if project else memory.default_project
-    path = links.parse_address(identifier).text
+    path = links.parse_address(identifier)
     first, slash, rest = path.partition("/")
     known = {each.lower(): each for each in memory._core.stores}
     if slash and first.lower() in known and (project is None or known[first.lower()] == name):

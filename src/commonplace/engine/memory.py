@@ -372,7 +372,7 @@ class Memory:
         """Notes whose address matches a pattern with `*`, and how many."""
         self._core.fresh()
         wanted = None if project is None else [self._core.store(project).name]
-        return lookup.matching(self._core.db, links.parse_address(address).text, viewer=self.agent, projects=wanted,
+        return lookup.matching(self._core.db, links.parse_address(address), viewer=self.agent, projects=wanted,
                                limit=limit, offset=offset)  # fmt: skip
 
     @verb

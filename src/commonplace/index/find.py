@@ -30,7 +30,7 @@ def find(
     project, in that one; then in all others together. Raises NotFound with suggestions, Ambiguous
     with candidates, and what `parse_address` raises for addresses that are refused.
     """
-    target = sqlite_text(parse_address(identifier).text)
+    target = sqlite_text(parse_address(identifier))
     resolver = Resolver(db, viewer)
     candidates = resolver.candidates(target)
     head, slash, _ = target.partition("/")

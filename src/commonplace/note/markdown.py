@@ -25,8 +25,6 @@ from commonplace.note.model import (
     Relation,
 )
 
-__all__ = ["names", "parse_note", "scan"]
-
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
@@ -40,8 +38,8 @@ def parse_note(
     """The note that `text`, the whole file at `path` of `project`, says; never an error.
 
     `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is
-    read as one of project `graph`. What cannot
-    be read is left out and named in `warnings`; broken YAML by one that begins with `bad_frontmatter`.
+    read as one of project `graph`. What cannot be read is left out and named in `warnings`; broken YAML by one that
+    begins with `bad_frontmatter`.
     `etag` is left to the caller, who has the bytes.
     """
     yaml_text, body_at = split(text)
@@ -63,15 +61,17 @@ def parse_note(
         project, path, text, header, body_at,
         identity or default_id(project, path),
         "",
-        _type(kind, entity),
+        kind if entity and isinstance(kind, str) else _text(kind) or "note",  # an entity's as it is, be it empty
         permalink or permalink_for(project, path),
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
     )  # fmt: skip
-    if header:
-        _read_header(note, header)
-    elif warnings:
-        _keep_closed(note, yaml_text or "")
+    read = list(header.items())
+    if warnings:  # of a header that cannot be read, what closes the note still counts
+        read = [(key, value.strip().strip("\"'")) for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or "")]
+    for key, value in read:
+        if value is not None and key in _READERS:
+            _READERS[key](note, value)
     _date(note, None if entity else born)
     if project == CATEGORY_PROJECT:
         _read_memory(note, header, yaml_text is None)
@@ -114,13 +114,6 @@ def _text(value: Any) -> str:
     return _AS_WRITTEN[value] if isinstance(value, bool) else ""
 
 
-def _type(value: Any, entity: bool) -> str:
-    """The note's type; that of an entity verbatim, be it empty (contract 002, 5.1)."""
-    if entity and isinstance(value, str):
-        return value
-    return _text(value) or "note"
-
-
 def _texts(value: Any) -> list[str]:
     """A list of scalars, or text split at commas; empty ones dropped."""
     each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
@@ -158,18 +151,6 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
     return least
 
 
-def _read_header(note: Note, header: dict[str, Any]) -> None:
-    """Take each key of contract 000b, 2 that the header has."""
-    for key, value in header.items():
-        if value is not None and key in _READERS:
-            _READERS[key](note, value)
-
-
-def _read_date(note: Note, value: Any) -> None:
-    if _moment(note, value) is not None:
-        note.date = _text(value)
-
-
 def _read_scope(note: Note, value: Any) -> None:
     """A scope nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
@@ -178,22 +159,22 @@ def _read_scope(note: Note, value: Any) -> None:
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 
-def _setter(name: str, read: Callable[[Any], Any]) -> Callable[[Note, Any], None]:
-    return lambda note, value: setattr(note, name, read(value))
+def _setter(name: str, read: Callable[[Note, Any], Any]) -> Callable[[Note, Any], None]:
+    return lambda note, value: setattr(note, name, read(note, value))
 
 
 _READERS: dict[str, Callable[[Note, Any], None]] = {
-    "aliases": _setter("aliases", lambda value: tuple(dict.fromkeys(_texts(value)))),
-    "tags": _setter("tags", _tags),
-    "links": _setter("links", lambda value: tuple(dict.fromkeys(_texts(value)))),
-    "source": _setter("source", lambda value: _text(value) or None),
-    "locked": _setter("locked", lambda value: _text(value).lower() == "true"),
-    "date": _read_date,
+    "aliases": _setter("aliases", lambda _, value: tuple(dict.fromkeys(_texts(value)))),
+    "tags": _setter("tags", lambda _, value: _tags(value)),
+    "links": _setter("links", lambda _, value: tuple(dict.fromkeys(_texts(value)))),
+    "source": _setter("source", lambda _, value: _text(value) or None),
+    "locked": _setter("locked", lambda _, value: _text(value).lower() == "true"),
+    "date": _setter("date", lambda note, value: None if _moment(note, value) is None else _text(value)),
     "scope": _read_scope,
-    "updated_at": lambda note, value: setattr(note, "updated", _moment(note, value)),
-    "expires_at": lambda note, value: setattr(note, "expires", _moment(note, value)),
-    "access_count": lambda note, value: setattr(note, "access_count", _count(note, "access_count", value, 0)),
-    "version": lambda note, value: setattr(note, "version", _count(note, "version", value, 1)),
+    "updated_at": _setter("updated", _moment),
+    "expires_at": _setter("expires", _moment),
+    "access_count": _setter("access_count", lambda note, value: _count(note, "access_count", value, 0)),
+    "version": _setter("version", lambda note, value: _count(note, "version", value, 1)),
 }
 
 
@@ -206,12 +187,6 @@ def _date(note: Note, born: datetime | None) -> None:
             return
     if born is not None and born < note.changed:
         note.created = born
-
-
-def _keep_closed(note: Note, yaml_text: str) -> None:
-    """Of a header that cannot be read, what closes the note still counts."""
-    for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
-        _READERS[key](note, value.strip().strip("\"'"))
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
@@ -250,12 +225,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if is_bare:
         note.source = "file"
     note.relations = [each for each in note.relations if len(each.target) <= _LINK_LENGTH]
-    _add_links(note)
-
-
-def _add_links(note: Note) -> None:
-    if not note.links:
-        return
-    line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
-    linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
-    note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]
+    if note.links:
+        line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
+        linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
+        note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]

@@ -66,12 +66,12 @@ def parse_note(
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
     )  # fmt: skip
-    read = list(header.items())
-    if warnings:  # of a header that cannot be read, what closes the note still counts
-        read = [(key, value.strip().strip("\"'")) for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or "")]
-    for key, value in read:
+    for key, value in header.items():
         if value is not None and key in _READERS:
             _READERS[key](note, value)
+    if warnings and not header:  # of a header that cannot be read, what closes the note still counts
+        for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or ""):
+            _READERS[key](note, value.strip().strip("\"'"))
     _date(note, None if entity else born)
     if project == CATEGORY_PROJECT:
         _read_memory(note, header, yaml_text is None)
@@ -159,22 +159,22 @@ def _read_scope(note: Note, value: Any) -> None:
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 
-def _setter(name: str, read: Callable[[Note, Any], Any]) -> Callable[[Note, Any], None]:
-    return lambda note, value: setattr(note, name, read(note, value))
+def _setter(name: str, read: Callable[[Any], Any]) -> Callable[[Note, Any], None]:
+    return lambda note, value: setattr(note, name, read(value))
 
 
 _READERS: dict[str, Callable[[Note, Any], None]] = {
-    "aliases": _setter("aliases", lambda _, value: tuple(dict.fromkeys(_texts(value)))),
-    "tags": _setter("tags", lambda _, value: _tags(value)),
-    "links": _setter("links", lambda _, value: tuple(dict.fromkeys(_texts(value)))),
-    "source": _setter("source", lambda _, value: _text(value) or None),
-    "locked": _setter("locked", lambda _, value: _text(value).lower() == "true"),
-    "date": _setter("date", lambda note, value: None if _moment(note, value) is None else _text(value)),
+    "aliases": _setter("aliases", lambda value: tuple(dict.fromkeys(_texts(value)))),
+    "tags": _setter("tags", _tags),
+    "links": _setter("links", lambda value: tuple(dict.fromkeys(_texts(value)))),
+    "source": _setter("source", lambda value: _text(value) or None),
+    "locked": _setter("locked", lambda value: _text(value).lower() == "true"),
+    "date": lambda note, value: setattr(note, "date", _text(value) if _moment(note, value) else None),
     "scope": _read_scope,
-    "updated_at": _setter("updated", _moment),
-    "expires_at": _setter("expires", _moment),
-    "access_count": _setter("access_count", lambda note, value: _count(note, "access_count", value, 0)),
-    "version": _setter("version", lambda note, value: _count(note, "version", value, 1)),
+    "updated_at": lambda note, value: setattr(note, "updated", _moment(note, value)),
+    "expires_at": lambda note, value: setattr(note, "expires", _moment(note, value)),
+    "access_count": lambda note, value: setattr(note, "access_count", _count(note, "access_count", value, 0)),
+    "version": lambda note, value: setattr(note, "version", _count(note, "version", value, 1)),
 }
 
 

@@ -44,7 +44,7 @@ def outcome(text, now, zone, day_hour):
         return refused
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(texts, moments, st.sampled_from(ZONES), st.integers(0, 23))
 def test_any_text_gives_a_time_ahead_or_one_of_its_own_refusals(text, now, zone, day_hour):
     reading = outcome(text, now, zone, day_hour)

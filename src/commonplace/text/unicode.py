@@ -9,8 +9,6 @@ CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Control characters and line breaks of every kind, for a character class of `re`."""
 SURROGATES = r"\ud800-\udfff"
 
-_BREAKS = re.compile(f"\r\n|[{CONTROL}]")
-
 
 def is_valid_unicode(text: str) -> bool:
     """Whether `text` holds no lone surrogate, so that UTF-8 can hold it."""
@@ -33,7 +31,7 @@ def sqlite_text(text: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` with a blank for every line break and control character."""
-    return _BREAKS.sub(" ", text)
+    return re.sub(f"\r\n|[{CONTROL}]", " ", text)
 
 
 def cut_bytes(text: str, limit: int) -> str:

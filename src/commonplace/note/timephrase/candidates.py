@@ -222,4 +222,4 @@ def _hours(clock: TimeOfDay, part: str | None) -> list[Hour]:
 def _hour(clock: TimeOfDay, hour: int) -> Hour:
     """`clock` with another hour; from 24 on it is of the next day."""
     word = clock.form if clock.form in ("midnight", "eod") else ""
-    return Hour(time(hour % 24, clock.minute, clock.second), hour // 24, word)
+    return Hour(time(hour - 24 if hour >= 24 else hour, clock.minute, clock.second), hour // 24, word)

@@ -373,9 +373,10 @@ def _repeat_monthly(match: re.Match[str], before: str) -> _Values:
         days = [-1 if match["last"] else 1]
     else:
         days = sorted({whole(each) for each in re.findall(r"[0-9零〇一二两三四五六七八九十]+", match["list"])})
-    known = all(1 <= day <= 31 or day == -1 for day in days)
-    repetition = Repetition("month", _interval(match), monthdays=tuple(days))
-    return [("repeat", repetition)] if known else _WRONG
+    known, is_chinese = all(1 <= day <= 31 or day == -1 for day in days), "first" in match.groupdict()
+    if not known and (is_chinese or _interval(match) >= 0):  # an English interval that is no number makes it no time
+        return _WRONG
+    return [("repeat", Repetition("month", _interval(match), monthdays=tuple(days)))]
 
 
 @_reads("repeat_unit")

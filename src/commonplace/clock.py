@@ -1,4 +1,4 @@
-"""The one clock, and durations such as "7d" or "1h30m"."""
+"""The one clock, durations such as `1h30m`, and time frames such as `7d` or `yesterday`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from commonplace.errors import InvalidInput
+from commonplace.errors import InvalidInput, TimeframeError
 
 Clock = Callable[[], datetime]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_PART = re.compile(r"(\d+)([smhd])")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {
+    name: seconds
+    for seconds, names in (
+        (60, "m min mins minute minutes"),
+        (3600, "h hour hours 小时"),
+        (86400, "d day days 天"),
+        (7 * 86400, "w week weeks 周"),
+        (30 * 86400, "mo month months"),
+        (365 * 86400, "y year years"),
+    )
+    for name in names.split()
+}
+_LONGEST = 4000
 
 
 def now() -> datetime:
@@ -28,13 +38,19 @@ def stamp(moment: datetime) -> str:
 
 def microseconds(moment: datetime) -> int:
     """An aware time as whole microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def parse_stamp(text: str) -> datetime:
     """An RFC 3339 time (any offset; none means UTC) as an aware UTC datetime. Raises ValueError."""
-    moment = datetime.fromisoformat(text.strip())
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    return to_utc(datetime.fromisoformat(text.strip()), UTC)
+
+
+def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
+    """`moment` in UTC; without an offset it is a wall time of `zone` (None: of the system)."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone) if zone else moment.astimezone()
+    return moment.astimezone(UTC)
 
 
 class _System(tzinfo):
@@ -65,10 +81,60 @@ def duration(text: str) -> timedelta:
     Raises InvalidInput naming the text.
     """
     value = str(text).strip()
-    parts = _PART.findall(value)
-    if not parts or "".join(n + u for n, u in parts) != value:
+    if not re.fullmatch(r"(?:\d+[smhd])+", value):
         raise InvalidInput(f'Not a duration: "{text}". Use e.g. 30s, 5m, 168h, 30d or 1h30m.')
     try:
-        return timedelta(seconds=sum(int(n) * _UNITS[u] for n, u in parts))
+        parts = re.findall(r"(\d+)(.)", value)
+        return timedelta(seconds=sum(int(count) * _UNITS.get(unit, 1) for count, unit in parts))
     except OverflowError:
         raise InvalidInput(f'Duration too long: "{text}". Use at most 999999999d.') from None
+
+
+def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """The moment the time frame `text` (`2h`, `3 days ago`, `yesterday`, `2026-11-01`, `3天`; contract 000b, 5)
+    begins, aware UTC, exact to the second.
+
+    Amounts count back from `now` (aware); days and weeks begin at midnight of `zone`, by default the system's.
+    An amount longer than the calendar gives its first moment. Raises TimeframeError for anything not listed in
+    the contract, zero and negative amounts included.
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise TimeframeError(str(text)[:100])
+    written = " ".join(text.lower().split())
+    squeezed = written.replace(" ", "")
+    if amount := re.fullmatch(r"([0-9]+)([a-z]+|小时|天|周)", squeezed):
+        seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
+        if not seconds:
+            raise TimeframeError(text)
+        try:
+            return (now - timedelta(seconds=seconds)).astimezone(UTC)
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+    local = now.astimezone(zone)
+    day = datetime(local.year, local.month, local.day)
+    if squeezed in ("yesterday", "昨天"):
+        day -= timedelta(days=1)
+    elif squeezed in ("thisweek", "本周"):
+        day -= timedelta(days=day.weekday())
+    elif squeezed in ("lastweek", "上周"):
+        day -= timedelta(days=day.weekday() + 7)
+    elif squeezed == "lastmonth":
+        day = (day.replace(day=1) - timedelta(days=1)).replace(day=1)
+    elif squeezed not in ("today", "今天"):
+        return _written(written, zone, text)
+    return to_utc(day, zone)
+
+
+def _written(written: str, zone: tzinfo | None, text: str) -> datetime:
+    """A date, or a date and a time of day, with or without an offset. Raises TimeframeError naming `text`."""
+    match = re.fullmatch(
+        r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[t ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(.*))?",
+        written,
+    )
+    offset = ((match and match[3]) or "").replace(" ", "").upper()
+    try:
+        if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
+            raise ValueError(text)
+        return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
+    except (ValueError, OverflowError):
+        raise TimeframeError(text) from None

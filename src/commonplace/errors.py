@@ -63,9 +63,10 @@ class TimeRefused(InvalidInput):
     empty but for ambiguous ones."""
 
     code = "invalid_time"
+    sentence = 'not a valid time: "{}"'
 
-    def __init__(self, message: str, phrase: str, candidates: Sequence[datetime] = ()):
-        super().__init__(message)
+    def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
+        super().__init__(self.sentence.format(phrase))
         self.phrase, self.candidates = phrase, tuple(candidates)
 
 
@@ -76,37 +77,29 @@ class AmbiguousTime(TimeRefused):
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
         shown = " or ".join(f"{each:%Y-%m-%d %H:%M}" for each in candidates)
-        super().__init__(f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which', phrase, candidates)
+        InvalidInput.__init__(self, f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which')
+        self.phrase, self.candidates = phrase, tuple(candidates)
 
 
 class PastTime(TimeRefused):
     code = "past_time"
-
-    def __init__(self, phrase: str):
-        super().__init__(f'time is in the past: "{phrase}"', phrase)
+    sentence = 'time is in the past: "{}"'
 
 
 class NoTime(TimeRefused):
     """`phrase` is the whole text."""
 
     code = "no_time"
-
-    def __init__(self, text: str):
-        super().__init__(f'no time found in "{text}"', text)
+    sentence = 'no time found in "{}"'
 
 
 class InvalidTime(TimeRefused):
-    code = "invalid_time"
-
-    def __init__(self, phrase: str):
-        super().__init__(f'not a valid time: "{phrase}"', phrase)
+    """A time that does not exist, or repeats too often."""
 
 
 class VagueTime(TimeRefused):
     code = "vague_time"
-
-    def __init__(self, phrase: str):
-        super().__init__(f'time is too vague: "{phrase}"', phrase)
+    sentence = 'time is too vague: "{}"'
 
 
 class LineOutOfRange(InvalidInput):
@@ -150,13 +143,11 @@ class Exists(CommonplaceError):
 
     def __init__(self, path: str, permalink: str | None = None):
         self.path, self.permalink = path, permalink
-        if permalink is not None:
-            text = (
-                f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
-            )
-        else:
-            text = f"Destination already exists: {path}. Choose another destination_path."
-        super().__init__(text)
+        super().__init__(
+            f"Destination already exists: {path}. Choose another destination_path."
+            if permalink is None
+            else f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
+        )
 
 
 class Conflict(CommonplaceError):
@@ -179,11 +170,8 @@ class CountMismatch(CommonplaceError):
 
     def __init__(self, found: int, expected: int, lines: Sequence[int] = (), permalink: str = "the note"):
         self.found, self.expected, self.lines = found, expected, list(lines)
-        tail = (
-            f"Set expected_replacements={found} or give more context."
-            if found
-            else "Check the exact text with read_note."
-        )
+        more = f"Set expected_replacements={found} or give more context."
+        tail = more if found else "Check the exact text with read_note."
         super().__init__(f"Expected {expected} occurrences of find_text in {permalink}, found {found}. {tail}")
 
 
@@ -196,16 +184,13 @@ class SectionError(CommonplaceError):
         self, section: str, headings: Sequence[str] = (), lines: Sequence[int] = (), permalink: str = "the note"
     ):
         self.section, self.headings, self.lines = section, list(headings), list(lines)
-        if self.lines:
-            where = ", ".join(map(str, self.lines))
-            text = (
-                f'Section "{section}" occurs {len(self.lines)} times in {permalink} (lines {where}). '
-                "Make the headings unique, or use find_replace."
-            )
-        else:
-            have = ", ".join(self.headings) or "none"
-            text = f'No section "{section}" in {permalink}. Its sections: {have}.'
-        super().__init__(text)
+        where, have = ", ".join(map(str, self.lines)), ", ".join(self.headings) or "none"
+        super().__init__(
+            f'Section "{section}" occurs {len(self.lines)} times in {permalink} (lines {where}). '
+            "Make the headings unique, or use find_replace."
+            if self.lines
+            else f'No section "{section}" in {permalink}. Its sections: {have}.'
+        )
 
 
 class OutsideError(CommonplaceError):

@@ -6,15 +6,12 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from commonplace import clock
 from commonplace.errors import InvalidInput, TimeframeError
-from commonplace.note.model import CATEGORIES, PHASES
-
-SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
-"""Who may see a memory (contract 001, 1)."""
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +93,8 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 
 
 def _moment(value: str, now: datetime | None, zone: tzinfo | None) -> datetime | None:
-    from commonplace.note.timeframe import since
-
     try:
-        return since(value, now or clock.now(), zone)
+        return clock.since(value, now or clock.now(), zone)
     except TimeframeError:
         return None
 
@@ -124,7 +119,7 @@ def memory_query(
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
-    return Query(projects=("categories",), category=category, phase=phase, scope=scope, source=source,
+    return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
                  tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 
 
@@ -139,7 +134,7 @@ def day(text: str | None, name: str, zone: tzinfo | None, after: int = 0) -> dat
         if len(text) != len("YYYY-MM-DD"):
             raise ValueError(text)
         begins = datetime.combine(date.fromisoformat(text) + timedelta(days=after), time())
-        return (begins.replace(tzinfo=zone) if zone else begins.astimezone()).astimezone(UTC)
+        return clock.to_utc(begins, zone)
     except (ValueError, OverflowError):
         raise InvalidInput(f'invalid {name} date: "{text}"') from None
 

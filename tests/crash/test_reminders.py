@@ -14,7 +14,7 @@ import pytest
 from commonplace import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs import desktop, notify
-from commonplace.note.record import Record
+from commonplace.note.compose import Record
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}

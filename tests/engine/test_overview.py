@@ -9,8 +9,8 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.engine.overview import MOST_LINES, Overview
 from commonplace.engine.upkeep import Upkeep
+from commonplace.note.compose import Record
 from commonplace.note.model import Draft
-from commonplace.note.record import Record
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 

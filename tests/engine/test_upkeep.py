@@ -12,8 +12,8 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, Exists, InvalidInput, Locked
+from commonplace.note.compose import Record
 from commonplace.note.model import Draft
-from commonplace.note.record import Record
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 

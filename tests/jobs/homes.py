@@ -9,8 +9,8 @@ from typing import Any
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.index.rows import NoteInfo
+from commonplace.note.compose import Record
 from commonplace.note.model import Draft
-from commonplace.note.record import Record
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import CountMismatch, InvalidInput, SectionError
+from commonplace.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
 from commonplace.note.edit import (
-    REMOVE,
     AddItem,
     Append,
     Edited,
@@ -19,13 +18,13 @@ from commonplace.note.edit import (
     InsertAfterSection,
     InsertBeforeSection,
     InsertLine,
-    LineOutOfRange,
     Prepend,
     ReplaceSection,
     Rewrite,
     SetKeys,
     StrReplace,
 )
+from commonplace.note.frontmatter import REMOVE
 
 NOTE = """---
 title: x # own

@@ -131,6 +131,7 @@ def test_a_header_that_would_exhaust_the_parser_is_refused(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -224,18 +225,3 @@ def test_the_usual_shapes_are_read_as_pyyaml_reads_them(text: str) -> None:
     usual = frontmatter._usual(text)
     if usual is not None:
         assert usual == frontmatter._full(text)
-
-
-def test_usual_headers_need_no_yaml_library() -> None:
-    text = (
-        'title: A note\ntype: "x"\n\n# c\ntags:\n  - a\n  - \'b\'\naliases: [c, "d"]\n'
-        "created_at: 2026-05-07T10:00:00Z\nx:\n"
-    )
-    assert frontmatter._usual(text) == {
-        "title": "A note",
-        "type": "x",
-        "tags": ["a", "b"],
-        "aliases": ["c", "d"],
-        "created_at": "2026-05-07T10:00:00Z",
-        "x": None,
-    }

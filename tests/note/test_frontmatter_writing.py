@@ -152,7 +152,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_what_is_dumped_is_parsed_again(mapping: dict[str, Any]) -> None:
     assert parse(dump(mapping)) == mapping
@@ -250,7 +250,7 @@ def test_the_entries_of_a_header_are_its_keys_with_their_lines() -> None:
 HEADERS = st.dictionaries(st.sampled_from(["a", "b", "c", "tags", "x-y"]), VALUES, max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     HEADERS,
     st.dictionaries(st.sampled_from(["a", "c", "new"]), VALUES | st.just(REMOVE), min_size=1),

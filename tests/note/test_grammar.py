@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.note.markdown import parse_note, scan
+from commonplace.note.grammar import scan
+from commonplace.note.markdown import parse_note
 
 
 def targets(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from commonplace.note.markdown import scan
+from commonplace.note.grammar import scan
 
 ORACLE = MarkdownIt("commonmark", {"html": False}).disable("text_join")
 LINK = re.compile(r"\[\[([a-z]+)\]\]")
@@ -125,6 +125,7 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.promise("000b-12.3")
 @settings(max_examples=500, deadline=None)
 @given(st.lists(blocks(), min_size=1, max_size=3))

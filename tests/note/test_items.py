@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.note.markdown import scan
+from commonplace.note.grammar import scan
 from commonplace.note.model import Observation, Relation
 
 

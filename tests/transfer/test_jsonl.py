@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound
+from commonplace.note.compose import Record
 from commonplace.note.model import CATEGORIES, FURTHER, Draft
-from commonplace.note.record import Record
 from commonplace.transfer.jsonl import Import, Tally, exported
 from commonplace.transfer.lines import BadRecord
 

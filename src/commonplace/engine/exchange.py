@@ -19,7 +19,7 @@ from commonplace.engine.writing import MEMORIES, id_list, scope_of
 from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import frontmatter
-from commonplace.note.record import Record
+from commonplace.note.compose import Record
 from commonplace.store.base import File, sha256
 from commonplace.store.journal import Change, Touched
 

@@ -302,7 +302,7 @@ class NoteVerbs(ReadVerbs):
         if not isinstance(edit, (edits.Append, edits.Prepend)):
             raise NotFound(identifier, project or self.default_project)
         name = self.engine.store(project).name if project else self.default_project
-        path = links.parse_address(identifier).text
+        path = links.parse_address(identifier)
         first, slash, rest = path.partition("/")
         known = {each.lower(): each for each in self.engine.stores}
         if slash and first.lower() in known and (project is None or known[first.lower()] == name):

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
+from commonplace import clock
 from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.engine.session import verb
@@ -263,9 +264,7 @@ class ReadVerbs(HomeSession):
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
-        from commonplace.note import timeframe
-
-        return timeframe.since(text, self.clock(), self.settings.zone)
+        return clock.since(text, self.clock(), self.settings.zone)
 
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()
@@ -284,7 +283,7 @@ class ReadVerbs(HomeSession):
         """Notes whose address matches a pattern with `*`, and how many."""
         self.engine.fresh()
         wanted = None if project is None else [self.engine.store(project).name]
-        pattern = links.parse_address(address).text
+        pattern = links.parse_address(address)
         return self.index.notes.matching(pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset)
 
     @verb

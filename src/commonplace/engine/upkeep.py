@@ -34,12 +34,12 @@ from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
 from commonplace.index.keys import TITLE_CUT
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry, links
+from commonplace.note.compose import Record
 from commonplace.note.edit import SetKeys
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import fold_title
 from commonplace.note.markdown import names
 from commonplace.note.model import CATEGORIES, MEMORY_KEYS
-from commonplace.note.record import Record
 from commonplace.query import Query
 from commonplace.store.base import File, sha256
 from commonplace.store.change import Step

@@ -15,6 +15,7 @@ from commonplace.errors import (
     CountMismatch,
     Exists,
     InvalidInput,
+    LineOutOfRange,
     NotFound,
     NotText,
     OutsideError,
@@ -22,9 +23,10 @@ from commonplace.errors import (
 )
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
-from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
+from commonplace.note.edit import InsertLine, StrReplace
 from commonplace.store.files import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
+from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -278,10 +280,8 @@ def _text(given: dict[str, Any], name: str, command: str) -> str:
     value = given[name]
     if not isinstance(value, str):
         raise Refused(f"Parameter `{name}` must be a string for command: {command}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Refused(f"Parameter `{name}` must be valid Unicode text; it holds a lone surrogate.") from None
+    if not is_valid_unicode(value):
+        raise Refused(f"Parameter `{name}` must be valid Unicode text; it holds a lone surrogate.")
     return value
 
 

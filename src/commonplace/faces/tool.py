@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.hooks import Hooks
 from commonplace.faces.reply import Reply
+from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -247,11 +248,7 @@ def _shown(value: Any) -> str:
 
 def _has_surrogate(value: Any) -> bool:
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return True
-        return False
+        return not is_valid_unicode(value)
     if isinstance(value, dict):
         return any(_has_surrogate(each) for pair in value.items() for each in pair)
     return isinstance(value, list) and any(map(_has_surrogate, value))

@@ -18,8 +18,8 @@ from commonplace.index.facets import passes
 from commonplace.index.ranking import Asked, best_first
 from commonplace.index.several import asks_several
 from commonplace.index.standings import Standing
-from commonplace.index.text import flatten
 from commonplace.index.wording import Lookup, Word, passed_of
+from commonplace.text.tokens import flatten
 
 _LEAST_NEAR = 0.2
 """The cosine from which a note without a word of the question is worth showing."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from commonplace.store.layout import SKIPPED_FOLDERS
+from commonplace.text.unicode import is_valid_unicode
 
 
 @dataclass(slots=True)
@@ -115,7 +116,7 @@ class Watch:
         if not name or name.startswith("."):
             return
         path = f"{folder}/{name}" if folder else name
-        if not path.isprintable() and not _is_unicode(path):
+        if not path.isprintable() and not is_valid_unicode(path):
             return
         if not mask & f.ISDIR:
             changes.files.add((project, path))
@@ -131,12 +132,3 @@ class Watch:
     def close(self) -> None:
         """Release the watch."""
         self._inotify.close()
-
-
-def _is_unicode(path: str) -> bool:
-    """Whether a path can be told to anybody; else what lies there is no note."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

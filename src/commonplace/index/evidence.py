@@ -12,9 +12,10 @@ from commonplace.index.lookup import infos
 from commonplace.index.passages import Reading, chosen
 from commonplace.index.ranking import Asked
 from commonplace.index.rows import Hit, NoteInfo
-from commonplace.index.text import flatten, sound, stop_words, tokens
 from commonplace.note.links import slug
 from commonplace.query import Query
+from commonplace.text.tokens import flatten, stop_words, tokens
+from commonplace.text.unicode import sqlite_text
 
 _MOST_NOTES = 60
 _TITLE, _ID = 60, 8
@@ -32,7 +33,7 @@ def evidence(
     """
     settled = not db.in_transaction
     with snapshot(db):
-        query = Query(sound(question), projects=None if projects is None else tuple(projects))
+        query = Query(sqlite_text(question), projects=None if projects is None else tuple(projects))
         return list(_filled(Asked(db, query, viewer, settled=settled), max_chars, today, near))
 
 

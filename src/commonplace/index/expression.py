@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from commonplace.index.facets import PROJECT, project_ids, quoted, token
 from commonplace.index.kept import Room
-from commonplace.index.text import flatten, is_cjk, query_text, sound, stop_words, tokens, words
+from commonplace.text.tokens import flatten, is_cjk, query_text, stop_words, tokens, words
+from commonplace.text.unicode import sqlite_text
 
 MOST_TERMS = 32
 """More terms than this are reduced to the informative ones."""
@@ -90,7 +91,7 @@ def parse(text: str) -> Wanted:
     """The words, phrases and operators of `text`; a lone operator and an odd quote are text."""
     pieces: list[Term | str] = []
     bare = True
-    for match in _PIECE.finditer(sound(text).replace("\0", " ")):
+    for match in _PIECE.finditer(sqlite_text(text).replace("\0", " ")):
         if match[1] is not None:
             found = term(match[1], phrase=True)
             bare = False

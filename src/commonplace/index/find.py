@@ -10,8 +10,9 @@ from commonplace.index.keys import key
 from commonplace.index.lookup import in_order, infos
 from commonplace.index.resolve import Candidate, Resolver, first_step
 from commonplace.index.rows import NoteInfo
-from commonplace.index.text import fts_text, sound, words
 from commonplace.note.links import parse_address
+from commonplace.text.tokens import fts_text, words
+from commonplace.text.unicode import sqlite_text
 
 _LAST = "\U0010ffff"
 _SUGGESTIONS = 5
@@ -29,7 +30,7 @@ def find(
     project, in that one; then in all others together. Raises NotFound with suggestions, Ambiguous
     with candidates, and what `parse_address` raises for addresses that are refused.
     """
-    target = sound(parse_address(identifier).text)
+    target = sqlite_text(parse_address(identifier))
     resolver = Resolver(db, viewer)
     candidates = resolver.candidates(target)
     head, slash, _ = target.partition("/")
@@ -55,7 +56,7 @@ def find_id(
     An id that was merged into another note answers that one. Raises NotFound, or Ambiguous with
     `total` notes. `project` None looks everywhere.
     """
-    text = sound(text.strip())
+    text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
         rows = _ids(db, wanted, wanted, viewer, project)
         if not rows and len(wanted) >= minimum:
@@ -72,7 +73,7 @@ def suggestions(
     db: sqlite3.Connection, target: str, *, viewer: str | None, project: str | None = None, limit: int = _SUGGESTIONS
 ) -> list[str]:
     """Up to `limit` permalinks that come near `target`, the nearest first."""
-    target = sound(target)
+    target = sqlite_text(target)
     wanted = key(target.rpartition("/")[2] or target)
     rows: dict[int, None] = {}
     for length in dict.fromkeys((len(wanted), max(3, len(wanted) * 2 // 3), 3)):

@@ -16,8 +16,8 @@ from commonplace.index.holding import Texts
 from commonplace.index.lookup import in_order
 from commonplace.index.metadata import UNDERSTOOD, needs_header, predicate
 from commonplace.index.rows import NoteInfo, header_of
-from commonplace.index.text import sound
 from commonplace.query import Query
+from commonplace.text.unicode import sqlite_text
 
 _ORDERS = {
     "changed": "n.changed desc, n.permalink, n.row",
@@ -149,7 +149,7 @@ def _with_metadata(db: sqlite3.Connection, filters: Mapping[str, Any], rows: lis
     """The rows whose header passes `filters`; only headers that may have the keys are read."""
     test = predicate(filters)
     asked = needs_header(filters)
-    begins = [sound(name.partition(".")[0]) for name in asked]
+    begins = [sqlite_text(name.partition(".")[0]) for name in asked]
     conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))
     front = "t.front, t.header" if asked else "'', null"
     for row, front_text, header, tags, *values in db.execute(

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from commonplace.index.facets import may_see
 from commonplace.index.keys import lead
 from commonplace.index.rows import NoteInfo
-from commonplace.index.text import sound
 from commonplace.note.links import slug
+from commonplace.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
     from commonplace.note.model import Observation
@@ -186,7 +186,7 @@ def complete(
     db: sqlite3.Connection, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None
 ) -> list[str]:
     """Permalinks that begin with `prefix`, by code point, at most `limit`."""
-    prefix = sound(prefix)
+    prefix = sqlite_text(prefix)
     found = db.execute(
         "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
         " and (?3 is null or project = (select id from project where name = ?3))"
@@ -205,7 +205,7 @@ def matching(
     The address counts with and without the project in front; verbatim first, slugged when that
     finds nothing (contract 000b, 4.2). By permalink, then project and path; and how many there are.
     """
-    address = sound(address)
+    address = sqlite_text(address)
     rows = _matching_rows(db, address, viewer, projects)
     if not rows:
         slugged = "*".join(map(_slugged, re.split(r"\*+", address)))

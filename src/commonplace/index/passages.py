@@ -23,8 +23,8 @@ from commonplace.index.cutting import Piece, pieces
 from commonplace.index.ranking import Asked, best_first, texts
 from commonplace.index.scoring import Text
 from commonplace.index.standing import SHORT, manner
-from commonplace.index.text import IN_WORD, flatten, is_cjk, word_at
 from commonplace.index.wording import Word
+from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at
 
 MOST, MORE = 40, 20
 """So many of the best notes are read, and so many long ones that come behind them."""

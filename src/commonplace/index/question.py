@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, partial
 
-from commonplace.index.text import is_cjk, stop_words, tokens, words
+from commonplace.text.tokens import is_cjk, stop_words, tokens, words
 
 MOST_WORDS = 32
 """More words than this are reduced to the rarest."""

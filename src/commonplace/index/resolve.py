@@ -16,8 +16,8 @@ from commonplace.index.facets import may_see
 from commonplace.index.keys import CATEGORIES_PROJECT, TITLE_CUT, first_line_of, key, lead, root_path
 from commonplace.index.lookup import in_order
 from commonplace.index.rows import Resolution
-from commonplace.index.text import sound
 from commonplace.note.links import fold_title, slug
+from commonplace.text.unicode import sqlite_text
 
 RESOLVED, UNWRITTEN, AMBIGUOUS = "resolved", "unwritten", "ambiguous"
 
@@ -72,7 +72,7 @@ def resolve(
     `target_project` is the project of `[[project::target]]`. `source_scope` is the linking
     note's scope, by which `categories` chooses among equals (contract 001, 4).
     """
-    answer = Resolver(db, viewer).link(sound(target), project, folder, target_project, source_scope)
+    answer = Resolver(db, viewer).link(sqlite_text(target), project, folder, target_project, source_scope)
     notes = in_order(db, answer.rows)
     if answer.state == RESOLVED and notes:
         return Resolution(RESOLVED, notes[0])

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from commonplace.index import weights
 from commonplace.index.expression import Term
-from commonplace.index.text import IN_WORD, flatten, is_cjk, passages, tokens
+from commonplace.text.tokens import IN_WORD, flatten, is_cjk, passages, tokens
 
 _ONE_PASSAGE = 2_400
 _MOST_PLACES = 32

@@ -19,9 +19,9 @@ from commonplace.index.question import is_outright, is_question, is_short_questi
 from commonplace.index.ranking import RANKED, Asked, Order, matches, order, texts
 from commonplace.index.rows import Hit, Hits, NoteInfo
 from commonplace.index.scoring import SNIPPET, Judge, Text, shortened
-from commonplace.index.text import sound
 from commonplace.index.wording import is_held, spellings
 from commonplace.query import Query
+from commonplace.text.unicode import sqlite_text
 
 _SPELLINGS = 3
 """So many spellings of a mistyped word are looked for."""
@@ -39,7 +39,7 @@ def search(
     InvalidInput for a broken metadata filter; no text raises.
     """
     predicate(query.metadata)
-    query = query.replace(text=sound(query.text))
+    query = query.replace(text=sqlite_text(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return Hits(_plain_hits(db, notes, query), total)

@@ -18,8 +18,8 @@ from commonplace.index.facets import expression, wanted
 from commonplace.index.listing import columns
 from commonplace.index.lookup import in_order
 from commonplace.index.rows import NoteInfo
-from commonplace.index.text import sound
 from commonplace.query import Query
+from commonplace.text.unicode import sqlite_text
 
 _HAN = re.compile(
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
@@ -70,7 +70,7 @@ def search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str | Non
 
     Best first, then newest, then by id. Raises InvalidInput when `text` holds no letter or digit.
     """
-    sought = tokens(sound(text))
+    sought = tokens(sqlite_text(text))
     if not sought:
         raise InvalidInput("no valid tokens in query")
     with snapshot(db):

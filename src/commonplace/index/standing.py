@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.index.text import flatten, fts_text, passages, stop_words, tokens
+from commonplace.text.tokens import flatten, fts_text, passages, stop_words, tokens
 
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 _SPEAKER = re.compile(

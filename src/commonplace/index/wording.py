@@ -17,8 +17,8 @@ from commonplace.index.listing import passing
 from commonplace.index.question import MOST_WORDS
 from commonplace.index.ranking import Asked
 from commonplace.index.standings import SEEN
-from commonplace.index.text import is_cjk, query_text
 from commonplace.query import Query
+from commonplace.text.tokens import is_cjk, query_text
 
 MOST_HELD = 1_500
 """Of a word that more notes hold, the newest are looked at."""

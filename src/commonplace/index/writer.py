@@ -19,9 +19,10 @@ from commonplace.index import entities, permalinks, standing
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.holding import folds_apart
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
-from commonplace.index.text import fts_text, passages, sound, tokens
 from commonplace.note.model import Note, Relation
 from commonplace.store.base import Stamp
+from commonplace.text.tokens import fts_text, passages, tokens
+from commonplace.text.unicode import is_valid_unicode, sqlite_text
 
 LONG_TEXT = 16_000
 """Characters from which on a note's passages are indexed by themselves."""
@@ -318,10 +319,7 @@ def _json(value: Any) -> str | None:
 
 def _may_hold_surrogates(note: Note) -> bool:
     """Whether a string of `note` could be one SQLite cannot hold: only an escape can have made it."""
-    try:
-        for part in (note.text, note.path, note.title):
-            part.encode()
-    except UnicodeEncodeError:
+    if not all(map(is_valid_unicode, (note.text, note.path, note.title))):
         return True
     return "\\u" in note.text or "\\U" in note.text
 
@@ -329,7 +327,7 @@ def _may_hold_surrogates(note: Note) -> bool:
 def _cleaned(value: Any) -> Any:
     """`value` with `?` for every lone surrogate in it."""
     if isinstance(value, str):
-        return sound(value)
+        return sqlite_text(value)
     if isinstance(value, dict):
         return {_cleaned(name): _cleaned(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

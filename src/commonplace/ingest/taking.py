@@ -16,8 +16,8 @@ from commonplace.index.rows import NoteInfo
 from commonplace.ingest import Source
 from commonplace.ingest.found import Found
 from commonplace.ingest.tree import Tree
+from commonplace.note.compose import Record
 from commonplace.note.model import INBOX
-from commonplace.note.record import Record
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from commonplace.store.files import reason
+from commonplace.text.unicode import is_valid_unicode
 
 MOST_BYTES = 1 << 20
 
@@ -70,7 +71,7 @@ class Tree:
             self.warn(folder or self.root, f"cannot be read ({reason(error)})")
             return
         for entry in listed:
-            if entry.name.isprintable() or _is_text(entry.name):
+            if entry.name.isprintable() or is_valid_unicode(entry.name):
                 yield entry
             else:
                 self.warn(f"{folder}/{entry.name}".lstrip("/"), "its name is not valid UTF-8")
@@ -119,11 +120,3 @@ class Tree:
         """Note that `path` was not read as a whole."""
         shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         self.warnings.append(f"{shown}: {why}")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
-    from commonplace.note.record import Record
+    from commonplace.note.compose import Record
 
 MERGE, LINK, REMIND = "merge", "link", "remind"
 REMINDED = "reminded"

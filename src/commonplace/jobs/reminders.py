@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from commonplace.errors import InvalidInput
+from commonplace.errors import AmbiguousTime, InvalidInput, PastTime, TimeRefused
 from commonplace.jobs.job import REMIND, REMINDED, Action, Known
 from commonplace.note import timephrase
+from commonplace.note.compose import Record
 from commonplace.note.model import ORGANIZED
-from commonplace.note.record import Record
 from commonplace.note.reminder import CATEGORY, keys_of
-from commonplace.note.timephrase import AmbiguousTime, PastTime, Reading, TimeRefused
+from commonplace.note.timephrase import Reading
 
 if TYPE_CHECKING:
     from commonplace.config import Settings

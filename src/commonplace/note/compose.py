@@ -1,15 +1,16 @@
-"""New files: notes of write_note (contract 000b, 7) and memories (contract 001, 2)."""
+"""The text of new files: notes of write_note (contract 000b, 7) and memories (contract 001, 2)."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from commonplace.errors import InvalidInput
 from commonplace.note import frontmatter
-from commonplace.note.model import GLOBAL, INBOX, ORGANIZED
+from commonplace.note.model import GLOBAL, INBOX, MEMORY_KEYS, OLD_PHASES, ORGANIZED, Note
 
 _FIRST = ("id", "title", "type", "permalink", "tags", "created_at")
 
@@ -123,3 +124,45 @@ def compose_memory(
         header["links"] = list(links)
     header |= {"version": version, **(extra or {})}
     return f"---\n{frontmatter.dump(header)}---\n{content}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too, in their order.
+
+    `phase` None means what the category says: inbox in category `inbox`, else organized.
+    """
+
+    id: str
+    content: str
+    category: str
+    created: datetime
+    updated: datetime
+    scope: str = GLOBAL
+    phase: str | None = None
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    expires: datetime | None = None
+    access_count: int = 0
+    links: tuple[str, ...] = ()
+    version: int = 1
+    further: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, note: Note) -> Record:
+        """The record of a memory's note."""
+        further = {key: value for key, value in note.header.items() if key not in MEMORY_KEYS}
+        if further.get("type") in OLD_PHASES:
+            del further["type"]
+        return cls(
+            note.id, note.content, note.category or INBOX, note.created, note.updated or note.changed, note.scope,
+            note.phase, note.tags, note.source, note.expires, note.access_count, note.links, note.version, further,
+        )  # fmt: skip
+
+    def text(self) -> str:
+        """The whole file."""
+        return compose_memory(
+            self.content, id=self.id, category=self.category, scope=self.scope, tags=self.tags, source=self.source,
+            created=self.created, updated=self.updated, expires=self.expires, phase=self.phase,
+            access_count=self.access_count, links=self.links, version=self.version, extra=self.further,
+        )  # fmt: skip

@@ -11,14 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
-from commonplace.note.frontmatter import REMOVE, is_crlf, parse, set_keys, split
+from commonplace.note.frontmatter import is_crlf, parse, set_keys, split
 from commonplace.note.grammar import scan
 from commonplace.note.model import Heading
-
-__all__ = [
-    "REMOVE", "AddItem", "Append", "Edit", "Edited", "FindReplace", "InsertAfterSection", "InsertBeforeSection",
-    "InsertLine", "LineOutOfRange", "Prepend", "ReplaceSection", "Rewrite", "SetKeys", "StrReplace",
-]  # fmt: skip
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
@@ -155,7 +150,7 @@ class ReplaceSection:
         if heading is None:
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
-        body = _without_heading(fresh, heading).rstrip("\r\n")
+        body = _without_heading(fresh, heading.level, heading.text)
         if blank := _BLANK_LINES.match(text, start, end):
             start, body = blank.end(), body.lstrip("\r\n")
         before = text[:start] if text[start - 1] == "\n" else text[:start] + newline
@@ -173,9 +168,7 @@ class InsertBeforeSection:
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when no heading or several match."""
-        sections = _Sections(text)
-        heading = sections.require(self.section)
-        return _inserted(text, sections.offset(heading.line), self.text)
+        return _Sections(text).insert_at_heading(self.section, self.text, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +180,7 @@ class InsertAfterSection:
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when no heading or several match."""
-        sections = _Sections(text)
-        heading = sections.require(self.section)
-        return _inserted(text, sections.offset(heading.line + 1), self.text)
+        return _Sections(text).insert_at_heading(self.section, self.text, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +240,9 @@ class _Sections:
     def __init__(self, text: str):
         self.text = text
         self.headings = scan(text, split(text).body_at)[2]
-        self._starts = [0]
-        for match in re.finditer("\n", text):
-            self._starts.append(match.end())
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
-    def offset(self, line: int) -> int:
+    def _offset(self, line: int) -> int:
         """Where line `line` begins; the end of the text for a line after the last."""
         return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
 
@@ -265,17 +254,20 @@ class _Sections:
             raise SectionError(section, lines=[each.line for each in found])
         return found[0] if found else None
 
-    def require(self, section: str) -> Heading:
+    def insert_at_heading(self, section: str, fresh: str, lines: int) -> Edited:
+        """Put `fresh` in so many lines after the line of a heading begins. Raises SectionError."""
         heading = self.find(section)
         if heading is None:
             raise SectionError(section, [f"{'#' * each.level} {each.text}" for each in self.headings])
-        return heading
+        return _inserted(self.text, self._offset(heading.line + lines), fresh)
 
     def inside(self, heading: Heading) -> tuple[int, int]:
         """Start and end of the text under a heading, blank lines at its end left out."""
-        after = [each for each in self.headings if each.line > heading.line and each.level <= heading.level]
-        start = self.offset(heading.line + 1)
-        end = self.offset(after[0].line) if after else len(self.text)
+        start, end = self._offset(heading.line + 1), len(self.text)
+        for each in self.headings:
+            if each.line > heading.line and each.level <= heading.level:
+                end = self._offset(each.line)
+                break
         kept = self.text[start:end].rstrip(" \t\r\n")
         if not kept:
             return start, start
@@ -289,23 +281,21 @@ def _named(section: str) -> tuple[int, str]:
     return (len(match[1]), match[2]) if match else (0, section.strip())
 
 
-def _without_heading(fresh: str, heading: Heading) -> str:
-    """`fresh` without a first line that repeats the heading."""
+def _without_heading(fresh: str, level: int, name: str) -> str:
+    """`fresh` without a first line that repeats the heading, and without line breaks at its end."""
     first, _, rest = fresh.partition("\n")
-    return rest if _named(first) == (heading.level, heading.text) else fresh
+    return (rest if _named(first) == (level, name) else fresh).rstrip("\r\n")
 
 
 def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited:
     level, name = _named(section)
-    heading = Heading(level or 2, name, 0)
-    body = _without_heading(fresh, heading).rstrip("\r\n")
-    added = f"{'#' * heading.level} {name}{newline}" + (newline + body if body else "")
+    body = _without_heading(fresh, level or 2, name)
     before = text
     if len(text) > split(text).body_at or (text and not text.endswith("\n")):
         before += ("" if text.endswith("\n") else newline) + newline
-    ends = not text or text.endswith("\n")
-    added = added.rstrip("\r\n") + (newline if ends else "")
-    return Edited(before + added, _line_at(before, len(before)), section_added=True)
+    added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip("\r\n")
+    ends = newline if not text or text.endswith("\n") else ""
+    return Edited(before + added + ends, _line_at(before, len(before)), section_added=True)
 
 
 def _inserted(text: str, at: int, text_to_insert: str) -> Edited:
@@ -327,13 +317,10 @@ def _breaks(text: str, fresh: str) -> tuple[str, str]:
 
 def _has_header(text: str) -> bool:
     yaml_text = split(text).yaml
-    if yaml_text is None:
-        return False
     try:
-        parse(yaml_text)
+        return yaml_text is not None and parse(yaml_text) is not None
     except ValueError:
         return False
-    return True
 
 
 def _line_at(text: str, at: int) -> int:

@@ -16,14 +16,13 @@ from typing import Any
 from commonplace.note import frontmatter
 from commonplace.note.grammar import Item, scan
 from commonplace.note.items import coded_text, read_relation
-from commonplace.note.links import cut_bytes
 from commonplace.note.model import Heading, Relation
+from commonplace.text.unicode import CONTROL, cut_bytes
 
 OBSERVATIONS, RELATIONS = "observations", "relations"
 _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 
-_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
-_HAS_CONTROL = re.compile(f"[{_CONTROL}]").search
+_CONTROL_OR_BOM = re.compile(f"[{CONTROL}\\ufeff]")
 _ESCAPED = re.compile("[`\x7f-\x9f\u2028\u2029\ufeff]")
 _NO_START = frozenset("-*+#>|<`~=_:%!\\^")
 _CATEGORY = re.compile(r"\[[^\[\]()]{2,}\] \S").match
@@ -32,23 +31,26 @@ _BARE_TYPE = re.compile(r"[^\W\d][\w\-./:+]*").fullmatch
 _NO_QUOTED_TYPE = frozenset('"\\`[]')
 _NO_TARGET = frozenset("[]|#^`")
 
-_NO_FILE_SIGN = re.compile(r'[/\\:*?"<>|#^\[\]`\x00-\x1f\x7f-\x9f\u2028\u2029]')
+_NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
 _DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{digit}" for port in ("com", "lpt") for digit in range(1, 10)}
 _FILE_BYTES, _CUT_BYTES = 120, 80
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_PLACEHOLDER = re.compile(r"(?<=\n)placeholder: true\ncreated_at: \S+\n")
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
 def observation_item(text: str) -> str:
     """`text` as the text of a list item: plain where it reads back as itself, else coded (5.2)."""
-    return text if _is_plain(text) else coded(text)
+    plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED(text)
+    return text if plain and (text[0] != "[" or _CATEGORY(text)) else coded(text)
 
 
 def relation_item(type: str, target: str) -> str:
     """A relation as the text of a list item, `TYPE TARGET` (5.2)."""
-    kind = type if _BARE_TYPE(type) else f'"{type}"' if _is_quotable(type) else coded(type)
-    if _is_linkable(target):
+    is_quotable = _is_tidy(type) and _NO_QUOTED_TYPE.isdisjoint(type)
+    kind = type if _BARE_TYPE(type) else f'"{type}"' if is_quotable else coded(type)
+    if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
         found = read_relation(item, 0)
         if found is not None and (found.type, found.target, found.project) == (type, target, None):
@@ -62,23 +64,10 @@ def coded(text: str) -> str:
     return f"`{inner}`"
 
 
-def _is_plain(text: str) -> bool:
-    if not _is_tidy(text) or text[0] in _NO_START or _NUMBERED(text):
-        return False
-    return text[0] != "[" or _CATEGORY(text) is not None
-
-
 def _is_tidy(text: str) -> bool:
     """Not empty, no blank at an edge, no control characters, no comment marks."""
-    return bool(text) and text == text.strip() and not _HAS_CONTROL(text) and "<!--" not in text and "%%" not in text
-
-
-def _is_quotable(text: str) -> bool:
-    return _is_tidy(text) and _NO_QUOTED_TYPE.isdisjoint(text)
-
-
-def _is_linkable(text: str) -> bool:
-    return _is_tidy(text) and _NO_TARGET.isdisjoint(text) and "::" not in text
+    is_trimmed = bool(text) and text == text.strip()
+    return is_trimmed and not _CONTROL_OR_BOM.search(text) and "<!--" not in text and "%%" not in text
 
 
 def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
@@ -134,16 +123,10 @@ def compose(
 
 def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, str]]) -> str:
     """The body of an entity's file; no section of observations for None. Relations are (type, target)."""
-    text = ""
-    if observations is not None:
-        text += "\n## Observations\n" + _list([observation_item(each) for each in observations])
-    if items := [relation_item(*each) for each in relations]:
-        text += "\n## Relations\n" + _list(items)
-    return text
-
-
-def _list(items: Sequence[str]) -> str:
-    return "".join(["\n", *(f"- {each}\n" for each in items)]) if items else ""
+    observed = None if observations is None else "".join(f"- {observation_item(each)}\n" for each in observations)
+    related = "".join(f"- {relation_item(*each)}\n" for each in relations)
+    text = "" if observed is None else "\n## Observations\n" + (observed and f"\n{observed}")
+    return text + (related and f"\n## Relations\n\n{related}")
 
 
 class EntityText:
@@ -165,12 +148,12 @@ class EntityText:
 
     def observed_lines(self) -> dict[int, str]:
         """The same by the line, from 1, in which each stands."""
-        return {line: _said(text) for section, line, text in self._items if section == OBSERVATIONS}
+        return {line: _decoded(text) for section, line, text in self._items if section == OBSERVATIONS}
 
     @property
     def relations(self) -> list[Relation]:
         """The relations among the items of `Relations`, in order."""
-        found = [relation_of(text, line) for section, line, text in self._items if section == RELATIONS]
+        found = [_relation_of(text, line) for section, line, text in self._items if section == RELATIONS]
         return [each for each in found if each is not None]
 
     def add_observations(self, texts: Sequence[str]) -> None:
@@ -182,22 +165,24 @@ class EntityText:
     def add_relations(self, relations: Iterable[tuple[str, str]]) -> None:
         """Put items after the last one of `Relations`; they are (type, target). Raises ValueError as above."""
         pairs = list(relations)
-        wanted = [*((each.type, each.target) for each in self.relations), *pairs]
+        wanted = [*self._pairs(), *pairs]
         self._add(RELATIONS, [relation_item(*each) for each in pairs])
-        _agree([(each.type, each.target) for each in self.relations], wanted)
+        _agree(self._pairs(), wanted)
 
     def drop_observations(self, texts: set[str]) -> None:
         """Take out every item of `Observations` that says one of `texts`. Raises ValueError as above."""
-        wanted = [each for each in self.observations if each not in texts]
-        self._drop({line for section, line, text in self._items if section == OBSERVATIONS and _said(text) in texts})
-        _agree(self.observations, wanted)
+        before = self.observed_lines()
+        self._drop({line for line, text in before.items() if text in texts})
+        _agree(self.observations, [text for text in before.values() if text not in texts])
 
     def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
         """Take out the items of `Relations` for which `is_dropped`. Raises ValueError when others would change."""
         before = self.relations
-        wanted = [(each.type, each.target) for each in before if not is_dropped(each)]
         self._drop({each.line for each in before if is_dropped(each)})
-        _agree([(each.type, each.target) for each in self.relations], wanted)
+        _agree(self._pairs(), [(each.type, each.target) for each in before if not is_dropped(each)])
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(each.type, each.target) for each in self.relations]
 
     @property
     def keys(self) -> set[str]:
@@ -214,19 +199,13 @@ class EntityText:
 
     def make_entity(self, type: str, created: int) -> None:
         """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
-        line = f"\nplaceholder: true\ncreated_at: {self._created()}\n"
-        start = self.text.find(line)
-        if 0 <= start < self.body_at:
-            fresh = f"\n{frontmatter.dump({'type': type, 'created_at': moment(created)})}"
-            self.text = self.text[:start] + fresh + self.text[start + len(line) :]
+        fresh = {"type": type, "created_at": moment(created)}
+        line = _PLACEHOLDER.search(self.text, 0, self.body_at)
+        if line:
+            self.text = self.text[: line.start()] + frontmatter.dump(fresh) + self.text[line.end() :]
         else:
-            keys = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
-            self.text = frontmatter.set_keys(self.text, keys)
+            self.text = frontmatter.set_keys(self.text, {"placeholder": frontmatter.REMOVE, **fresh})
         self._read()
-
-    def _created(self) -> str:
-        match = re.search(r"^created_at: (\S+)$", self.text, re.MULTILINE)
-        return match[1] if match else ""
 
     def ensure_observations(self) -> None:
         """Write the heading `Observations` when it is missing."""
@@ -313,15 +292,13 @@ def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
         raise ValueError("an open comment, code block or nested list is in the way")
 
 
-def relation_of(text: str, line: int) -> Relation | None:
+def _relation_of(text: str, line: int) -> Relation | None:
     """The relation an item of `Relations` is, None when it is none."""
-    if text[0] == "[" or not ("[[" in text or '`"' in text):
-        return None
-    found = read_relation(text, line)
+    found = read_relation(text, line) if text[0] != "[" and ("[[" in text or '`"' in text) else None
     return found if found is not None and (found.target or "`" in text) else None
 
 
-def _said(text: str) -> str:
+def _decoded(text: str) -> str:
     plain = coded_text(text) if text[0] == "`" else None
     return text if plain is None else plain
 

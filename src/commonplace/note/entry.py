@@ -8,42 +8,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
+from commonplace.clock import EPOCH
 from commonplace.note import frontmatter
 from commonplace.note.markdown import parse_note
-from commonplace.note.model import Note
+from commonplace.note.model import KV_PROJECT, Note
 
-PROJECT = "kv"
+PROJECT = KV_PROJECT
 DEFAULT_NAMESPACE = "default"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
 _MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
 """Names a field of another program must not take in the header, where they would mean something."""
-_AS_IT_IS = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
-_OTHERS = re.compile(r"[^a-z0-9_-]+")
-_LONGEST, _SLUG, _DIGITS, _ALL_DIGITS = 80, 40, 10, 64
-_NO_FOLDERS = ("node_modules",)
+_SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _BEGINNING = "---\ntype: kv\n"
 
 
 def places(namespace: str, key: str) -> Iterator[str]:
     """Paths for the entry, the usual one first; the others serve where another entry took it."""
-    folder = _name(namespace)
-    names = dict.fromkeys((_name(key), _coded(key, _DIGITS), _coded(key, _ALL_DIGITS)))
-    return (f"{folder}/{name}.md" for name in names)
+    folder, *names = _file_name(namespace), _file_name(key), _hashed(key, 10), _hashed(key, 64)
+    return (f"{folder}/{name}.md" for name in dict.fromkeys(names))
 
 
-def _name(name: str) -> str:
-    if len(name) <= _LONGEST and name not in _NO_FOLDERS and _AS_IT_IS.fullmatch(name):
-        return name
-    return _coded(name, _DIGITS)
+def _file_name(name: str) -> str:
+    return name if len(name) <= 80 and name != "node_modules" and _SAFE_NAME.fullmatch(name) else _hashed(name, 10)
 
 
-def _coded(name: str, digits: int) -> str:
-    slug = _OTHERS.sub("-", name.lower())[:_SLUG].strip("-")
+def _hashed(name: str, digits: int) -> str:
+    slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:40].strip("-")
     return f"{slug}~{sha256(name.encode()).hexdigest()[:digits]}"
 
 
@@ -59,23 +52,13 @@ def namespace_of(header: Mapping[str, Any], path: str) -> str:
 
 def namespace_in(front: str, path: str) -> str:
     """`namespace_of` from the frontmatter with its fences; quick for files this program wrote."""
-    if front.startswith(_BEGINNING + "namespace: "):
-        line, _, rest = front[len(_BEGINNING) :].partition("\n")
-        if "\nnamespace" not in rest:
-            return namespace_of(_row(line), path)
-    yaml_text = frontmatter.split(front).yaml
+    line, _, rest = front.removeprefix(_BEGINNING).partition("\n")
+    is_ours = front.startswith(_BEGINNING + "namespace: ") and "\nnamespace" not in rest
     try:
-        return namespace_of(frontmatter.parse(yaml_text) if yaml_text else {}, path)
+        header = frontmatter.parse(line if is_ours else frontmatter.split(front).yaml or "")
     except ValueError:
-        return namespace_of({}, path)
-
-
-@lru_cache(maxsize=256)
-def _row(line: str) -> dict[str, Any]:
-    try:
-        return frontmatter.parse(line)
-    except ValueError:
-        return {}
+        header = {}
+    return namespace_of(header, path)
 
 
 def read_entry(text: str, path: str, changed: datetime, born: datetime | None = None) -> tuple[Note, str]:
@@ -97,7 +80,7 @@ def is_passing(data: bytes) -> bool:
     """Whether these bytes are an entry with a time to live: of such a text no copy is kept."""
     if b"expires_at" not in data:
         return False
-    return read_entry(data.decode("utf-8", "replace"), "x/x.md", _EPOCH)[0].expires is not None
+    return read_entry(data.decode("utf-8", "replace"), "x/x.md", EPOCH)[0].expires is not None
 
 
 def compose_entry(

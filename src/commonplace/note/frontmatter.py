@@ -10,19 +10,21 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from commonplace.clock import stamp
 
 
 class _Remove:
-    """The value that takes a key out: see `set_keys`."""
+    """The type of REMOVE."""
 
     def __repr__(self) -> str:
         return "REMOVE"
 
 
 REMOVE: Final = _Remove()
+"""The value that takes a key out: see `set_keys`."""
 
 
 class Parts(NamedTuple):
@@ -128,11 +130,10 @@ def _row_value(row: re.Match[str]) -> Any:
 
 _NODES, _DEPTH, _COLUMNS = 100_000, 100, 400
 _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
-_loader: Any = None
 
 
 def _full(text: str) -> dict[str, Any]:
-    """PyYAML without its guesses about types."""
+    """The mapping as PyYAML reads it, without its guesses about types."""
     import yaml
 
     if _is_deep(text):
@@ -143,30 +144,26 @@ def _full(text: str) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 2}" if mark else ""
         raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{where}") from None
-    if root is None:
+    if root is None or (root.id == "scalar" and not root.style and root.value in ("", "~", "null")):
         return {}
-    if not isinstance(root, yaml.MappingNode):
-        if isinstance(root, yaml.ScalarNode) and not root.style and root.value in ("", "~", "null"):
-            return {}
+    if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
     return _built(root, [_NODES], 0)
 
 
+@cache
 def _composer() -> Any:
-    """A loader (made once) that resolves nothing but plain true, false and null."""
-    global _loader
-    if _loader is None:
-        from yaml.cyaml import CParser
-        from yaml.resolver import BaseResolver
+    """A loader that resolves nothing but plain true, false and null."""
+    from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
+    from yaml.resolver import BaseResolver
 
-        class Composer(CParser, BaseResolver):
-            def __init__(self, text: str):
-                CParser.__init__(self, text)
-                BaseResolver.__init__(self)
+    class Composer(CParser, BaseResolver):
+        def __init__(self, text: str):
+            CParser.__init__(self, text)
+            BaseResolver.__init__(self)
 
-        Composer.add_implicit_resolver("!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""])
-        _loader = Composer
-    return _loader
+    Composer.add_implicit_resolver("!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""])
+    return Composer
 
 
 def _is_deep(text: str) -> bool:
@@ -174,11 +171,10 @@ def _is_deep(text: str) -> bool:
     if _RUN.search(text):
         return True
     depth = 0
-    if text.count("[") + text.count("{") > _DEPTH:
-        for sign in re.findall(r"[\[\]{}]", text):
-            depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
-            if depth > _DEPTH:
-                return True
+    for sign in re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ():
+        depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
+        if depth > _DEPTH:
+            return True
     return False
 
 
@@ -233,21 +229,11 @@ def scalar(value: Any) -> str:
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     if isinstance(value, (int, float)):
         return repr(value)
-    if isinstance(value, date):
-        return value.isoformat()
-    text = str(value)
-    return text if _is_plain(text) else _quoted(text)
-
-
-def _is_plain(text: str) -> bool:
-    return (
-        _SAFE.fullmatch(text) is not None
-        and ": " not in text
-        and " #" not in text
-        and not text.endswith(":")
-        and text == text.strip()
-        and not _RETYPED.fullmatch(text)
-    )
+    text = str(value)  # of a date: its ISO form
+    is_plain = _SAFE.fullmatch(text) and ": " not in text and " #" not in text and not text.endswith(":")
+    if isinstance(value, date) or (is_plain and text == text.strip() and not _RETYPED.fullmatch(text)):
+        return text
+    return _quoted(text)
 
 
 def _quoted(value: Any) -> str:
@@ -265,25 +251,20 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     # At the start of a line --- and ... would end the document.
     name = f"{indent}{_quoted(key) if key.startswith(('---', '...')) else scalar(key)}:"
     if isinstance(value, Mapping):
-        if not value:
-            return [f"{name} {{}}"]
-        return [name, *(line for k, v in value.items() for line in _lines(str(k), v, indent + "  "))]
+        inner = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
+        return [name, *inner] if inner else [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
-        if not value:
-            return [f"{name} []"]
-        return [name, *(line for each in value for line in _item_lines(each, indent + "  "))]
-    if isinstance(value, str) and (key.endswith("_at") or key in _TIMES) and _MOMENT.fullmatch(value):
-        return [f"{name} {value}"]
-    return [f"{name} {scalar(value)}"]
+        inner = [line for each in value for line in _item_lines(each, indent + "  ")]
+        return [name, *inner] if inner else [f"{name} []"]
+    is_time = isinstance(value, str) and (key.endswith("_at") or key in _TIMES) and _MOMENT.fullmatch(value)
+    return [f"{name} {value if is_time else scalar(value)}"]
 
 
 def _item_lines(value: Any, indent: str) -> list[str]:
     if isinstance(value, Mapping) and value:
         first, *rest = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
         return [f"{indent}- {first.lstrip(' ')}", *rest]
-    if isinstance(value, (Mapping, list, tuple)):
-        return [f"{indent}- {_quoted(value)}"]
-    return [f"{indent}- {scalar(value)}"]
+    return [f"{indent}- {_quoted(value) if isinstance(value, (Mapping, list, tuple)) else scalar(value)}"]
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
@@ -291,8 +272,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
 
     A key that already holds the value keeps its writing, a changed one its comment. A new key goes behind
     the keys that `order` names before it, one that `order` does not name to the end of the header, which is
-    made when there is none. Raises ValueError when the header there does
-    not parse.
+    made when there is none. Raises ValueError when the header there does not parse.
     """
     yaml_text, body_at = split(text)
     if yaml_text is None:
@@ -302,12 +282,11 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
         block = f"---\n{dump(fresh)}---\n"
         return text[:body_at] + (block.replace("\n", "\r\n") if is_crlf(text) else block) + text[body_at:]
     before = parse(yaml_text)
-    wanted = {key: value for key, value in before.items() if key not in changes}
-    values = {key: value if value is REMOVE else _reading(key, value) for key, value in changes.items()}
-    wanted |= {key: value for key, value in values.items() if value is not REMOVE}
-    differing = {key: changes[key] for key, value in values.items() if key not in before or before[key] != value}
-    if not {key for key, value in differing.items() if value is not REMOVE or key in before}:
+    values = {key: value if value is REMOVE else parse(dump({key: value}))[str(key)] for key, value in changes.items()}
+    differing = {key: changes[key] for key, value in values.items() if before.get(key, REMOVE) != value}
+    if not differing:
         return text
+    wanted = {key: value for key, value in (before | values).items() if value is not REMOVE}
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
     tail = text[start + len(yaml_text) :]
@@ -323,10 +302,6 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
 def is_crlf(text: str) -> bool:
     """Whether the text has line breaks and every one is CRLF."""
     return "\r\n" in text and text.count("\n") == text.count("\r\n")
-
-
-def _reading(key: str, value: Any) -> Any:
-    return parse(dump({key: value}))[str(key)]
 
 
 def _reads(text: str, wanted: dict[str, Any]) -> bool:
@@ -360,21 +335,21 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
     is_text_block = False
     for number, line in enumerate(lines):
         if match := _TOP_KEY.match(line):
-            key = json.loads(f'"{match[1]}"') if match[1] and "\\" in match[1] and _is_json(match[1]) else match[1]
-            key = key if key is not None else match[2].replace("''", "'") if match[2] is not None else match[3]
-            spans.append((key, number, number + 1))
+            spans.append((_unquoted(*match.groups()), number, number + 1))
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
         elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
             spans[-1] = (*spans[-1][:2], number + 1)
     return spans
 
 
-def _is_json(inner: str) -> bool:
+def _unquoted(double: str | None, single: str | None, plain: str) -> str:
+    """A key as its quotes say it; one with escapes that are not JSON's stays as written."""
+    if double is None:
+        return plain if single is None else single.replace("''", "'")
     try:
-        json.loads(f'"{inner}"')
+        return str(json.loads(f'"{double}"'))
     except ValueError:
-        return False
-    return True
+        return double
 
 
 def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: Sequence[str]) -> str:
@@ -382,37 +357,28 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: S
     lines = yaml_text.splitlines(keepends=True)
     for key, value in changes.items():
         fresh = [] if value is REMOVE else [line + newline for line in _lines(key, value, "")]
-        spans = [(first, last) for name, first, last in _spans(lines) if name == key]
-        if not spans:
-            place = _place(lines, key, order)
+        spans = _spans(lines)
+        own = [(first, last) for name, first, last in spans if name == key]
+        if not own:
+            earlier = order[: order.index(key)] if key in order else ()
+            place = max((last for name, _, last in spans if name in earlier), default=0) if key in order else len(lines)
             lines[place:place] = fresh
-        for at, (first, last) in reversed(list(enumerate(spans))):
-            put = fresh if at == len(spans) - 1 else []  # of keys that stand twice the last one counts
-            comment = _COMMENT.match(lines[first], _key_end(lines[first]))
-            if put and comment:
-                put = [put[0][: -len(newline)] + comment[1] + newline, *put[1:]]
-            lines[first:last] = put
+        for first, last in reversed(own):  # of keys that stand twice the last one counts
+            name = _TOP_KEY.match(lines[first])
+            comment = _COMMENT.match(lines[first], name.end() if name else 0)
+            if fresh and comment:
+                fresh[0] = fresh[0][: -len(newline)] + comment[1] + newline
+            lines[first:last] = fresh
+            fresh = []
     return "".join(lines)
-
-
-def _place(lines: list[str], key: str, order: Sequence[str]) -> int:
-    """Where a new key goes: behind the last key that `order` names before it."""
-    if key not in order:
-        return len(lines)
-    earlier = set(order[: order.index(key)])
-    return max((last for name, _, last in _spans(lines) if name in earlier), default=0)
-
-
-def _key_end(line: str) -> int:
-    match = _TOP_KEY.match(line)
-    return match.end() if match else 0
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
     """The same through ruamel.yaml, for headers too unusual for surgery by lines."""
     import io
 
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     yaml = YAML()
     yaml.preserve_quotes = True

@@ -63,11 +63,9 @@ class _Lines:
     para = -1  # how many list items the open paragraph is in; -1: none is open
     bare = False  # the last item has no text yet
     hold: Callable[[str], bool] | None = None  # reads the lines of a fence, comment or quote
-    resume = 0  # the line after a quote
     block_at, block_item = 0, False  # where the gathered paragraph begins, whether it is an item's
     wanted = frozenset(("observations", "relations"))  # sections of a graph note not met yet
     sections: tuple[tuple[str, int], ...] = ()  # (name, level) of those the line is in
-    last_closers: dict[str, int] | None = None
     items: list[Item] | None = None
 
     def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
@@ -78,6 +76,7 @@ class _Lines:
         self.observations: list[Observation] = []
         self.relations: dict[tuple[str, str, str | None], Relation] = quoted.relations if quoted else {}
         self.headings: list[Heading] = []
+        self.last_closers: dict[str, int] = {}
         self.offsets: list[int] = []  # columns at which the open list items' contents begin
         self.block: list[str] = []  # the open paragraph's lines, gathered when code may span them
 
@@ -121,8 +120,6 @@ class _Lines:
                 elif has_links and "[[" in line:
                     self._links(line, line, number)
         self._flush()
-
-    # Blocks
 
     def _special(self, line: str) -> None:
         """A line that may be more than a paragraph's text."""
@@ -179,15 +176,11 @@ class _Lines:
         del self.offsets[depth:]
         self.para, self.bare = -1, False
 
-    def _open_paragraph(self, depth: int, *, is_item: bool = False) -> None:
-        self._close(depth)
-        self.para = depth
-        self.block_item = is_item
-
     def _text(self, text: str, depth: int) -> None:
         """A line of a paragraph, which may go on lazily from a deeper list item."""
         if self.para < 0:
-            self._open_paragraph(depth)
+            self._close(depth)
+            self.para, self.block_item = depth, False
         if self.has_ticks:
             self._gather(text)
         elif self.has_links and "[[" in text:
@@ -238,7 +231,8 @@ class _Lines:
         if text[0] == ">":
             self._quote(depth, text)
             return
-        self._open_paragraph(depth, is_item=True)
+        self._close(depth)
+        self.para, self.block_item = depth, True
         if self.has_ticks:
             self._gather(text)
         else:
@@ -264,8 +258,6 @@ class _Lines:
         if name in self.wanted:
             self.wanted -= {name}
             self.sections += ((name, level),)
-
-    # Fences, quotes, comments: lines read by `hold`
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         fence = _FENCE.match(text) if text[0] in "`~" else None
@@ -311,14 +303,14 @@ class _Lines:
         inside = _Lines("\n".join(quoted), quoted=self)
         inside.read(quoted, self.number - 1)
         self.para = _ELSEWHERE if inside.para >= 0 else -1
-        self.resume = self.number + end - at
-        self.hold = self._skips
+        resume = self.number + end - at
 
-    def _skips(self, line: str) -> bool:
-        if self.number < self.resume:
-            return True
-        self.hold = None
-        return False
+        def inside_quote(line: str) -> bool:
+            if self.number >= resume:
+                self.hold = None
+            return self.number < resume
+
+        self.hold = inside_quote
 
     def _without_comments(self, text: str) -> tuple[str, bool]:
         """The line's text outside comments, and whether it begins with one. May begin to hold lines."""
@@ -335,7 +327,7 @@ class _Lines:
                 continue
             closer = _CLOSERS[mark]
             end = text.find(closer, position)
-            if end < 0 and not self._closes_later(closer) and (sign.start() or mark != "<!--"):
+            if end < 0 and (sign.start() or mark != "<!--") and not self._closes_later(closer):
                 continue
             begins = begins or not sign.start()
             kept.append(text[at : sign.start()])
@@ -346,11 +338,8 @@ class _Lines:
         return "".join(kept) + text[at:], begins
 
     def _closes_later(self, closer: str) -> bool:
-        if self.last_closers is None:
-            self.last_closers = {}
         if closer not in self.last_closers:
-            found = [at for at, line in enumerate(self.lines) if closer in line]
-            self.last_closers[closer] = found[-1] if found else -1
+            self.last_closers[closer] = max((at for at, line in enumerate(self.lines) if closer in line), default=-1)
         return self.last_closers[closer] > self.number - self.offset - 1
 
     def _hold_comment(self, closer: str) -> None:
@@ -364,8 +353,6 @@ class _Lines:
             return True
 
         self.hold = inside
-
-    # Text
 
     def _gather(self, text: str) -> None:
         if not self.block:

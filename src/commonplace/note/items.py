@@ -10,6 +10,7 @@ import re
 
 from commonplace.note.links import parse_link
 from commonplace.note.model import Observation, Relation
+from commonplace.text.unicode import SURROGATES
 
 _CATEGORY = re.compile(r"\[([^\[\]()]{1,64})\]\s+(?=\S)").match
 _CHECKBOX = re.compile(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)").match
@@ -25,7 +26,7 @@ _RELATION = re.compile(
 ).fullmatch
 _PLAIN_TARGET = re.compile(r"[^\[\]|#:\\]+").fullmatch
 _CODED_TEXT = re.compile(_CODED).fullmatch
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:

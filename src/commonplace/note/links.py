@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 
 from commonplace.errors import InvalidInput, OutsideError
+from commonplace.text.unicode import CONTROL, SURROGATES, cut_bytes
 
 SCHEME = "memory://"
 ADDRESS_LENGTH = 2048
@@ -36,7 +36,7 @@ _PROJECT = re.compile(r"[\w .\-]{1,64}")
 _LINK_SIGNS = re.compile("[|#:]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_FILE_REPLACED = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
 
 
 @cache
@@ -145,17 +145,8 @@ def parse_link(inner: str) -> tuple[str | None, str]:
     return project, target.strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """An identifier or a `memory://` address: `text` decoded, `wildcard` when it holds a `*`."""
-
-    text: str
-    is_url: bool = False
-    wildcard: bool = False
-
-
-def parse_address(text: str) -> Address:
-    """Read `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded.
+def parse_address(text: str) -> str:
+    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded.
 
     Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048 characters,
     OutsideError for an absolute path and for `..` as a segment, percent-encoded ones included.
@@ -169,10 +160,15 @@ def parse_address(text: str) -> Address:
     body = _unquoted(given[len(SCHEME) :]) if scheme else given
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
-    _refuse_outside(body, given)
+    decoded = body
+    while (further := _unquoted(decoded)) != decoded:
+        decoded = further
+    for each in (body, decoded):
+        if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
+            raise OutsideError(given)
     if not body.strip("/ "):
         raise InvalidInput("An identifier must not be empty. Give a permalink, a path, a title or an id.")
-    return Address(body, scheme is not None, "*" in body)
+    return body
 
 
 def _unquoted(text: str) -> str:
@@ -181,21 +177,6 @@ def _unquoted(text: str) -> str:
     from urllib.parse import unquote
 
     return unquote(text)
-
-
-def _refuse_outside(body: str, given: str) -> None:
-    decoded = body
-    while (further := _unquoted(decoded)) != decoded:
-        decoded = further
-    for each in (body, decoded):
-        if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
-            raise OutsideError(given)
-
-
-def cut_bytes(text: str, limit: int) -> str:
-    """The longest beginning of `text` of at most `limit` UTF-8 bytes, no character split."""
-    data = text.encode("utf-8", "replace")
-    return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
 
 
 def file_name(title: str) -> str:

@@ -11,14 +11,22 @@ from typing import Any
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.grammar import LINKS_TO, scan
 from commonplace.note.links import first_line, permalink_for, without_suffix
-from commonplace.note.model import CATEGORIES, INBOX, ORGANIZED, PHASES, Note, Relation
-
-__all__ = ["names", "parse_note", "scan"]
+from commonplace.note.model import (
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GRAPH_PROJECT,
+    INBOX,
+    KV_PROJECT,
+    OLD_PHASES,
+    ORGANIZED,
+    PHASES,
+    SCOPE,
+    Note,
+    Relation,
+)
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
-_SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*").fullmatch
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
-_OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 _OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
 _LINK_LENGTH = 200
 _AS_WRITTEN = {True: "true", False: "false"}
@@ -30,8 +38,8 @@ def parse_note(
     """The note that `text`, the whole file at `path` of `project`, says; never an error.
 
     `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is
-    read as one of project `graph`. What cannot
-    be read is left out and named in `warnings`; broken YAML by one that begins with `bad_frontmatter`.
+    read as one of project `graph`. What cannot be read is left out and named in `warnings`; broken YAML by one that
+    begins with `bad_frontmatter`.
     `etag` is left to the caller, who has the bytes.
     """
     yaml_text, body_at = split(text)
@@ -44,7 +52,7 @@ def parse_note(
         except ValueError as error:
             warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
             body_at = 0
-    entity = entity or project == "graph"
+    entity = entity or project == GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
     get = header.get
     permalink, identity = _text(get("permalink")), _text(get("id"))
@@ -53,17 +61,19 @@ def parse_note(
         project, path, text, header, body_at,
         identity or default_id(project, path),
         "",
-        _type(kind, entity),
+        kind if entity and isinstance(kind, str) else _text(kind) or "note",  # an entity's as it is, be it empty
         permalink or permalink_for(project, path),
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
     )  # fmt: skip
-    if header:
-        _read_header(note, header)
-    elif warnings:
-        _keep_closed(note, yaml_text or "")
+    for key, value in header.items():
+        if value is not None and key in _READERS:
+            _READERS[key](note, value)
+    if warnings and not header:  # of a header that cannot be read, what closes the note still counts
+        for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or ""):
+            _READERS[key](note, value.strip().strip("\"'"))
     _date(note, None if entity else born)
-    if project == "categories":
+    if project == CATEGORY_PROJECT:
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
     return note
@@ -91,7 +101,7 @@ def names(note: Note) -> tuple[str, ...]:
     """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
     without leading `#` (contract 001, 4)."""
     found = [note.title, *note.aliases]
-    if note.project == "categories":
+    if note.project == CATEGORY_PROJECT:
         line = first_line(note.content)
         found += [line, line.lstrip("#").strip()]
     return tuple(dict.fromkeys(name for name in found if name))
@@ -102,13 +112,6 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
     return _AS_WRITTEN[value] if isinstance(value, bool) else ""
-
-
-def _type(value: Any, entity: bool) -> str:
-    """The note's type; that of an entity verbatim, be it empty (contract 002, 5.1)."""
-    if entity and isinstance(value, str):
-        return value
-    return _text(value) or "note"
 
 
 def _texts(value: Any) -> list[str]:
@@ -143,28 +146,16 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
         return max(int(text), least)
-    if note.project in ("categories", "kv"):
+    if note.project in (CATEGORY_PROJECT, KV_PROJECT):
         note.warnings.append(f'bad {key} "{text or value}" ignored')
     return least
-
-
-def _read_header(note: Note, header: dict[str, Any]) -> None:
-    """Take each key of contract 000b, 2 that the header has."""
-    for key, value in header.items():
-        if value is not None and key in _READERS:
-            _READERS[key](note, value)
-
-
-def _read_date(note: Note, value: Any) -> None:
-    if _moment(note, value) is not None:
-        note.date = _text(value)
 
 
 def _read_scope(note: Note, value: Any) -> None:
     """A scope nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
     note.scope = text
-    if not _SCOPE(text):
+    if not SCOPE.fullmatch(text):
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 
@@ -178,7 +169,7 @@ _READERS: dict[str, Callable[[Note, Any], None]] = {
     "links": _setter("links", lambda value: tuple(dict.fromkeys(_texts(value)))),
     "source": _setter("source", lambda value: _text(value) or None),
     "locked": _setter("locked", lambda value: _text(value).lower() == "true"),
-    "date": _read_date,
+    "date": lambda note, value: setattr(note, "date", _text(value) if _moment(note, value) else None),
     "scope": _read_scope,
     "updated_at": lambda note, value: setattr(note, "updated", _moment(note, value)),
     "expires_at": lambda note, value: setattr(note, "expires", _moment(note, value)),
@@ -198,18 +189,12 @@ def _date(note: Note, born: datetime | None) -> None:
         note.created = born
 
 
-def _keep_closed(note: Note, yaml_text: str) -> None:
-    """Of a header that cannot be read, what closes the note still counts."""
-    for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
-        _READERS[key](note, value.strip().strip("\"'"))
-
-
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
-    value = header.get("key" if note.project == "kv" else "title")
-    if (entity or note.project == "kv") and isinstance(value, str):
+    value = header.get("key" if note.project == KV_PROJECT else "title")
+    if (entity or note.project == KV_PROJECT) and isinstance(value, str):
         return value  # a name or key, exactly
     title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
-    if not title and note.project == "categories":
+    if not title and note.project == CATEGORY_PROJECT:
         title = first_line(note.content)
     return title or without_suffix(note.path.rpartition("/")[2])
 
@@ -227,7 +212,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if phase not in PHASES:
         if phase:
             note.warnings.append(f'bad phase "{phase}" ignored')
-        phase = _OLD_PHASES.get(note.type, "")
+        phase = OLD_PHASES.get(note.type, "")
     if folder in CATEGORIES:
         note.category = folder
         if known and known != folder:
@@ -240,12 +225,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if is_bare:
         note.source = "file"
     note.relations = [each for each in note.relations if len(each.target) <= _LINK_LENGTH]
-    _add_links(note)
-
-
-def _add_links(note: Note) -> None:
-    if not note.links:
-        return
-    line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
-    linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
-    note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]
+    if note.links:
+        line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
+        linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
+        note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]

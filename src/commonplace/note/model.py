@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,8 @@ CATEGORIES = (
 
 INBOX, ORGANIZED = "inbox", "organized"
 PHASES = (INBOX, ORGANIZED)
+OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
+"""What older programs wrote as the type of a memory, and the phase it stands for."""
 
 MEMORY_KEYS = (
     "id", "content_hash", "phase", "category", "scope", "tags", "source", "created_at", "updated_at",
@@ -28,7 +31,12 @@ FURTHER = (
 """Further header keys of contract 001, 2; they follow `version`."""
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
+CATEGORY_PROJECT, KV_PROJECT, GRAPH_PROJECT = "categories", "kv", "graph"
+"""The built-in projects whose notes have a form of their own: memories, key-value entries, entities."""
+
 GLOBAL = "global"
+SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
+"""Who may see a note, as a whole (contract 001, 1)."""
 
 
 @dataclass(slots=True)

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 CATEGORY = "reminders"
 FIRED_FOR = "fired_for"
 """Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
-_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_LEFT_OUT = {
-    "DAILY": ("BYHOUR", "BYMINUTE"),
-    "WEEKLY": ("BYDAY", "BYHOUR", "BYMINUTE"),
-    "MONTHLY": ("BYMONTHDAY", "BYHOUR", "BYMINUTE"),
-    "YEARLY": ("BYMONTH", "BYMONTHDAY", "BYHOUR", "BYMINUTE"),
-}
-"""What a rule of each frequency may leave to its first time, as calendars write it."""
 _YEARS = range(2, 9999)
 
 
@@ -110,26 +102,14 @@ class Reminder:
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
         """The first time of its rule after `now`; None for a rule that cannot be read or has no time left."""
-        from commonplace.note import timephrase
+        from commonplace.note.timephrase.recurrence import completed, following
 
         if self.repeat is None or self.due is None:
             return None
         try:
-            rule = _completed(self.repeat, self.due.astimezone(zone))
-            return timephrase.following(rule, now, zone, since=self.due)
+            return following(completed(self.repeat, self.due.astimezone(zone)), now, zone, since=self.due)
         except InvalidInput:
             return None
-
-
-def _completed(repeat: str, due: datetime) -> str:
-    """A rule somebody wrote by hand, with what it leaves to the first time filled in from the local time `due`."""
-    given = dict(part.partition("=")[::2] for part in repeat.strip().upper().removeprefix("RRULE:").split(";"))
-    said = {
-        "BYMONTH": due.month, "BYMONTHDAY": due.day, "BYDAY": _DAYS[due.weekday()], "BYHOUR": due.hour,
-        "BYMINUTE": due.minute,
-    }  # fmt: skip
-    wanted = _LEFT_OUT.get(given.get("FREQ", ""), ())
-    return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in wanted if key not in given)])
 
 
 def moment_of(value: object) -> datetime | None:

@@ -14,6 +14,7 @@ from commonplace.store.base import File, Listing, Place, Stamp
 from commonplace.store.files import read_file, refusal, stamp_of, stat_in
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.store.path_guard import Folder, has_link, open_folder
+from commonplace.text.unicode import is_valid_unicode
 
 _LINKS = 40
 _NAME = attrgetter("name")
@@ -95,7 +96,7 @@ class FolderStore:
         prefix = f"{folder}/" if folder else ""
         shown = [each for each in entries if each.name[0] != "."]
         if not "".join(map(_NAME, shown)).isprintable():
-            shown = [each for each in shown if _is_unicode(each.name)]
+            shown = [each for each in shown if is_valid_unicode(each.name)]
         every = self._every_text
         notes = [
             each
@@ -210,12 +211,3 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
-
-
-def _is_unicode(name: str) -> bool:
-    """A name of other bytes cannot be told to anybody, so its file is no note."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

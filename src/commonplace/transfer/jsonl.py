@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from commonplace.engine.exchange import Exchange, digest
 from commonplace.errors import InvalidInput
+from commonplace.note.compose import Record
 from commonplace.note.links import first_line
-from commonplace.note.record import Record
 from commonplace.transfer.lines import BadRecord, Given, as_note, as_record, compared, is_same, line, read
 
 if TYPE_CHECKING:

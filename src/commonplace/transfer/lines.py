@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp
 from commonplace.engine import memories
 from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.note.compose import Record
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
-from commonplace.note.record import Record
 from commonplace.query import check_memory
+from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -152,10 +153,8 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
 
 
 def _check_text(record: Record) -> None:
-    try:
-        record.text().encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
+    if not is_valid_unicode(record.text()):
+        raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text")
 
 
 def _check_shape(value: Any) -> None:

@@ -122,7 +122,7 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
                 continue
             path = f"{folder}/{each.name}" if folder else each.name
             status = each.stat(follow_symlinks=False)
-            if not _is_text(each.name):
+            if not each.name.isprintable():
                 yield Found(path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text")
             elif stat.S_ISDIR(status.st_mode):
                 inner.append(path)
@@ -131,11 +131,3 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
             else:
                 yield Found(path, refused="it is a link" if each.is_symlink() else "it is no file")
         waiting += reversed(inner)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return name.isprintable()

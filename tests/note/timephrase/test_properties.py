@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import InvalidInput
-from commonplace.note.timephrase import Reading, TimeRefused, VagueTime, following, read, read_all
+from commonplace.errors import InvalidInput, TimeRefused, VagueTime
+from commonplace.note.timephrase import Reading, following, read, read_all
 
 ZONES = [ZoneInfo(name) for name in ("Asia/Shanghai", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")]
 NEW_YORK = ZONES[2]
@@ -44,7 +44,7 @@ def outcome(text, now, zone, day_hour):
         return refused
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(texts, moments, st.sampled_from(ZONES), st.integers(0, 23))
 def test_any_text_gives_a_time_ahead_or_one_of_its_own_refusals(text, now, zone, day_hour):
     reading = outcome(text, now, zone, day_hour)

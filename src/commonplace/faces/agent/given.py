@@ -9,6 +9,7 @@ from typing import Any
 
 from commonplace.errors import InvalidInput
 from commonplace.query import split_list
+from commonplace.text.unicode import is_valid_unicode
 
 _MOST = 1_000_000_000
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -80,8 +81,6 @@ class Given:
 
 
 def _sound(name: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(f"{name} must be valid Unicode text") from None
+    if not is_valid_unicode(text):
+        raise InvalidInput(f"{name} must be valid Unicode text")
     return text

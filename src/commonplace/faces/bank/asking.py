@@ -12,6 +12,7 @@ from commonplace.faces.bank.blocks import named
 from commonplace.faces.bank.names import is_target
 from commonplace.faces.bank.rules import BY_LLM, Placement, categories, with_relations
 from commonplace.faces.texts import text_file
+from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.llm import Endpoint
@@ -49,10 +50,10 @@ def _checked(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> 
         raise ValueError("its category is no name")
     if not _lines(content) <= _lines(text):
         raise ValueError("it leaves out lines of the text")
-    if not _is_text(text):
+    if not is_valid_unicode(text):
         raise ValueError("its content is no valid text")
     operation, position = answer["operation"], answer.get("position")
-    has_position = isinstance(position, str) and bool(named(position)[1]) and _is_text(position)
+    has_position = isinstance(position, str) and bool(named(position)[1]) and is_valid_unicode(position)
     loses = operation == "replace" and not _lines(texts.get(target, "")) <= _lines(text)
     if operation not in OPERATIONS or (operation == "insert" and not has_position) or loses:
         operation = "append"
@@ -65,14 +66,6 @@ def _checked(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> 
 def _lines(text: str) -> set[str]:
     """The lines of a text that say something, list and quote signs apart."""
     return {_MARKER.sub("", line).strip() or line.strip() for line in text.splitlines() if line.strip()}
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _confidence(value: Any) -> float:

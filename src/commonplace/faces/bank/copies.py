@@ -11,7 +11,7 @@ from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.faces.bank import templates
 from commonplace.faces.bank.bank import Bank
-from commonplace.index.text import runs
+from commonplace.text.tokens import runs
 
 if TYPE_CHECKING:
     from commonplace.store.base import Stamp

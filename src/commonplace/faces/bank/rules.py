@@ -11,7 +11,7 @@ from typing import Any
 
 from commonplace.clock import stamp
 from commonplace.faces.bank import templates
-from commonplace.index.text import words
+from commonplace.text.tokens import words
 
 BY_RULES, BY_LLM = "rule-based", "llm"
 DEFAULT = "default"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from commonplace.errors import InvalidInput
+from commonplace.text.unicode import repair_surrogates
 
 _MEANT = {
     "entityName": ("name", "entity"),
@@ -34,7 +35,7 @@ def _checked(value: Any, schema: Mapping[str, Any], path: str) -> Any:
             raise _mistyped(path, "array", value)
         items = schema["items"]
         if items["type"] == "string" and all(type(each) is str for each in value):
-            return [_text(each) for each in value]
+            return [repair_surrogates(each) for each in value]
         return [_checked(each, items, f"{path}[{at}]") for at, each in enumerate(value)]
     if kind == "string":
         return _word(value, schema, path)
@@ -71,8 +72,10 @@ def _word(value: Any, schema: Mapping[str, Any], path: str) -> str:
     if not isinstance(value, str):
         raise _mistyped(path, "string", value)
     if "enum" in schema and value not in schema["enum"]:
-        raise InvalidInput(_invalid(path, f"one of {', '.join(schema['enum'])}", f'"{_text(value)[:_SHOWN]}"'))
-    return _text(value)
+        raise InvalidInput(
+            _invalid(path, f"one of {', '.join(schema['enum'])}", f'"{repair_surrogates(value)[:_SHOWN]}"')
+        )
+    return repair_surrogates(value)
 
 
 def _whole(value: Any, schema: Mapping[str, Any], path: str) -> int:
@@ -105,12 +108,3 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, int | float):
         return "number"
     return "array" if isinstance(value, list) else "object"
-
-
-def _text(text: str) -> str:
-    """`text` as UTF-8 can hold it: surrogate pairs become their character, lone ones U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.index.facets import may_see
-from commonplace.index.text import passages, sound
 from commonplace.index.vectors.arrays import np
+from commonplace.text.tokens import passages
+from commonplace.text.unicode import sqlite_text
 
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -61,7 +62,7 @@ def pieces(title: str, body: str) -> list[Piece]:
             continue  # the passage below it has it in front
         said = text[:400].casefold()
         names = [each.strip() for each in dict.fromkeys((title, one.heading)) if _tells(each)]
-        text = sound("\n".join([*(each for each in names if each.casefold() not in said), text]))
+        text = sqlite_text("\n".join([*(each for each in names if each.casefold() not in said), text]))
         found.append(Piece(one.start, one.end, text, _key(text)))
     return found
 

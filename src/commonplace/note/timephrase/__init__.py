@@ -5,34 +5,50 @@ Nothing is guessed: a text that may mean two times, or none, is refused with a r
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
-from datetime import datetime, tzinfo
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-from commonplace.errors import (
-    AmbiguousTime,
-    InvalidTime,
-    NoTime,
-    PastTime,
-    TimeRefused,
-    VagueTime,
+from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, VagueTime
+from commonplace.note.timephrase.candidates import (
+    DAY_KINDS,
+    Hour,
+    Unclear,
+    possible_days,
+    possible_hours,
+    shifted,
+    wall_time,
 )
-from commonplace.note.timephrase.groups import PARAGRAPH, Group, groups
-from commonplace.note.timephrase.reading import Here, Reading, meaning
-from commonplace.note.timephrase.recurrence import following
-from commonplace.note.timephrase.text import Text
+from commonplace.note.timephrase.recurrence import first_times, following
+from commonplace.note.timephrase.tokens import Delay, Text, Token, scan
 
-__all__ = [
-    "AmbiguousTime",
-    "InvalidTime",
-    "NoTime",
-    "PastTime",
-    "Reading",
-    "TimeRefused",
-    "VagueTime",
-    "following",
-    "read",
-    "read_all",
-]
+__all__ = ["Reading", "following", "read", "read_all"]
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_LATE = 18
+"""The hour a day without a clock fires at when the usual one has passed."""
+_BETWEEN = re.compile(r"(?:[\s,:]|的|在|于|(?<![a-z0-9_])(?:at|on|by|before|the|in)(?![a-z0-9_]))*")
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text says: `due` is aware and in the zone asked for, `phrase` the words it was read from,
+    `repeat` a rule (see `following`), `others` further time phrases that were not used."""
+
+    phrase: str
+    due: datetime
+    all_day: bool = False
+    repeat: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def reading(self) -> str:
+        """The time for people: Thu 7 May 2026 15:00."""
+        due = self.due
+        return f"{_DAYS[due.weekday()]} {due.day} {_MONTHS[due.month - 1]} {due.year} {due:%H:%M}"
 
 
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
@@ -43,15 +59,14 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     with the code and sentence of contract 001, 8). A vague word refuses wherever it stands.
     """
     written = Text(text)
-    found = groups(written)
-    for group in found:
+    groups = _groups(written)
+    for group in groups:
         for token in group.of("vague"):
-            raise VagueTime(written.phrase(token.start, token.end))
-    if not found:
+            start, end = written.span(token.start, token.end)
+            raise VagueTime(text[start:end])
+    if not groups:
         raise NoTime(text)
-    taken = meaning(found[0], Here.at(now, zone, day_hour))
-    others = tuple(group.phrase for group in found[1:])
-    return Reading(taken.phrase, taken.due, taken.all_day, taken.repeat, others)
+    return replace(_meaning(groups[0], now, zone, day_hour), others=tuple(group.phrase for group in groups[1:]))
 
 
 def read_all(
@@ -61,16 +76,148 @@ def read_all(
 
     Arguments as for `read`. A vague word refuses all times of its paragraph (contract 001, 6 and 9).
     """
-    written, here = Text(text), Here.at(now, zone, day_hour)
-    found = groups(written)
-    ends = [blank.end() for blank in PARAGRAPH.finditer(text)]
-    at = [bisect(ends, group.span[0]) for group in found]
-    vague = {place for place, group in zip(at, found, strict=True) if group.of("vague")}
-    return [(group.span, _outcome(group, here, place in vague)) for place, group in zip(at, found, strict=True)]
+    groups = _groups(Text(text))
+    ends = [blank.end() for blank in _PARAGRAPH.finditer(text)]
+    paragraphs = [bisect(ends, group.span[0]) for group in groups]
+    vague = {paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")}
+    found: list[tuple[tuple[int, int], Reading | TimeRefused]] = []
+    outcome: Reading | TimeRefused
+    for paragraph, group in zip(paragraphs, groups, strict=True):
+        try:
+            outcome = VagueTime(group.phrase) if paragraph in vague else _meaning(group, now, zone, day_hour)
+        except TimeRefused as refusal:
+            outcome = refusal
+        found.append((group.span, outcome))
+    return found
 
 
-def _outcome(group: Group, here: Here, vague: bool) -> Reading | TimeRefused:
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Time words with nothing but connecting words between them: one time. `phrase` is the user's own text."""
+
+    tokens: tuple[Token, ...]
+    phrase: str
+    span: tuple[int, int]
+
+    def of(self, *kinds: str) -> list[Token]:
+        return [token for token in self.tokens if token.kind in kinds]
+
+
+def _groups(text: Text) -> list[_Group]:
+    """The groups of a text in order. Words that count only in company ("the morning sun") make none alone."""
+    runs: list[list[Token]] = []
+    for token in scan(text.plain):
+        if runs and _are_adjacent(text.plain, runs[-1][-1], token):
+            runs[-1].append(token)
+        else:
+            runs.append([token])
+    found = []
+    for run in runs:
+        if tokens := _without_doubtful(run):
+            start, end = text.span(tokens[0].start, max(token.end for token in tokens))
+            found.append(_Group(tuple(tokens), text.written[start:end], (start, end)))
+    return found
+
+
+def _are_adjacent(plain: str, first: Token, second: Token) -> bool:
+    between = plain[first.end : second.start]
+    if between.strip() == "of":
+        return second.kind == "span"
+    return bool(_BETWEEN.fullmatch(between)) and not _PARAGRAPH.search(between)
+
+
+def _without_doubtful(run: list[Token]) -> list[Token]:
+    """The run without words that mean no time here: "sat" or "sun" beside a surer day or without a clock,
+    and everything when no sure word is left."""
+    has_clock = any(token.kind == "clock" for token in run)
+    sure_day = any(token.kind in DAY_KINDS and not token.weak for token in run)
+    kept = [t for t in run if not (t.kind == "weekday" and t.weak and (sure_day or not has_clock))]
+    kinds = {token.kind for token in kept}
+    return kept if not all(token.weak for token in kept) or ("clock" in kinds and len(kinds) > 1) else []
+
+
+def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Reading:
+    """The reading of a group. Raises a TimeRefused."""
+    phrase, now = group.phrase, now.astimezone(zone)
+    if group.of("vague"):
+        raise VagueTime(phrase)
+    if group.of("wrong"):
+        raise InvalidTime(phrase)
     try:
-        return VagueTime(group.phrase) if vague else meaning(group, here)
-    except TimeRefused as refusal:
-        return refusal
+        if group.of("repeat"):
+            times = first_times(group.tokens, now, zone, day_hour)
+            if len(times) != 1:
+                raise AmbiguousTime(phrase, sorted({due for due, _ in times}))
+            due, rule = times[0]
+            return Reading(phrase, due, not (group.of("clock", "part") or rule.is_elapsed), str(rule))
+        moments, all_day = _moments(group, now, zone, day_hour)
+    except Unclear:
+        raise AmbiguousTime(phrase) from None
+    except (ValueError, OverflowError):
+        raise InvalidTime(phrase) from None
+    if not moments:
+        raise AmbiguousTime(phrase)
+    if all(moment <= now for moment in moments):
+        raise PastTime(phrase)
+    if len(moments) > 1:
+        raise AmbiguousTime(phrase, sorted(moments))
+    return Reading(phrase, min(moments), all_day)
+
+
+def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:
+    """All times a group may mean, and whether it names days only. Words that name a moment by themselves
+    ("in 2 hours") must agree with those beside them."""
+    moments: set[datetime] = set()
+    rest = []
+    for token in group.tokens:
+        if token.kind == "instant":
+            written = token.value
+            local = written.astimezone(zone) if written.tzinfo else wall_time(written.date(), written.time(), zone)
+            moments.add(local)
+        elif token.kind == "delay" and token.value.seconds:
+            moments.add(_later(token.value, now, zone))
+        else:
+            rest.append(token)
+    if moments and all(token.kind == "day" and token.value == 0 for token in rest):
+        return moments, False
+    days, hours = possible_days(rest, now.date()), possible_hours(rest)
+    if days and not hours:
+        return moments | {_all_day(day, len(days) == 1, now, zone, day_hour) for day in days}, True
+    if days:
+        return moments | {_on(day, hour, now, zone) for day in days for hour in hours}, False
+    if any(token.kind in DAY_KINDS for token in rest):
+        return moments, False
+    return moments | {_next(hour, now, zone) for hour in hours}, False
+
+
+def _later(delay: Delay, now: datetime, zone: tzinfo) -> datetime:
+    """Whole days go by the calendar, the rest by elapsed time."""
+    start = now.replace(microsecond=0)
+    if delay.months or delay.days:
+        start = wall_time(shifted(start.date(), delay.months, delay.days), start.time(), zone)
+    return (start.astimezone(UTC) + timedelta(seconds=delay.seconds)).astimezone(zone)
+
+
+def _all_day(day: date, alone: bool, now: datetime, zone: tzinfo, day_hour: int) -> datetime:
+    """The usual hour of a day; when it has passed today, the late one."""
+    usual, late = wall_time(day, time(day_hour), zone), wall_time(day, time(_LATE), zone)
+    return late if alone and usual <= now < late else usual
+
+
+def _on(day: date, hour: Hour, now: datetime, zone: tzinfo) -> datetime:
+    """`hour` of a day. Midnight of today is the one ahead."""
+    if hour.word == "midnight" and day == now.date():
+        hour = hour._replace(days=1)
+    return hour.on(day, zone)
+
+
+def _next(hour: Hour, now: datetime, zone: tzinfo) -> datetime:
+    """The next time a clock shows `hour`; the end of the working day is today's."""
+    today = now.date()
+    if hour.word == "eod":
+        return hour.on(today, zone)
+    for days in (-1, 0, 1):
+        moment = hour.on(today + timedelta(days=days), zone)
+        if moment > now:
+            break
+    return moment

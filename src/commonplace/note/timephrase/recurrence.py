@@ -1,36 +1,27 @@
-"""Rules of repetition: a small part of RRULE in local time (contract 001, 9)."""
+"""Rules of repetition: a small part of RRULE in local time (contract 001, 9), and the rules that words mean."""
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from commonplace.errors import InvalidInput
+from commonplace.note.timephrase.candidates import DAY_KINDS, Hour, month_length, possible_hours, wall_time
+from commonplace.note.timephrase.tokens import UNIT_SECONDS, Repetition, Token
 
-DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_ELAPSED = {"HOURLY": 3600, "MINUTELY": 60}
-_SHORTEST = 300
+_DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
-# What each frequency needs and may have, besides INTERVAL.
-_PARTS = {
-    "MINUTELY": frozenset(),
-    "HOURLY": frozenset(),
-    "DAILY": frozenset({"BYHOUR", "BYMINUTE"}),
-    "WEEKLY": frozenset({"BYDAY", "BYHOUR", "BYMINUTE"}),
-    "MONTHLY": frozenset({"BYMONTHDAY", "BYHOUR", "BYMINUTE"}),
-    "YEARLY": frozenset({"BYMONTH", "BYMONTHDAY", "BYHOUR", "BYMINUTE"}),
-}
-# A day that comes at all comes within so many periods, 29 February too.
+_NEEDED_KEYS = {
+    "MINUTELY": (), "HOURLY": (), "DAILY": _KEYS[5:], "WEEKLY": _KEYS[4:], "MONTHLY": ("BYMONTHDAY", *_KEYS[5:]),
+    "YEARLY": ("BYMONTH", "BYMONTHDAY", *_KEYS[5:]),
+}  # fmt: skip
+"""The keys a stored rule of each frequency has, besides INTERVAL."""
+_SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
+_FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
+_SHORTEST = 300
 _PERIODS = 100
-
-
-def wall(day: date, clock: time, zone: tzinfo) -> datetime:
-    """The moment a clock on the wall shows `clock` on `day`: the first of two, and where the clock jumps
-    ahead as far after the jump as asked for. Raises OverflowError at the ends of the calendar."""
-    shown = datetime.combine(day, clock).replace(tzinfo=zone)
-    return shown.astimezone(UTC).astimezone(zone)
+"""A day that comes at all comes within so many periods, 29 February too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,63 +38,62 @@ class Rule:
 
     def __str__(self) -> str:
         """The rule as it is stored, its parts in the contract's order."""
-        parts = [f"FREQ={self.freq}"]
-        if self.interval > 1:
-            parts.append(f"INTERVAL={self.interval}")
-        names = [DAY_NAMES[day] for day in self.days]
-        values = (self.months, self.monthdays, names, self.hours, self.minutes)
-        for key, each in zip(_KEYS[2:], values, strict=True):
-            if each:
-                parts.append(f"{key}={','.join(map(str, each))}")
-        return ";".join(parts)
+        interval = (self.interval,) if self.interval > 1 else ()
+        names = [_DAY_NAMES[day] for day in self.days]
+        values = ((self.freq,), interval, self.months, self.monthdays, names, self.hours, self.minutes)
+        pairs = zip(_KEYS, values, strict=True)
+        return ";".join(f"{key}={','.join(map(str, each))}" for key, each in pairs if each)
 
     @property
-    def too_often(self) -> bool:
+    def is_elapsed(self) -> bool:
+        """Whether it counts elapsed time, not days of the calendar."""
+        return self.freq in _SECONDS
+
+    @property
+    def is_too_often(self) -> bool:
         """Whether it comes more than once in five minutes."""
-        return self.freq in _ELAPSED and self.interval * _ELAPSED[self.freq] < _SHORTEST
+        return self.is_elapsed and self.interval * _SECONDS[self.freq] < _SHORTEST
 
 
-def rule(text: str) -> Rule:
+def parse_rule(text: str) -> Rule:
     """A stored rule taken apart. Raises InvalidInput for anything `read` does not give, e.g. a rule without
     an hour, of another frequency, or of less than 5 minutes."""
-    values: dict[str, str] = {}
-    for part in text.strip().upper().removeprefix("RRULE:").split(";"):
-        key, _, value = part.partition("=")
-        if key not in _KEYS or key in values:
-            raise _unknown(text)
-        values[key] = value
-    freq = values.get("FREQ", "")
-    if freq not in _PARTS or values.keys() - {"FREQ", "INTERVAL"} != _PARTS[freq]:
-        raise _unknown(text)
+    parts = [part.partition("=") for part in text.strip().upper().removeprefix("RRULE:").split(";")]
+    values = {key: value for key, _, value in parts}
     try:
-        taken = Rule(
-            freq,
-            _number(values.get("INTERVAL", "1"), 1, 999_999),
+        needed = _NEEDED_KEYS[values.get("FREQ", "")]
+        if len(parts) > len(values) or values.keys() - {"FREQ", "INTERVAL"} != set(needed):
+            raise ValueError(text)
+        (interval,) = _numbers(values.get("INTERVAL", "1"), 1, 999_999)
+        rule = Rule(
+            values["FREQ"],
+            interval,
             _numbers(values.get("BYMONTH"), 1, 12),
             _numbers(values.get("BYMONTHDAY"), -1, 31),
-            tuple(sorted({DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name})),
+            tuple(sorted({_DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name})),
             _numbers(values.get("BYHOUR"), 0, 23),
             _numbers(values.get("BYMINUTE"), 0, 59),
         )
-    except ValueError:
-        raise _unknown(text) from None
-    if taken.too_often or 0 in taken.monthdays or (taken.freq == "WEEKLY" and not taken.days):
-        raise _unknown(text)
-    return taken
+        if rule.is_too_often or 0 in rule.monthdays or (rule.freq == "WEEKLY" and not rule.days):
+            raise ValueError(text)
+    except (KeyError, ValueError):
+        raise InvalidInput(f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.') from None
+    return rule
 
 
-def _unknown(text: str) -> InvalidInput:
-    return InvalidInput(f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.')
-
-
-def _number(text: str, least: int, most: int) -> int:
-    if not text.isascii() or len(text) > 6 or not least <= int(text) <= most:
-        raise ValueError(text)
-    return int(text)
+def completed(repeat: str, due: datetime) -> str:
+    """A rule written by hand, with what calendars leave to the first time filled in from the local time `due`."""
+    given = dict(part.partition("=")[::2] for part in repeat.strip().upper().removeprefix("RRULE:").split(";"))
+    said = dict(zip(_KEYS[2:], (due.month, due.day, _DAY_NAMES[due.weekday()], due.hour, due.minute), strict=True))
+    missing = [key for key in _NEEDED_KEYS.get(given.get("FREQ", ""), ()) if key not in given]
+    return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in missing)])
 
 
 def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
-    return tuple(sorted({_number(part, least, most) for part in text.split(",")})) if text is not None else ()
+    parts = [] if text is None else text.split(",")
+    if not all(len(p) <= 6 and p.isascii() and least <= int(p) <= most for p in parts):
+        raise ValueError(text)
+    return tuple(sorted({int(part) for part in parts}))
 
 
 def following(repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None) -> datetime:
@@ -114,21 +104,23 @@ def following(repeat: str, after: datetime, zone: tzinfo, since: datetime | None
     and minutes are elapsed time, the rest is wall time; a month without the day is skipped. Raises
     InvalidInput for a text that is no rule, or a rule with no time left.
     """
-    taken = rule(repeat)
-    if since is None and taken.freq not in _ELAPSED:
-        every = replace(taken, interval=1)
-        if next_time(every, after - timedelta(microseconds=1), zone, after) != after:
-            taken = every
-    return next_time(taken, after, zone, since or after)
+    rule = parse_rule(repeat)
+    if since is None and not rule.is_elapsed:
+        every = replace(rule, interval=1)
+        if _next_time(every, after - timedelta(microseconds=1), zone, after) != after:
+            rule = every
+    return _next_time(rule, after, zone, since or after)
 
 
-def next_time(rule: Rule, after: datetime, zone: tzinfo, since: datetime) -> datetime:
+def _next_time(rule: Rule, after: datetime, zone: tzinfo, since: datetime) -> datetime:
     """As `following`, of a rule already taken apart."""
     try:
-        if rule.freq in _ELAPSED:
-            return _next_elapsed(rule, after, since).astimezone(zone)
+        if rule.is_elapsed:
+            step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
+            start = since.astimezone(UTC)
+            return (start + ((after.astimezone(UTC) - start) // step + 1) * step).astimezone(zone)
         for day in _days(rule, since.astimezone(zone).date(), after.astimezone(zone).date()):
-            for moment in _times(rule, day, zone):
+            for moment in sorted(wall_time(day, time(h, m), zone) for h in rule.hours for m in rule.minutes):
                 if moment > after:
                     return moment
     except (OverflowError, ValueError):
@@ -136,44 +128,94 @@ def next_time(rule: Rule, after: datetime, zone: tzinfo, since: datetime) -> dat
     raise InvalidInput(f'No time of the rule "{rule}" is left. Change the rule.')
 
 
-def _next_elapsed(rule: Rule, after: datetime, since: datetime) -> datetime:
-    step = timedelta(seconds=rule.interval * _ELAPSED[rule.freq])
-    start = since.astimezone(UTC)
-    return start + ((after.astimezone(UTC) - start) // step + 1) * step
-
-
-def _times(rule: Rule, day: date, zone: tzinfo) -> list[datetime]:
-    return sorted(wall(day, time(hour, minute), zone) for hour in rule.hours for minute in rule.minutes)
-
-
 def _days(rule: Rule, since: date, after: date) -> Iterator[date]:
-    """The days of the rule in order, from a little before `after` on."""
-    if rule.freq == "DAILY":
-        passed = (after - since).days // rule.interval - 1
-        start = since + timedelta(days=passed * rule.interval)
-        yield from (start + timedelta(days=step * rule.interval) for step in range(_PERIODS))
-    elif rule.freq == "WEEKLY":
-        monday = since - timedelta(days=since.weekday())
-        start = monday + timedelta(weeks=((after - monday).days // (7 * rule.interval) - 1) * rule.interval)
-        for step in range(_PERIODS):
-            yield from (start + timedelta(days=7 * step * rule.interval + day) for day in rule.days)
-    else:
-        yield from _month_days(rule, since, after)
-
-
-def _month_days(rule: Rule, since: date, after: date) -> Iterator[date]:
-    """The days of monthly and yearly rules; months without the day are skipped."""
+    """The days of the rule in order, from a period before `after` on; months without the day are skipped."""
+    step = rule.interval
+    if rule.freq in ("DAILY", "WEEKLY"):
+        length = step * (7 if rule.freq == "WEEKLY" else 1)
+        first = since - timedelta(days=since.weekday()) if rule.freq == "WEEKLY" else since
+        first += timedelta(days=((after - first).days // length - 1) * length)
+        for period in range(_PERIODS):
+            yield from (first + timedelta(days=period * length + day) for day in rule.days or (0,))
+        return
+    start, now = since.year * 12 + since.month - 1, after.year * 12 + after.month - 1
     if rule.freq == "MONTHLY":
-        first = since.year * 12 + since.month - 1
-        passed = (after.year * 12 + after.month - 1 - first) // rule.interval - 1
-        months = (first + (passed + step) * rule.interval for step in range(_PERIODS * 12))
+        start += ((now - start) // step - 1) * step
+        months = (start + period * step for period in range(_PERIODS * 12))
     else:
-        passed = (after.year - since.year) // rule.interval - 1
-        years = (since.year + (passed + step) * rule.interval for step in range(_PERIODS))
-        months = (year * 12 + month - 1 for year in years for month in rule.months)
+        first_year = since.year + ((after.year - since.year) // step - 1) * step
+        months = ((first_year + period * step) * 12 + month - 1 for period in range(_PERIODS) for month in rule.months)
     for each in months:
-        year, month = divmod(each, 12)
-        if year < 1:
-            continue
-        length = calendar.monthrange(year, month + 1)[1]
-        yield from sorted(date(year, month + 1, length if d < 0 else d) for d in set(rule.monthdays) if d <= length)
+        year, month = each // 12, each % 12 + 1
+        if year >= 1:
+            length = month_length(year, month)
+            yield from sorted(date(year, month, length if d < 0 else d) for d in set(rule.monthdays) if d <= length)
+
+
+def first_times(tokens: tuple[Token, ...], now: datetime, zone: tzinfo, day_hour: int) -> list[tuple[datetime, Rule]]:
+    """The rules the words of a group may mean, each with its first time after `now`; none when a part is missing or
+    two contradict each other. Raises ValueError for a rule that cannot be: too often, 30 February, 25:00."""
+    meant: list[Repetition] = list(dict.fromkeys(token.value for token in tokens if token.kind == "repeat"))
+    if len(meant) > 1:  # "every morning on weekdays" is that of the weekdays
+        meant = [each for each in meant if each != Repetition("day")]
+    if len(meant) != 1:
+        return []
+    repetition, kinds = meant[0], {token.kind for token in tokens}
+    if repetition.interval == 0:
+        raise ValueError("interval")
+    named = [token for token in tokens if token.kind in DAY_KINDS]
+    hours = possible_hours(tokens) or [Hour(time(day_hour))]
+    if repetition.unit in UNIT_SECONDS:
+        minutes = repetition.interval * UNIT_SECONDS[repetition.unit] / 60
+        rule = Rule("MINUTELY", int(minutes)) if minutes % 60 else Rule("HOURLY", int(minutes / 60))
+        if minutes.denominator != 1 or rule.is_too_often:
+            raise ValueError(minutes)
+        return [] if named or kinds & {"clock", "part", "instant"} else [(_next_time(rule, now, zone, now), rule)]
+    if repetition.interval.denominator != 1 or "instant" in kinds:
+        return []
+    rules = []
+    for rule in _rules(repetition, named):
+        for hour in hours:
+            timed = replace(rule, hours=(hour.at.hour,), minutes=(hour.at.minute,))
+            if hour.days and rule.freq == "WEEKLY":  # an hour after the day's midnight
+                timed = replace(timed, days=tuple(sorted((day + 1) % 7 for day in rule.days)))
+            if not hour.days or rule.freq in ("DAILY", "WEEKLY"):  # dates cannot be moved
+                rules.append(timed)
+    # The first time starts the count of the interval, so it does not wait for one.
+    times = [(_next_time(replace(rule, interval=1), now, zone, now), rule) for rule in rules]
+    return sorted(times, key=lambda pair: pair[0])
+
+
+def _rules(repetition: Repetition, named: list[Token]) -> list[Rule]:
+    """The rules, without an hour, of a repetition and the day words beside it."""
+    unit, _, days, monthdays, month = repetition
+    plain = Rule(_FREQUENCIES[unit], int(repetition.interval), (month,) if month else (), monthdays, days)
+    if unit == "day" or days or monthdays:
+        return [] if named else [plain]
+    kinds, values = [token.kind for token in named], [token.value for token in named]
+    if unit == "week":
+        if kinds == ["weekend"]:
+            return [replace(plain, days=(5,))]
+        known = kinds and all(kind == "weekday" and value[0] is None for kind, value in zip(kinds, values, strict=True))
+        return [replace(plain, days=tuple(sorted({value[1] for value in values})))] if known else []
+    if len(named) != 1:
+        return []
+    kind, value = kinds[0], values[0]
+    if kind == "monthday" and unit == "month":
+        return [replace(plain, monthdays=(value,))]
+    if kind == "edge" and value[:2] == ("month", 0) and unit == "month":
+        return [replace(plain, monthdays=(-1 if value[2] else 1,))]
+    if unit != "year":
+        return []
+    if kind == "date" and value[0][0] is None:
+        known_dates = [
+            (month, day) for _, month, day in value if 1 <= month <= 12 and 1 <= day <= month_length(2000, month)
+        ]
+        if not known_dates:
+            raise ValueError(value)
+        return [replace(plain, months=(month,), monthdays=(day,)) for month, day in known_dates]
+    if kind == "month_edge" and value[0] is None:
+        return [replace(plain, months=(value[1],), monthdays=(-1 if value[2] else 1,))]
+    if kind == "edge" and value[:2] == ("year", 0):
+        return [replace(plain, months=(12 if value[2] else 1,), monthdays=(31 if value[2] else 1,))]
+    return []

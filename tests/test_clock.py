@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from commonplace.clock import since
 from commonplace.errors import TimeframeError
-from commonplace.note.timeframe import since
 
 NOW = datetime(2026, 5, 7, 10, 30, 15, 500, tzinfo=UTC)  # a Thursday
 EAST = timezone(timedelta(hours=8))

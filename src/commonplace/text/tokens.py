@@ -55,11 +55,6 @@ class Passage(NamedTuple):
     line: int
 
 
-def sound(text: str) -> str:
-    """`text` with `?` for every lone surrogate, which SQLite cannot hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: NFC, full-width letters plain, CJK runs as pairs.
 
@@ -95,7 +90,7 @@ def tokens(text: str) -> list[str]:
 
 
 def is_cjk(word: str) -> bool:
-    """Whether `word` begins with a character of a CJK run."""
+    """Whether `word` begins with a Chinese, Japanese or Korean character."""
     return runs().match(word) is not None
 
 

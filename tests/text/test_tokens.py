@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.index.text import flatten, fts_text, passages, query_text, tokens, words
+from commonplace.text.tokens import flatten, fts_text, passages, query_text, tokens, words
 
 
 @pytest.mark.parametrize(

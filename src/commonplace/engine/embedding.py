@@ -14,7 +14,7 @@ from commonplace.store.atomic import make_private, reason
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.asking import Nearness
+    from commonplace.index.search.question import Nearness
     from commonplace.index.vectors.nearest import Counts, Near, Vectors
 
 AT_ONCE, CHARACTERS = 32, 8_000

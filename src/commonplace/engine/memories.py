@@ -17,7 +17,7 @@ from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.smart import Ranking
+    from commonplace.index.search import SmartResult
     from commonplace.note.model import Note
     from commonplace.query import Query
 
@@ -107,13 +107,13 @@ def holding(memory: Memory, wanted: Query, text: str, limit: int = 0) -> tuple[l
     return memory.list(wanted.replace(contains=text or None), limit=limit, order="created")
 
 
-def smart_search(memory: Memory, text: str, top: int, wanted: Query) -> Ranking:
+def smart_search(memory: Memory, text: str, top: int, wanted: Query) -> SmartResult:
     """The `top` memories that hold most of the words of `text`. Raises InvalidInput when it holds no word."""
-    from commonplace.index import smart
+    from commonplace.index import search
 
     core = memory._core
     core.fresh()
-    found = smart.search(core.db, text, memory._query(wanted), viewer=memory.agent, top=top)
+    found = search.smart_search(core.db, text, memory._query(wanted), viewer=memory.agent, top=top)
     core.counted(each.note for each in found.best)
     return found
 

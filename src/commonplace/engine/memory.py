@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         ResolvedLinks,
         Stored,
     )
-    from commonplace.index.asking import Nearness
     from commonplace.index.rows import Edge, Hits
-    from commonplace.index.smart import Ranking
+    from commonplace.index.search import SmartResult
+    from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
@@ -312,7 +312,7 @@ class Memory:
         return Embedding(self).nearness
 
     @verb
-    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> Ranking:
+    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> SmartResult:
         """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all."""
         from commonplace.engine import memories
 
@@ -407,15 +407,15 @@ class Memory:
                     projects: tuple[str, ...] | None = None) -> str:  # fmt: skip
         """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
         [2000] of 4 characters. Raises InvalidInput for less than one."""
-        from commonplace.index import evidence
+        from commonplace.index.search import evidence
 
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self._core.fresh()
         room = (2000 if max_tokens is None else max_tokens) * _CHARACTERS_PER_TOKEN
-        hits = evidence.evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
+        hits = evidence.find_evidence(self._core.db, question, viewer=self.agent, max_chars=room, projects=projects,
                                  today=self._today(), near=self._nearness())  # fmt: skip
-        return evidence.told(hits)[:room]
+        return evidence.format_evidence(hits)[:room]
 
     @verb
     def directory(self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,

@@ -15,7 +15,6 @@ from datetime import date
 from itertools import groupby, product
 
 from commonplace.errors import InvalidInput
-from commonplace.index.database import snapshot
 from commonplace.index.facets import may_see
 from commonplace.index.listing import listing
 from commonplace.index.lookup import in_order, infos, matching, observations, text_of
@@ -24,7 +23,7 @@ from commonplace.index.rows import Hit, Hits, NoteInfo
 from commonplace.index.search import parse
 from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
 from commonplace.index.search.exact import SNIPPET, ExactScorer, Ranked, exact_scorer, rank, shortened
-from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext
+from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext, search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.index.text import sound
 from commonplace.query import Query
@@ -82,8 +81,8 @@ def search(
         return Hits(_plain_hits(db, notes, query), total)
     if query.search_type == "permalink":
         return _by_permalink(db, query, viewer, limit, offset)
-    with snapshot(db):
-        return _Search(SearchContext(db, query, viewer), limit, offset, explain).run(today, near)
+    with search_context(db, query, viewer) as context:
+        return _Search(context, limit, offset, explain).run(today, near)
 
 
 class _Search:
@@ -236,8 +235,8 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
     if not asked:
         raise InvalidInput("no valid tokens in query")
     found: list[tuple[float, int, str, int, list[str]]] = []
-    with snapshot(db):
-        for row, created, identity, tags, body in SearchContext(db, query, viewer).contents():
+    with search_context(db, query, viewer) as context:
+        for row, created, identity, tags, body in context.contents():
             counts = _token_counts(asked, body.lower())
             if counts:
                 score = sum(_COUNT_SCORES[count] for count in counts.values())

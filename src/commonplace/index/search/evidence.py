@@ -6,11 +6,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from commonplace.index.database import snapshot
 from commonplace.index.lookup import infos
 from commonplace.index.rows import Hit, NoteInfo
 from commonplace.index.search.chunks import ChunkRanking
-from commonplace.index.search.queries import SearchContext
+from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.index.text import flatten, sound, stop_words, tokens
 from commonplace.note.links import slug
@@ -37,9 +36,9 @@ def find_evidence(
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
     `near` as for `QuestionRanking`.
     """
-    with snapshot(db):
-        query = Query(sound(question), projects=None if projects is None else tuple(projects))
-        ranking = QuestionRanking(SearchContext(db, query, viewer), query.text, today, near)
+    query = Query(sound(question), projects=None if projects is None else tuple(projects))
+    with search_context(db, query, viewer) as context:
+        ranking = QuestionRanking(context, query.text, today, near)
         return list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars))
 
 

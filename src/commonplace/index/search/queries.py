@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from commonplace.index.database import held, snapshot
 from commonplace.index.facets import PROJECT, expression, passes, project_ids, quoted, token, wanted
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
@@ -27,6 +29,7 @@ MAX_RANKED = 1_000
 NAMES, STEMS = "name_fts", "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
+_CACHE_BYTES = 20_000_000
 _FETCHED = 4_000
 _RARE_ENOUGH = 5_000
 _FEW_ROWS = 200
@@ -85,11 +88,40 @@ class Features(NamedTuple):
     is_long: int
 
 
+class QueryCache(dict[Hashable, Any]):
+    """What queries found, for one connection, until the index changes or it is full: `bench/asking.py` shows that a
+    question takes a quarter longer without."""
+
+    def __init__(self) -> None:
+        self.version: tuple[int, int] | None = None
+        self._bytes = 0
+
+    def keep(self, found: Mapping[Any, Any], size: int) -> None:
+        """Add values of about `size` bytes in all, besides 250 for each."""
+        self._bytes += size + 250 * len(found)
+        if self._bytes > _CACHE_BYTES:
+            self.clear()
+            self._bytes = size + 250 * len(found)
+        self.update(found)
+
+
+@contextmanager
+def search_context(db: sqlite3.Connection, query: Query, viewer: str | None) -> Iterator[SearchContext]:
+    """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is cached."""
+    cache = QueryCache() if db.in_transaction else held(db, QueryCache)
+    with snapshot(db):
+        version = (db.execute("pragma data_version").fetchone()[0], db.total_changes)
+        if cache.version != version:
+            cache.clear()
+            cache.version = version
+        yield SearchContext(db, query, viewer, cache)
+
+
 class SearchContext:
     """A query and its caller. `viewer` is the agent that searches (None = the owner)."""
 
-    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
-        self.db = db
+    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, cache: QueryCache):
+        self.db, self._cache = db, cache
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer)
         self._own_scope = None if viewer is None else f"agent:{viewer}"
@@ -150,6 +182,9 @@ class SearchContext:
     def newest(self, match: str, limit: int = -1, table: str = "") -> list[int]:
         """The newest rows that match an FTS5 expression."""
         table = table or self.table
+        asked = (table, match, limit)
+        if asked in self._cache:
+            return self._cache[asked]
         rows = f"select rowid from {table} where {table} match ? order by rowid desc limit ?"
         try:
             found = self.db.execute(f"select group_concat(rowid) from ({rows})", (match, limit)).fetchone()[0]
@@ -157,7 +192,9 @@ class SearchContext:
             if "phrase queries" not in str(error):
                 raise
             return []  # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
-        return json.loads(f"[{found or ''}]")  # one text is read faster than many rows
+        result = json.loads(f"[{found or ''}]")  # one text is read faster than many rows
+        self._cache.keep({asked: result}, len(match) + 40 * len(result))
+        return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
         """The newest rows that match and pass all filters, at most `limit`, and how many there are in all."""
@@ -273,10 +310,14 @@ class SearchContext:
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""
-        names = ", ".join(Features._fields)
-        return list(
-            map(Features._make, self.db.execute(f"select {names} from feature where row in {_GIVEN}", (_json(rows),)))
-        )
+        found = {row: self._cache.get(row) for row in rows}
+        missing = [row for row, known in found.items() if known is None]
+        if missing:
+            text = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
+            new = {one[0]: Features._make(one) for one in self.db.execute(text, (_json(missing),))}
+            self._cache.keep(new, 0)
+            found |= new
+        return [one for one in found.values() if one]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
         """The newest notes of these days (YYYY-MM-DD, inclusive)."""

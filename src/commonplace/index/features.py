@@ -54,17 +54,9 @@ class Words(NamedTuple):
 
 
 def put(
-    db: sqlite3.Connection,
-    row: int,
-    words: Words,
-    *,
-    project: int,
-    path: str,
-    source: str | None,
-    day: str,
-    dated: bool,
-    created: int,
-) -> None:
+    db: sqlite3.Connection, row: int, words: Words, *, project: int, path: str, source: str | None, day: str,
+    dated: bool, created: int,
+) -> None:  # fmt: skip
     """Store the features of the note in `row`.
 
     `day` (YYYY-MM-DD) is the date of its event, or when it is not `dated`, of its writing; `created` orders the notes

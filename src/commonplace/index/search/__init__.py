@@ -58,16 +58,9 @@ class SmartResult:
 
 
 def search(
-    db: sqlite3.Connection,
-    query: Query,
-    *,
-    viewer: str | None,
-    limit: int = 10,
-    offset: int = 0,
-    explain: bool = False,
-    today: date | None = None,
-    near: Nearness | None = None,
-) -> Hits:
+    db: sqlite3.Connection, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0,
+    explain: bool = False, today: date | None = None, near: Nearness | None = None,
+) -> Hits:  # fmt: skip
     """One page of the notes that match the text and the filters of `query`, best first.
 
     `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass the filters. `explain`
@@ -104,8 +97,8 @@ class _Search:
         if not parsed.clauses:
             return Hits([], 0)
         is_long = parse.relaxable(parsed, quotes=is_question)
-        is_short = not is_long and parse.is_short_question(self.text) and parse.relaxable(parsed, quotes=True, least=1)
-        is_certain = (is_long and is_question) or (is_short and parse.is_certain_question(self.text))
+        is_short = parse.is_short_question(self.text) and parse.relaxable(parsed, quotes=True, least=1)
+        is_certain = is_question if is_long else is_short and parse.is_certain_question(self.text)
         if relaxed is None and parsed.bare and is_certain:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
@@ -119,21 +112,21 @@ class _Search:
 
     def _strict(self, parsed: parse.ParsedQuery) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
-        context, terms, any_term = self.context, parsed.terms, len(parsed.clauses) > 1
+        context, terms = self.context, parsed.terms
         whole, loose = context.match(parsed, whole=True), context.match(parsed)
         rows, total = context.matches(loose)
         most = self.offset + self.limit
         if not total:
             return Hits([], 0)
         if whole == loose:
-            found = rank(context, loose, terms, rows, total, most=most, any_term=any_term)
+            found = rank(context, parsed, loose, rows, total, most)
             return Hits(self._page(terms, found, loose), total)
         whole_rows, whole_total = context.matches(whole)
-        found = rank(context, whole, terms, whole_rows, whole_total, most=most, whole=True, any_term=any_term)
+        found = rank(context, parsed, whole, whole_rows, whole_total, most, whole=True)
         if whole_total <= MAX_RANKED and most > whole_total:
             known = set(whole_rows)
             rest = [row for row in rows if row not in known]
-            second = rank(context, loose, terms, rest, len(rest), most=most, any_term=any_term)
+            second = rank(context, parsed, loose, rest, len(rest), most)
             rest = [row for row in second.rows if row not in known]
             found = Ranked(found.rows + rest, second.scores | found.scores)
         return Hits(self._page(terms, found, loose), total)
@@ -216,12 +209,16 @@ class _Search:
 def smart_tokens(text: str) -> list[str]:
     """Each Han character and each run of other letters and digits of `text`, lower case, in order, each once."""
     found: dict[str, None] = {}
-    for kind, run in groupby(text, _kind):
-        if kind == "han":
-            found.update(dict.fromkeys(run))
-        elif kind == "word":
-            found["".join(run).lower()] = None
+    for is_han, run in groupby(text, _is_han):
+        if is_han is not None:
+            characters = "".join(run)
+            found.update(dict.fromkeys(characters if is_han else [characters.lower()]))
     return list(found)
+
+
+def _is_han(char: str) -> bool | None:
+    """None for what is in no token."""
+    return True if _HAN.match(char) else False if char.isalpha() or char.isdecimal() else None
 
 
 def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
@@ -237,7 +234,8 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
     found: list[tuple[float, int, str, int, list[str]]] = []
     with search_context(db, query, viewer) as context:
         for row, created, identity, tags, body in context.contents():
-            counts = _token_counts(asked, body.lower())
+            low = body.lower()  # counted up to five times: the rest of a long text need not be read
+            counts = {token: count for token in asked if (count := len(low.split(token, 5)) - 1)}
             if counts:
                 score = sum(_COUNT_SCORES[count] for count in counts.values())
                 tagged = {each.lower() for each in json.loads(tags)} if tags else ()
@@ -248,17 +246,6 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
         notes = in_order(db, [row for *_, row, _ in best])
     scored = [ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)]
     return SmartResult(asked, scored, len(found))
-
-
-def _token_counts(asked: Sequence[str], low: str) -> dict[str, int]:
-    """How often each token occurs, up to five times: the rest of a long text need not be read."""
-    return {token: count for token in asked if (count := len(low.split(token, 5)) - 1)}
-
-
-def _kind(character: str) -> str:
-    if _HAN.match(character):
-        return "han"
-    return "word" if character.isalpha() or character.isdecimal() else ""
 
 
 def _shown(scorer: ExactScorer, text: NoteText, best: Chunk | None) -> tuple[str, int]:

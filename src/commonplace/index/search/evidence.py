@@ -20,15 +20,9 @@ _TITLE, _ID = 60, 8
 
 
 def find_evidence(
-    db: sqlite3.Connection,
-    question: str,
-    *,
-    viewer: str | None,
-    max_chars: int = 8_000,
-    projects: Sequence[str] | None = None,
-    today: date | None = None,
-    near: Nearness | None = None,
-) -> list[Hit]:
+    db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
+    projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
+) -> list[Hit]:  # fmt: skip
     """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
     them.
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from math import log
+from operator import mul
 from typing import NamedTuple
 
 from commonplace.index.search import weights
-from commonplace.index.search.parse import Term
+from commonplace.index.search.parse import ParsedQuery, Term
 from commonplace.index.search.queries import NoteText, SearchContext
 from commonplace.index.text import IN_WORD, flatten, is_cjk, passages, tokens
 
@@ -59,31 +60,22 @@ class Ranked:
 
 
 def rank(
-    context: SearchContext,
-    match: str,
-    terms: Sequence[Term],
-    rows: list[int],
-    total: int,
-    *,
-    most: int,
-    whole: bool = False,
-    any_term: bool = False,
+    context: SearchContext, query: ParsedQuery, match: str, rows: list[int], total: int, most: int, whole: bool = False
 ) -> Ranked:
-    """`rows`, the newest of `total` matches of an FTS5 expression, best first.
+    """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, best first.
 
     Of very many, those with the terms in title, headings or tags take part whatever their age. At least the first
-    `most` are in order. `any_term`: the expression asks for any of the terms, not all.
+    `most` are in order.
     """
-    ranked = rows
+    ranked, terms = rows, query.terms
     if _READ < len(rows) <= _MAX_SORTED or (len(rows) > _MAX_SORTED and len(terms) > 1):
-        ranked = context.by_bm25(terms, match, rows, max(most, _READ), whole, any_term)
+        ranked = context.by_bm25(query, match, rows, max(most, _READ), whole)
     best = ranked[:_READ]
     named = context.named(match)[:_NAMED_READ] if total > min(len(rows), _MAX_SORTED) else []
     same = context.same_title(match) if total > _READ else []
     extra = [row for row in dict.fromkeys([*same, *named]) if row not in best]
     if extra and context.is_filtered:
-        allowed = set(context.passing(extra))
-        extra = [row for row in extra if row in allowed]
+        extra = context.passing(extra)
     scorer = exact_scorer(context, terms, prefixes=not whole)
     scores = {text.row: (scorer.score(text), text) for text in context.texts(best + extra, terms)}
     order = context.best_first({row: score.score for row, (score, _) in scores.items()})
@@ -108,18 +100,11 @@ class ExactScorer:
         self._table = weights.EXACT
         self._weight, self._terms, self._text = weight, terms, query
         self._finders = [_TermFinder(term, prefixes) for term in terms]
+        self._flat_terms = {" ".join(term.words) for term in terms}
 
     @cached_property
     def _weights(self) -> list[float]:
         return list(map(self._weight, self._terms))
-
-    @cached_property
-    def _total(self) -> float:
-        return sum(self._weights) or 1.0
-
-    @cached_property
-    def _flat_terms(self) -> set[str]:
-        return {" ".join(term.words) for term in self._terms}
 
     @cached_property
     def _flat_query(self) -> str:
@@ -207,7 +192,7 @@ class ExactScorer:
             why.append("words: " + ", ".join(self._terms[n].text for n, held in enumerate(body) if held))
         if any(0 < held < table.body for held in best):
             why.append("prefix")
-        return total / self._total, why
+        return total / (sum(self._weights) or 1.0), why
 
     def _best_passage(
         self, places: list[Place], parts: Sequence[tuple[int, int]], titled: list[float]
@@ -234,8 +219,9 @@ class ExactScorer:
         often = [table.titled * held for held in titled]
         for place in inside:
             often[place.term] += 1.0 if place.whole else table.prefix
-        full, first = zip(self._weights, often, strict=True), table.once - table.again
-        return sum([weight * min(1.0, n * table.again + first * min(n, 1)) for weight, n in full]) / self._total
+        first = table.once - table.again
+        shares = [min(1.0, count * table.again + first * min(count, 1)) for count in often]
+        return sum(map(mul, self._weights, shares)) / (sum(self._weights) or 1.0)
 
     def _metadata(self, text: NoteText, why: list[str]) -> float:
         """A modest boost for terms that equal a tag, the project or the source."""
@@ -243,9 +229,7 @@ class ExactScorer:
         for name, values in (("tag", text.tags), ("project", [text.project]), ("source", [text.source or ""])):
             for value in values:
                 low = value.lower()
-                if low in self._flat_terms or (
-                    not low.isalnum() and " ".join(tokens(flatten(low))) in self._flat_terms
-                ):
+                if not self._flat_terms.isdisjoint((low, " ".join(tokens(flatten(low))))):
                     boost += self._table.metadata
                     why.append(f"{name}: {value}")
         return min(boost, 3 * self._table.metadata)

@@ -227,18 +227,16 @@ class SearchContext:
         found = self.db.execute(f"select row, facet from text where row in {_GIVEN}", (_json(rows),))
         return [row for row, facets in found if passes(facets, self.needed, self.unwanted)]
 
-    def by_bm25(
-        self, terms: Sequence[Term], match: str, rows: list[int], most: int, whole: bool, any_term: bool
-    ) -> list[int]:
+    def by_bm25(self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool) -> list[int]:
         """The best `most` of `rows` by BM25, equal ones newest first, then the others.
 
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
         """
-        rare = [one for one in terms if self._is_rare(one)]
+        rare = [one for one in query.terms if self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH]
         if not rare:
             return rows
         form, table = self.strict if whole else self.loose, self.table
-        text = (" OR " if any_term else " AND ").join(map(form, rare))
+        text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition, values = f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:  # else they are the newest
             condition += f" and +{table}.rowid in {_GIVEN}"
@@ -378,9 +376,6 @@ class SearchContext:
         """An expression every note matches."""
         every = [quoted(token(PROJECT, str(number))) for number in self._projects.values()]
         return f"({' OR '.join(every)})" if every else _NO_SUCH_NOTE
-
-    def _is_rare(self, one: Term) -> bool:
-        return self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
 
     def _placed(self, one: Term, is_prefix: bool) -> str:
         """A path that begins with a project's name also means the rest within that project."""

@@ -132,7 +132,6 @@ class SearchContext:
         self.is_filtered = bool(self._conditions or query.metadata or query.contains)
         """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)
-        self._counts: dict[tuple[str, str, int], int] = {}
 
     def with_filters(self, text: str) -> str:
         """An FTS5 expression together with all filters FTS5 can apply."""
@@ -173,16 +172,16 @@ class SearchContext:
     def count(self, match: str, limit: int = -1, table: str = "") -> int:
         """How many notes match an FTS5 expression, at most `limit`."""
         table = table or self.table
-        counted = (table, match, limit)
-        if counted not in self._counts:
+        counted = ("count", table, match, limit)
+        if counted not in self._cache:
             text = f"select count(*) from (select 1 from {table} where {table} match ? limit ?)"
-            self._counts[counted] = self.db.execute(text, (match, limit)).fetchone()[0]
-        return self._counts[counted]
+            self._cache.keep({counted: self.db.execute(text, (match, limit)).fetchone()[0]}, len(match))
+        return self._cache[counted]
 
     def newest(self, match: str, limit: int = -1, table: str = "") -> list[int]:
         """The newest rows that match an FTS5 expression."""
         table = table or self.table
-        asked = (table, match, limit)
+        asked = ("newest", table, match, limit)
         if asked in self._cache:
             return self._cache[asked]
         rows = f"select rowid from {table} where {table} match ? order by rowid desc limit ?"
@@ -232,7 +231,7 @@ class SearchContext:
 
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
         """
-        rare = [one for one in query.terms if self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH]
+        rare = [one for one in query.terms if self._is_rare(one)]
         if not rare:
             return rows
         form, table = self.strict if whole else self.loose, self.table
@@ -376,6 +375,9 @@ class SearchContext:
         """An expression every note matches."""
         every = [quoted(token(PROJECT, str(number))) for number in self._projects.values()]
         return f"({' OR '.join(every)})" if every else _NO_SUCH_NOTE
+
+    def _is_rare(self, one: Term) -> bool:
+        return self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
 
     def _placed(self, one: Term, is_prefix: bool) -> str:
         """A path that begins with a project's name also means the rest within that project."""

@@ -61,7 +61,7 @@ def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
 
 
 def test_what_may_be_rolled_back_is_not_cached(memory: Memory) -> None:
-    db = memory._core.db
+    db = memory.index.connection
     tell(memory, "One", "Ann: I baked bread.")
     db.execute("begin")
     db.execute("insert into stem_fts (rowid, words) values ((select max(row) from note), 'walnut')")

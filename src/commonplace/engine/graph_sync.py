@@ -5,14 +5,12 @@ A file that has the stamp the index showed is not read at all.
 
 from __future__ import annotations
 
-import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.engine.graph_store import GraphStore
 from commonplace.errors import CommonplaceError
-from commonplace.index import lookup, places, sync
-from commonplace.index.database import transaction
+from commonplace.index import sync
 from commonplace.note.model import Note
 from commonplace.store.base import Stamp
 
@@ -20,15 +18,13 @@ if TYPE_CHECKING:
     from commonplace.engine.core import Core
 
 
-def sweep(
-    core: Core, db: sqlite3.Connection, store: GraphStore, result: sync.Result, progress: sync.Progress | None
-) -> str:
+def sweep(core: Core, store: GraphStore, result: sync.Result, progress: sync.Progress | None) -> str:
     """Make the index show the file. Returns what stands in the way, "" for nothing; the notes are then as last seen."""
-    now, seen = store.on_disk(), places.seen(db, store.name)
+    now, seen = store.on_disk(), core.index.seen(store.name)
     if now is not None and now == seen:
         return ""
     if now is None:
-        known = store.name in core.settings.projects or lookup.stamps(db, store.name)
+        known = store.name in core.settings.projects or core.index.notes.stamps(store.name)
         return f"The file of project {store.name} is missing; its notes are as last seen." if known else ""
     try:
         store.fresh(core.home)
@@ -37,18 +33,18 @@ def sweep(
     held = store.held
     stamp, touched = held.records.stamp, held.touched
     is_known = touched is not None and store.shown is not None and store.shown == seen
-    changes = _some(db, store, touched or set()) if is_known else _all(db, store)
+    changes = _some(core, store, touched or set()) if is_known else _all(core, store)
     held.touched = None  # should it fail, all is looked at again
-    sync.apply(db, store.name, changes, partial(_load, core, store), core.home.lock, result, progress)
-    with core.home.lock, transaction(db):
-        places.see(db, store.name, stamp)
+    core.index.apply(store.name, changes, partial(_load, core, store), core.home.lock, result, progress)
+    with core.home.lock, core.index.transaction():
+        core.index.see(store.name, stamp)
     store.shown, held.touched = stamp, set()
     return ""
 
 
-def _all(db: sqlite3.Connection, store: GraphStore) -> list[sync.Change]:
+def _all(core: Core, store: GraphStore) -> list[sync.Change]:
     """What has to change so that the index shows every entity: removals, then new ones in the file's order."""
-    known = {path: Stamp._make(stamp) for path, stamp in lookup.stamps(db, store.name).items()}
+    known = {path: Stamp._make(stamp) for path, stamp in core.index.notes.stamps(store.name).items()}
     changes: list[sync.Change] = []
     for name, lines in store.held.named.items():
         for twin, line in enumerate(lines):
@@ -57,12 +53,12 @@ def _all(db: sqlite3.Connection, store: GraphStore) -> list[sync.Change]:
     return [*map(sync.Removed, known), *changes]
 
 
-def _some(db: sqlite3.Connection, store: GraphStore, names: set[str]) -> list[sync.Change]:
+def _some(core: Core, store: GraphStore, names: set[str]) -> list[sync.Change]:
     """The same for the entities of some names."""
     gone: list[sync.Change] = []
     changes: list[tuple[int, list[sync.Change]]] = []
     for path in [path for name in names for path in store.paths(name)]:
-        known, found = places.stamp(db, store.name, path), store.entity(path)
+        known, found = core.index.notes.stamp(store.name, path), store.entity(path)
         if found is not None:
             changes.append((found[0].line, _change(store, path, known, store.digest(*found))))
         elif known is not None:

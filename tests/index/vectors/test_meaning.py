@@ -32,7 +32,7 @@ def memory(tmp_path):
 
 def asked(memory, near, agent=None, text=QUESTION):
     titles = {info.row: info.title for info in memory.list(limit=0)[0]}
-    with search_context(memory._core.db, Query(text), agent) as context:
+    with search_context(memory.index.connection, Query(text), agent) as context:
         return [titles[row] for row in QuestionRanking(context, text, None, near).page(0, 10)]
 
 
@@ -83,7 +83,7 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
 
 
 def explained(memory, near, text=QUESTION):
-    with search_context(memory._core.db, Query(text), None) as context:
+    with search_context(memory.index.connection, Query(text), None) as context:
         found = QuestionRanking(context, text, None, near)
         for note, score in found.scores.items():
             assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.index import evidence
+from commonplace.index.search.evidence import find_evidence, format_evidence
 from index.conftest import Desk
 
 FILLER = "They spoke about the weather and other small matters for a while. " * 22
@@ -24,7 +24,7 @@ def shelf(desk: Desk) -> Desk:
 
 def asked(desk: Desk, question: str, **more: object) -> list[tuple[str, str]]:
     more.setdefault("viewer", None)
-    return [(hit.note.path, hit.passage) for hit in evidence.evidence(desk.db, question, **more)]  # type: ignore[arg-type]
+    return [(hit.note.path, hit.passage) for hit in find_evidence(desk.db, question, **more)]  # type: ignore[arg-type]
 
 
 def test_the_best_passage_comes_first_and_is_cut_from_the_text(shelf: Desk) -> None:
@@ -86,7 +86,7 @@ def test_what_differs_in_a_number_only_is_no_repetition(desk: Desk) -> None:
 
 
 def test_evidence_is_told_under_one_line_a_note(shelf: Desk) -> None:
-    text = evidence.told(evidence.evidence(shelf.db, "What did Mel paint in June 2023?", viewer=None, max_chars=900))
+    text = format_evidence(find_evidence(shelf.db, "What did Mel paint in June 2023?", viewer=None, max_chars=900))
     assert text.startswith("(2023-06-11, notes/june)\n")
     assert len(text) <= 900
 
@@ -94,20 +94,20 @@ def test_evidence_is_told_under_one_line_a_note(shelf: Desk) -> None:
 def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
     for number, said in enumerate(("Ada: Where is the tent?", "Mel: The tent is in the attic.")):
         desk.put(f"talk/turn-{number}.md", f"---\ndate: 2023-05-08\nsource: {said[:3]}\n---\n{said}")
-    text = evidence.told(evidence.evidence(desk.db, "Where is the tent?", viewer=None))
+    text = format_evidence(find_evidence(desk.db, "Where is the tent?", viewer=None))
     assert text == "(2023-05-08, notes/talk)\nturn-0: Ada: Where is the tent?\nturn-1: Mel: The tent is in the attic."
 
 
 def test_a_title_the_address_does_not_say_stands_in_front(desk: Desk) -> None:
     desk.put("a.md", "---\ntitle: Camping\ndate: 2023-05-08\n---\nThe tent is in the attic.")
-    text = evidence.told(evidence.evidence(desk.db, "Where is the tent?", viewer=None))
+    text = format_evidence(find_evidence(desk.db, "Where is the tent?", viewer=None))
     assert text == "Camping (2023-05-08, notes/a)\nThe tent is in the attic."
 
 
 def test_a_memory_is_called_by_the_beginning_of_its_id(desk: Desk) -> None:
     desk.put("preferences/dark-12345678.md", "---\nid: 12345678-aaaa-4bbb-8ccc-1234567890ab\ncreated_at: "
              "2023-05-08T10:00:00Z\n---\nPrefers dark mode.", project="categories")  # fmt: skip
-    text = evidence.told(evidence.evidence(desk.db, "Which mode is preferred?", viewer=None))
+    text = format_evidence(find_evidence(desk.db, "Which mode is preferred?", viewer=None))
     assert text == "(2023-05-08, categories/preferences)\n12345678: Prefers dark mode."
 
 
@@ -133,7 +133,7 @@ def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> No
     day = "---\ndate: 2026-01-02\n"
     desk.put("foo.md", f"{day}title: Completely other\n---\nThe heron nests in the reeds.")
     desk.put("foo/bar.md", f"{day}---\nThe heron left in autumn.")
-    text = evidence.told(evidence.evidence(desk.db, "When did the heron nest and leave?", viewer=None))
+    text = format_evidence(find_evidence(desk.db, "When did the heron nest and leave?", viewer=None))
     assert "Completely other (2026-01-02, notes/foo)" in text
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.index.conftest import Desk
 
-from commonplace.index import database, listing, smart, writer
+from commonplace.index import database, listing, search, writer
+from commonplace.index.search import queries
 from commonplace.query import Query
 from commonplace.store.base import Stamp
 
 
-@pytest.mark.parametrize("module", [listing, smart])
+@pytest.mark.parametrize("module", [listing, queries])
 def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, module: object
 ) -> None:
@@ -30,6 +31,6 @@ def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     if module is listing:
         seen = [info.path for info in listing.listing(desk.db, query, viewer="bob")[0]]
     else:
-        seen = [one.note.path for one in smart.search(desk.db, "heron", query, viewer="bob").best]
+        seen = [one.note.path for one in search.smart_search(desk.db, "heron", query, viewer="bob").best]
     other.close()
     assert seen == ["a.md"]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.index import evidence, find
+from commonplace.index import find
+from commonplace.index.search.evidence import find_evidence
 from commonplace.query import Query, parse
 from index.conftest import Desk
 
@@ -43,7 +44,7 @@ def test_a_nasty_query_is_text(shelf: Desk, text: str) -> None:
         assert len(hits) <= hits.total
     assert shelf.search(text, viewer="x", types=("note",), tags=(text,)).total == 0
     shelf.asked(text)
-    evidence.evidence(shelf.db, text, viewer=None)
+    find_evidence(shelf.db, text, viewer=None)
 
 
 @settings(deadline=None)

@@ -108,6 +108,11 @@ def test_or_and_not_are_operators_in_capitals_only(verse: Desk) -> None:
     assert verse.found("gulls or tram") == ["city/tram.md", "sea.md"] or verse.search("gulls or tram").relaxed
 
 
+def test_not_alone_finds_long_notes_too(desk: Desk) -> None:
+    desk.put("long.md", "some words that repeat themselves\n\n" * 600)
+    assert desk.found("NOT harbour") == ["long.md"]
+
+
 @pytest.mark.parametrize("text", ["OR", "AND", "NOT", "gulls OR", "OR gulls", "gulls AND", "gulls NOT", "OR OR OR"])
 def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     word = {"OR": "or", "AND": "and", "NOT": "not"}

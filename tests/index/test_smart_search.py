@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import Draft, InvalidInput, Memory, open_memory
-from commonplace.index.smart import tokens
+from commonplace.index.search import smart_tokens
 from commonplace.query import memory_query
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
@@ -46,7 +46,7 @@ def score(memory: Memory, query: str) -> list[float]:
     ],
 )
 def test_words_are_han_characters_and_runs_of_letters_and_digits(text: str, expected: list[str]) -> None:
-    assert tokens(text) == expected
+    assert smart_tokens(text) == expected
 
 
 @pytest.mark.parametrize(("times", "expected"), [(1, 1.0), (2, 1.5), (3, 2.0), (4, 2.0), (5, 3.0), (9, 3.0)])
@@ -125,9 +125,9 @@ def test_the_scores_are_those_of_the_definition(
     def weight(count: int) -> float:
         return 0 if not count else 1 if count == 1 else 1.5 if count == 2 else 2 if count < 5 else 3
 
-    expected = [sum(weight(text.lower().count(token)) for token in tokens(query)) for text in texts]
+    expected = [sum(weight(text.lower().count(token)) for token in smart_tokens(query)) for text in texts]
     with open_memory(tmp_path_factory.mktemp("home"), watch=False) as memory:
         for text in texts:
             put(memory, text)
-        if tokens(query):
+        if smart_tokens(query):
             assert score(memory, query) == sorted((each for each in expected if each), reverse=True)

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from commonplace.clock import stamp
-from commonplace.engine.overview import Overview
-from commonplace.engine.overview import Pending
+from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import StorageError
 from commonplace.jobs import desktop, notify, reminding

@@ -13,11 +13,11 @@ import pytest
 from commonplace import clock
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.store import change as working
-from commonplace.store.folder import FolderStore
 from commonplace.store.change import Step
+from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
-from commonplace.store.layout import Layout
 from commonplace.store.journal import RedoRecord
+from commonplace.store.layout import Layout
 
 from .test_home import commit, files, put, step
 

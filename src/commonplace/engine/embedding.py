@@ -13,7 +13,7 @@ from commonplace.index.vectors import model
 from commonplace.store.files import make_private, reason
 
 if TYPE_CHECKING:
-    from commonplace.index.asking import Nearness
+    from commonplace.index.search.question import Nearness
     from commonplace.index.vectors.nearest import Counts, Near, Vectors
 
 AT_ONCE, CHARACTERS = 32, 8_000

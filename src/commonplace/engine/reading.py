@@ -23,10 +23,10 @@ from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 
 if TYPE_CHECKING:
-    from commonplace.index.asking import Nearness
     from commonplace.index.lookup import Counts
     from commonplace.index.rows import Edge, Hits, Reached
-    from commonplace.index.smart import Ranking
+    from commonplace.index.search import SmartResult
+    from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
@@ -215,7 +215,7 @@ class ReadVerbs(HomeSession):
         return Embedding(self).nearness
 
     @verb
-    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> Ranking:
+    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> SmartResult:
         """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all.
 
         Raises InvalidInput when `query` holds no word.

@@ -13,10 +13,10 @@ from commonplace.errors import StorageError
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
-_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "standing")
+_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature")
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _CORRUPT, _NOT_A_DATABASE = 11, 26

@@ -20,12 +20,12 @@ from commonplace.index.notes import Notes
 from commonplace.store.base import Listing, Stamp
 
 if TYPE_CHECKING:
-    from commonplace.index.asking import Nearness
     from commonplace.index.entities import Entities
     from commonplace.index.entries import Entries
     from commonplace.index.links import Links
     from commonplace.index.rows import Hit, Hits
-    from commonplace.index.smart import Ranking
+    from commonplace.index.search import SmartResult
+    from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Change, Load, Progress, Result
     from commonplace.note.model import Note
     from commonplace.query import Query
@@ -137,20 +137,20 @@ class Index(Database):
         today: date | None = None, near: Nearness | None = None,
     ) -> list[Hit]:  # fmt: skip
         """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
-        from commonplace.index import evidence
+        from commonplace.index.search import evidence
 
-        return evidence.evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
+        return evidence.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
                                  today=today, near=near)  # fmt: skip
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit]) -> str:
         """Evidence as text, each note's passages under one line with its title, day and address."""
-        from commonplace.index import evidence
+        from commonplace.index.search import evidence
 
-        return evidence.told(hits)
+        return evidence.format_evidence(hits)
 
-    def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> Ranking:
+    def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
         """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""
-        from commonplace.index import smart
+        from commonplace.index import search
 
-        return smart.search(self.connection, text, query, viewer=viewer, top=top)
+        return search.smart_search(self.connection, text, query, viewer=viewer, top=top)

@@ -12,10 +12,10 @@ from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
 from commonplace.index.database import held, snapshot
 from commonplace.index.facets import expression, passes, wanted
-from commonplace.index.holding import Texts
 from commonplace.index.lookup import in_order
 from commonplace.index.metadata import UNDERSTOOD, needs_header, predicate
 from commonplace.index.rows import NoteInfo, header_of
+from commonplace.index.substring import FoldedTexts
 from commonplace.query import Query
 from commonplace.text.unicode import sqlite_text
 
@@ -94,7 +94,7 @@ def _whole(
 
 def _holding(db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str]) -> list[int]:
     """The rows of the notes that hold `text` and pass the filters by facet."""
-    rows = json.dumps(held(db, Texts).holding(db, text))
+    rows = json.dumps(held(db, FoldedTexts).find(db, text))
     found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
 

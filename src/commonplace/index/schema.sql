@@ -70,7 +70,7 @@ create index expired_key on expired (key);
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
 -- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
 -- does not stand in their text. The `passages` rows of a long text begin at row `first` of `passage`.
--- `folds`: with case folded it holds other letters of ASCII than before (holding.py).
+-- `folds`: with case folded it holds other letters of ASCII than before (substring.py).
 create table text (
   row      integer primary key,
   front    text not null,
@@ -150,22 +150,23 @@ create virtual table passage_fts using fts5(
   content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
 );
 
--- How notes stand among others (standing.py). Those of one `sitting` stand beside each other in the order of `place`;
--- null stands alone. `words` is about how many there are; `long`: it is more than one passage.
-create table standing (
-  row     integer primary key,
-  sitting integer,
-  place   integer not null,
-  said    text,
-  day     text not null,
-  words   integer not null,
-  asks    integer not null,
-  own     integer not null,
-  timed   integer not null,
-  long    integer not null
+-- Ranking features of a note (features.py). Notes of one `conversation` (null: none) are in the order of `position`.
+-- `words`: about how many there are; `question`: the share of questions in percent; `first_person`: how many such
+-- pronouns, up to 4; `has_time`: it names a time; `is_long`: it is more than one chunk.
+create table feature (
+  row          integer primary key,
+  conversation integer,
+  position     integer not null,
+  speaker      text,
+  day          text not null,
+  words        integer not null,
+  question     integer not null,
+  first_person integer not null,
+  has_time     integer not null,
+  is_long      integer not null
 );
-create index standing_beside on standing (sitting, place, row) where sitting is not null;
-create index standing_said on standing (said, sitting) where said is not null;
+create index feature_conversation on feature (conversation, position, row) where conversation is not null;
+create index feature_speaker on feature (speaker, conversation) where speaker is not null;
 -- All words of a note by their stem: only whether it holds one is asked, never where or how often.
 create virtual table stem_fts using fts5(
   words,
@@ -188,7 +189,7 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('note_fold', 'note_fold', '500000 2 1'),
   ('link', 'link', '300000 3 1'),
   ('link', 'link_fold', '300000 3'),
-  ('standing', 'standing_beside', '200000 20 1 1'),
-  ('standing', 'standing_said', '200000 1000 2'),
+  ('feature', 'feature_conversation', '200000 20 1 1'),
+  ('feature', 'feature_speaker', '200000 1000 2'),
   ('project', 'sqlite_autoindex_project_1', '6 1');
 analyze sqlite_schema;

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from commonplace.clock import microseconds
-from commonplace.index import entities, permalinks, standing
+from commonplace.index import entities, features, permalinks
 from commonplace.index.facets import facet_text, project_ids
-from commonplace.index.holding import folds_apart
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
+from commonplace.index.substring import folds_to_ascii
 from commonplace.note.model import Note, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, tokens
@@ -153,14 +153,14 @@ def _insert(
     first, count = _put_passages(db, body)
     db.execute(
         "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (new, front, header, headings, tags, facet, first, count, folds_apart(body), body),
+        (new, front, header, headings, tags, facet, first, count, folds_to_ascii(body), body),
     )
     old = _Old(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
                first, count, body)  # fmt: skip
     note_words, name_words = _words(note.project, old)
     db.execute(f"insert into note_fts (rowid, {_NOTE_WORDS}) values (?, ?, ?, ?, ?, ?, ?)", (new, *note_words))
     db.execute(f"insert into name_fts (rowid, {_NAME_WORDS}) values (?, ?, ?, ?, ?)", (new, *name_words))
-    standing.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
+    features.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
                  day=_day(note), dated=note.date is not None, created=microseconds(note.created))  # fmt: skip
     keys = _keys(note.project, old)
     db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in keys])
@@ -228,7 +228,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Old) -> None:
         f"insert into name_fts (name_fts, rowid, {_NAME_WORDS}) values ('delete', ?, ?, ?, ?, ?)",
         (row, *name_words),
     )
-    standing.remove(db, row, _stem_words(project, old))
+    features.remove(db, row, _stem_words(project, old))
     if old.first is not None:
         span = (old.first, old.first + old.passages - 1)
         parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
@@ -254,9 +254,9 @@ def _words(project: str, old: _Old) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (titles, headings, fts_text(old.text), tags, address, old.facet), (titles, headings, tags, old.facet)
 
 
-def _stem_words(project: str, old: _Old) -> standing.Words:
+def _stem_words(project: str, old: _Old) -> features.Words:
     names = "\n".join([old.title, *_from_list(old.aliases), old.headings, old.tags])
-    return standing.Words(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
+    return features.Words(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
 
 
 def _voice(note: Note) -> str | None:

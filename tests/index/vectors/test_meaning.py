@@ -12,8 +12,8 @@ np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic e
 from commonplace import config  # noqa: E402
 from commonplace.engine import open_memory  # noqa: E402
 from commonplace.engine.embedding import Embedding  # noqa: E402
-from commonplace.index.asking import answers  # noqa: E402
-from commonplace.index.ranking import Asked  # noqa: E402
+from commonplace.index.search.queries import search_context  # noqa: E402
+from commonplace.index.search.question import QuestionRanking  # noqa: E402
 from commonplace.note.model import Draft  # noqa: E402
 from commonplace.query import Query  # noqa: E402
 from index.vectors import tiny  # noqa: E402
@@ -31,9 +31,9 @@ def memory(tmp_path):
 
 
 def asked(memory, near, agent=None, text=QUESTION):
-    found = answers(Asked(memory.index.connection, Query(text), agent), text, None, near)
     titles = {info.row: info.title for info in memory.list(limit=0)[0]}
-    return [titles[row] for row in found.page(memory.index.connection, 0, 10)]
+    with search_context(memory.index.connection, Query(text), agent) as context:
+        return [titles[row] for row in QuestionRanking(context, text, None, near).page(0, 10)]
 
 
 def rows(memory):
@@ -83,11 +83,12 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
 
 
 def explained(memory, near, text=QUESTION):
-    found = answers(Asked(memory.index.connection, Query(text), None), text, None, near)
-    for note, score in found.scores.items():
-        assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)
-    titles = {info.row: info.title for info in memory.list(limit=0)[0]}
-    return {titles[row]: found.shares(row) for row in found.scores}
+    with search_context(memory.index.connection, Query(text), None) as context:
+        found = QuestionRanking(context, text, None, near)
+        for note, score in found.scores.items():
+            assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)
+        titles = {info.row: info.title for info in memory.list(limit=0)[0]}
+        return {titles[row]: found.shares(row) for row in found.scores}
 
 
 def test_meaning_is_lent_to_what_stands_beside(memory):
@@ -98,7 +99,7 @@ def test_meaning_is_lent_to_what_stands_beside(memory):
     cosines = {place["Turn 0"]: 0.8, place["Birds"]: 0.1}
     shares = explained(memory, lambda text, known: cosines)
     assert shares["Turn 0"]["meaning"] > 0.5
-    assert shares["Turn 1"]["beside"] > shares["Turn 2"]["beside"] > 0
+    assert shares["Turn 1"]["neighbors"] > shares["Turn 2"]["neighbors"] > 0
     assert "meaning" not in shares["Turn 1"]
 
 

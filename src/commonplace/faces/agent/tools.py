@@ -16,7 +16,7 @@ from commonplace.query import day, memory_query
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.reply import Reply
-    from commonplace.index.smart import Scored
+    from commonplace.index.search import ScoredMemory
     from commonplace.query import Query
 
 _PREVIEW = 120
@@ -93,7 +93,7 @@ def _smart_search(memory: Memory, given: Given) -> Reply:
     return success(compact(shown), count=len(results))
 
 
-def _hit(memory: Memory, each: Scored) -> dict[str, Any]:
+def _hit(memory: Memory, each: ScoredMemory) -> dict[str, Any]:
     content, info = memories.content_of(memory, each.note), each.note
     return {
         "id": info.id,

@@ -86,8 +86,8 @@ def there(db: sqlite3.Connection, notes: Collection[int], viewer: str | None = N
     if not notes:
         return []
     some = json.dumps(list(notes))
-    if viewer is None:  # the rows of `standing` are the smaller ones
-        found = db.execute("select row from standing where row in (select value from json_each(?))", (some,))
+    if viewer is None:  # the rows of `feature` are the smaller ones
+        found = db.execute("select row from feature where row in (select value from json_each(?))", (some,))
         return [row for (row,) in found]
     found = db.execute("select row, scope from note where row in (select value from json_each(?))", (some,))
     return [row for row, scope in found if may_see(scope, viewer)]

@@ -1,4 +1,4 @@
-"""Questions, ranked by what notes hold and by how they stand among others."""
+"""Questions, ranked by the words, neighbors, speakers and dates of notes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from datetime import date
 import pytest
 
 from commonplace.index import search
-from commonplace.index.kin import akin, forms
-from commonplace.index.wording import one_edit
+from commonplace.index.search.synonyms import forms, one_edit, synonyms
 from commonplace.query import Query
 from index.conftest import Desk
 
@@ -57,13 +56,13 @@ def test_a_statement_comes_before_a_question_of_the_same_words(desk: Desk) -> No
     assert asked(desk, "does the red canoe leak?") == ["a.md", "b.md"]
 
 
-def test_other_forms_and_words_akin_are_found(desk: Desk) -> None:
+def test_other_forms_and_synonyms_are_found(desk: Desk) -> None:
     desk.put("a.md", "She bought a bicycle.")
     desk.put("b.md", "The violin stands in the corner.")
     assert asked(desk, "who will buy something today?")[0] == "a.md"
     assert asked(desk, "what instruments are around?") == ["b.md"]
     assert "bought" in forms("buy")
-    assert "violin" in akin("instruments")
+    assert "violin" in synonyms("instruments")
 
 
 def test_the_day_a_question_names_favours_its_notes(desk: Desk) -> None:
@@ -115,7 +114,7 @@ def test_explain_names_the_share_of_each_feature(desk: Desk) -> None:
     hit = desk.search("When did Mel buy a kettle?", explain=True)[0]
     assert hit.note.path == "talk/4.md"
     named = {why.split(" ")[0] for why in hit.why}
-    assert {"words:", "words", "said", "timed", "relaxed"} <= named
+    assert {"words:", "words", "speaker", "timed", "relaxed"} <= named
     shares = [
         float(why.split(" ")[1]) for why in hit.why if len(why.split(" ")) == 2 and why.split(" ")[1][-1].isdigit()
     ]
@@ -169,3 +168,24 @@ def test_who_said_it_may_stand_in_the_header(desk: Desk) -> None:
     desk.put("a.md", "---\nspeaker: Mel\n---\nThe kettle is on the stove.")
     desk.put("b.md", "---\nspeaker: Ada\n---\nThe kettle is on the stove.")
     assert asked(desk, "What did Mel say about the kettle?")[0] == "a.md"
+
+
+def test_several_things_are_looked_for_in_several_conversations(desk: Desk) -> None:
+    said = {"08/0": "the canoe is a fine boat", "08/1": "the ferry is a fine boat, too", "09/0": "a raft, no boat"}
+    desk.put_all({
+        f"{place}.md": f"---\ndate: 2023-05-{place[:2]}\n---\nAda: {text}\n" for place, text in said.items()
+    })  # fmt: skip
+    one = desk.search("What fine boat is there?", explain=True)
+    many = desk.search("What fine boats are there?", explain=True)
+    assert not any(why.startswith("several") for hit in one for why in hit.why)
+    told = {hit.note.path: why for hit in many for why in hit.why if why.startswith("several")}
+    assert list(told.values()) == ["several -0.100"]
+    assert many[0].note.path not in told
+    assert set(told) < {"08/0.md", "08/1.md"}
+
+
+def test_what_a_note_loses_to_better_ones_of_its_conversation_has_an_end(desk: Desk) -> None:
+    desk.put_all({f"a/{at}.md": f"---\ndate: 2023-05-08\n---\nAda: boat number {at}" for at in range(12)})
+    found = search.search(desk.db, Query("What boats are there?"), viewer=None, limit=20, explain=True)
+    lost = [float(why.split(" ")[1]) for hit in found for why in hit.why if why.startswith("several ")]
+    assert sorted(lost) == sorted([-0.1, -0.2, -0.3, -0.4] + [-0.5] * 7)

@@ -1,4 +1,4 @@
-"""What holds a piece of text: the texts held in memory answer as the index does, whatever happened since."""
+"""Substring filters: the cached folded texts answer as the index does, whatever happened since."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.index.conftest import Desk
 
-from commonplace.index import database, holding, listing
-from commonplace.index.holding import Texts
+from commonplace.index import listing, substring
 from commonplace.query import Query
 
 PIECES = ("Straße", "STRASSE", "K", "heron", "Heron ", "苍鹭在河边", "İstanbul", "🦩 flamingo", "a\0b", "ﬁne", "x", "")
@@ -33,7 +32,7 @@ steps = st.lists(
 
 @given(steps)
 @settings(max_examples=60, deadline=None)
-def test_texts_held_in_memory_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
+def test_cached_texts_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
     with TemporaryDirectory() as folder:
         desk = Desk(Path(folder) / "index.db")
         known: dict[str, str] = {}
@@ -54,7 +53,7 @@ def test_texts_held_in_memory_find_what_a_look_at_each_text_finds(changes: list[
         desk.db.close()
 
 
-def test_filters_count_for_texts_held_in_memory(desk: Desk) -> None:
+def test_filters_count_for_cached_texts(desk: Desk) -> None:
     desk.put("a.md", "---\ntags: [bird]\n---\nA heron.\n")
     desk.put("b.md", "Another heron.\n", project="other")
     for _ in range(3):
@@ -64,23 +63,20 @@ def test_filters_count_for_texts_held_in_memory(desk: Desk) -> None:
         assert held(desk, "heron", projects=("none",)) == []
 
 
-def test_what_is_too_much_to_hold_is_found_all_the_same(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
+def test_texts_that_take_too_many_bytes_are_scanned(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(substring, "MAX_BYTES", 2_000)
     for number in range(30):
         desk.put(f"{number:02}.md", f"heron {'reed ' * number}{number}")
         assert len(held(desk, "heron")) == number + 1
     assert held(desk, "reed 29") == ["29.md"]
 
 
-def test_what_is_gone_makes_room_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
-    for number in range(300):
+def test_texts_of_deleted_notes_make_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(substring, "MAX_BYTES", 2_000)
+    for number in range(100):
         desk.put("a.md", f"the heron number {number} of many more herons")
         assert held(desk, f"number {number} ") == ["a.md"]
     assert held(desk, "heron") == ["a.md"]
-    texts = database.held(desk.db, Texts)
-    assert texts._bytes <= 2_000
-    assert not texts._too_many
 
 
 def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
@@ -95,10 +91,10 @@ def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
 def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     missed = [each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))]
-    assert [each for each in missed if not holding.folds_apart(each)] == []
-    assert [each for each in every if holding.folds_apart(each) and each not in missed] == ["\0"]
+    assert [each for each in missed if not substring.folds_to_ascii(each)] == []
+    assert [each for each in every if substring.folds_to_ascii(each) and each not in missed] == ["\0"]
     folded = {letter for each in every if (low := each.casefold()) != each for letter in low}
-    assert [letter for letter in folded if re.search(holding._CASELESS, letter)] == []
+    assert [letter for letter in folded if re.search(substring._CASELESS, letter)] == []
 
 
 @pytest.mark.parametrize("needle", ["100%", "a_b", "back\\slash", "%", "_", "\\", "x" * 12_000])
@@ -108,28 +104,8 @@ def test_signs_of_like_are_signs_of_the_text(desk: Desk, needle: str) -> None:
     assert held(desk, needle) == ["a.md"]
 
 
-def test_what_breaks_off_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(5):
-        desk.put(f"{number}.md", f"heron {number}")
-    assert len(held(desk, "heron")) == 5
-    monkeypatch.setattr(holding, "_block", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        held(desk, "heron")
-    monkeypatch.undo()
-    assert len(held(desk, "heron")) == 5
-
-
 def test_a_whole_page_pasted_is_looked_for_too(desk: Desk) -> None:
     page = "".join(f"sentence {number}. " for number in range(200))
     desk.put("a.md", f"before {page} after")
     desk.put("b.md", "sentence 1.")
     assert [held(desk, page) for _ in range(3)] == [["a.md"]] * 3
-
-
-def test_many_empty_notes_count_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "_MOST_BYTES", 2_000)
-    desk.put_all({f"{number:02}.md": "x" for number in range(40)})
-    assert [len(held(desk, "x")) for _ in range(3)] == [40] * 3
-    texts = database.held(desk.db, Texts)
-    assert texts._too_many
-    assert not texts._blocks

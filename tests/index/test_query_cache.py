@@ -1,16 +1,15 @@
-"""What is held of an index between questions never tells what is no longer so."""
+"""What queries cached is never told when the index says otherwise."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from commonplace.engine import Memory, open_memory
-from commonplace.index import kept, standings
-from commonplace.index.database import Connection
+from commonplace.index.search import search
+from commonplace.index.search.queries import QueryCache
 from commonplace.note.model import Draft
 from commonplace.query import Query
 
@@ -61,30 +60,22 @@ def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
             assert found(other, "What did Ann bake with walnuts?") == ["Two"]
 
 
-def test_what_may_be_taken_back_is_not_held() -> None:
-    db = sqlite3.connect(":memory:", isolation_level=None, factory=Connection)
-    passing = kept.kept_of(db, settled=False)
-    passing.rows.keep("bread", [1])
-    assert kept.kept_of(db, settled=True).rows.get("bread") is None
+def test_what_may_be_rolled_back_is_not_cached(memory: Memory) -> None:
+    db = memory.index.connection
+    tell(memory, "One", "Ann: I baked bread.")
+    db.execute("begin")
+    db.execute("insert into stem_fts (rowid, words) values ((select max(row) from note), 'walnut')")
+    assert search(db, Query("who has walnuts?"), viewer=None).total == 1
+    db.execute("rollback")
+    assert search(db, Query("who has walnuts?"), viewer=None).total == 0
 
 
-def test_rows_found_are_held_until_the_index_changes() -> None:
-    db = sqlite3.connect(":memory:", isolation_level=None, factory=Connection)
-    db.execute("create table note (row)")
-    held = kept.kept_of(db, settled=True)
-    assert held.rows.keep("bread", [3, 1]) == [3, 1]
-    assert kept.kept_of(db, settled=True).rows.get("bread") == [3, 1]
-    db.execute("insert into note values (1)")
-    assert kept.kept_of(db, settled=True).rows.get("bread") is None
-
-
-def test_only_so_much_is_kept() -> None:
-    room: kept.Room[str] = kept.Room(2_000)
-    for name in "abc":
-        assert room.keep((name, 1), name, 600) == name
-    assert room == {("c", 1): "c"}
-    room.keep(("x" * 900, 2), "long", 100)  # what is kept by a long text is long
-    assert list(room.values()) == ["long"]
+def test_a_full_cache_is_emptied() -> None:
+    cache = QueryCache()
+    for number in range(50):
+        cache.keep({number: "text"}, 1_000_000)
+        assert number in cache
+        assert len(cache) < 21
 
 
 def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: Memory) -> None:
@@ -108,20 +99,6 @@ def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> N
             assert "spelled: walnuts" in hits[0].why
             assert "Hers" not in found(two, question)
             assert not any("walnuts" in why for hit in two.search(question) for why in hit.why)
-
-
-@pytest.mark.parametrize("reader", [None, "agent:one", "agent:two"])
-def test_who_was_heard_is_told_as_the_reader_may_know_it(memory: Memory, reader: str | None) -> None:
-    memory.write(Draft("Ann: I like walnuts.", title="Hers", folder="talk", date="2024-05-01", scope="agent:one"))
-    tell(memory, "His", "Ben: I like bread.")
-    memory.search("bread")
-    db = memory.index.connection
-    stands = standings.Standings(db, kept.kept_of(db, settled=True))
-    (place,) = {row[0] for row in db.execute("select sitting from standing")}
-    for _ in range(2):
-        assert stands.heard({"ann"}, [place, 7], reader) == (set() if reader == "agent:two" else {place})
-        assert stands.heard({"ben"}, [place, 7], reader) == {place}
-        assert stands.heard({"ann", "ben"}, [7], reader) == set()
 
 
 def test_a_note_moved_to_another_folder_stands_with_those_there(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""The best evidence for a question: passages, not whole notes, until the space is used up."""
+"""The best evidence for a question: chunks, not whole notes, until the space is used up."""
 
 from __future__ import annotations
 
@@ -6,73 +6,75 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from commonplace.index.asking import Nearness, answers
-from commonplace.index.database import snapshot
 from commonplace.index.lookup import infos
-from commonplace.index.passages import Reading, chosen
-from commonplace.index.ranking import Asked
 from commonplace.index.rows import Hit, NoteInfo
+from commonplace.index.search.chunks import ChunkRanking
+from commonplace.index.search.queries import search_context
+from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.note.links import slug
 from commonplace.query import Query
 from commonplace.text.tokens import flatten, stop_words, tokens
 from commonplace.text.unicode import sqlite_text
 
-_MOST_NOTES = 60
+_MAX_NOTES = 60
 _TITLE, _ID = 60, 8
 
 
-def evidence(
+def find_evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
     projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
 ) -> list[Hit]:  # fmt: skip
-    """The passages that best answer `question`, best first, at most `max_chars` characters as `told` writes them.
+    """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
+    them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
-    several, and what says the same as one before stays out. `today` is what "last week" in the question counts from;
-    `near` as for `answers`.
+    several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
+    `near` as for `QuestionRanking`.
     """
-    settled = not db.in_transaction
-    with snapshot(db):
-        query = Query(sqlite_text(question), projects=None if projects is None else tuple(projects))
-        return list(_filled(Asked(db, query, viewer, settled=settled), max_chars, today, near))
+    query = Query(sqlite_text(question), projects=None if projects is None else tuple(projects))
+    with search_context(db, query, viewer) as context:
+        ranking = QuestionRanking(context, query.text, today, near)
+        return list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars))
 
 
-def told(hits: Sequence[Hit]) -> str:
-    """Evidence as text: under one line with title, day and address the passages of a note, in its order. Notes of one
-    folder and day whose address says their title share the line, and each begins with its own name; a memory begins
-    with the first 8 characters of its id."""
+def format_evidence(hits: Sequence[Hit]) -> str:
+    """Evidence as text: under one line with title, day and address the passages of a note, in its order.
+
+    Notes of one folder and day whose address says their title share the line, and each begins with its own name; a
+    memory begins with the first 8 characters of its id.
+    """
     groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
         groups.setdefault(_group(hit.note), []).append(hit)
-    return "\n\n".join(map(_together, groups.values()))
+    return "\n\n".join(map(_format_group, groups.values()))
 
 
-def _together(hits: list[Hit]) -> str:
+def _format_group(hits: list[Hit]) -> str:
     hits = sorted(hits, key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
     notes = {hit.note.row: hit.note for hit in hits}
     if len(notes) == 1 and not _is_memory(hits[0].note):
-        return "\n".join([_headed(hits[0].note), *(hit.passage for hit in hits)])
+        return "\n".join([_heading(hits[0].note), *(hit.passage for hit in hits)])
     lines = [f"({_place(hits[0].note)})"]
     for row, note in notes.items():
         lines.append(f"{_name(note)}: " + "\n".join(hit.passage for hit in hits if hit.note.row == row))
     return "\n".join(lines)
 
 
-def _headed(note: NoteInfo) -> str:
-    """The line about a note: title, day and address; a title the address says is not said twice."""
-    title = "" if _is_said(note) else f"{note.title[:_TITLE]} "
+def _heading(note: NoteInfo) -> str:
+    """The line about a note: title, day and address; a title the address says is not repeated."""
+    title = "" if _is_title_in_address(note) else f"{note.title[:_TITLE]} "
     return f"{title}({_day(note)}, {_address(note)})"
 
 
 def _group(note: NoteInfo) -> tuple[bool, str]:
     """Notes for which this is equal share a line."""
-    return _is_said(note), _place(note)
+    return _is_title_in_address(note), _place(note)
 
 
 def _place(note: NoteInfo) -> str:
     """Day and folder of a note whose name says its title, else day and address."""
     address = _address(note)
-    return f"{_day(note)}, {address.rpartition('/')[0] if _is_said(note) and '/' in address else address}"
+    return f"{_day(note)}, {address.rpartition('/')[0] if _is_title_in_address(note) and '/' in address else address}"
 
 
 def _name(note: NoteInfo) -> str:
@@ -83,8 +85,7 @@ def _day(note: NoteInfo) -> str:
     return (note.date or note.created)[:10]
 
 
-def _is_said(note: NoteInfo) -> bool:
-    """Whether a note's address says its title."""
+def _is_title_in_address(note: NoteInfo) -> bool:
     return _is_memory(note) or slug(note.title) == note.permalink.rpartition("/")[2]
 
 
@@ -98,37 +99,30 @@ def _address(note: NoteInfo) -> str:
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 
-def _filled(asked: Asked, space: int, today: date | None, near: Nearness | None) -> Iterator[Hit]:
-    found = answers(asked, asked.query.text, today, near)
-    rows = chosen(found, found.page(asked.db, 0, _MOST_NOTES))
-    reading = Reading(asked, found, rows, every=True)
-    notes = infos(asked.db, rows)
+def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Iterator[Hit]:
+    """The best chunks that fit into `space` characters together with the lines about their notes."""
+    notes = infos(db, ranking.rows)
     given: set[int] = set()
     groups: set[tuple[bool, str]] = set()
     seen: list[frozenset[str]] = []
-    for row, start, stop, score in reading.ranked(rows):
-        text = reading.texts[row]
+    for row, start, stop, score in ranking.relevant():
+        text, note = ranking.texts[row], notes[row]
         passage = text.text[start:stop].strip()
-        head, group = 1, _group(notes[row])
+        head, group = 1, _group(note)
         if row not in given:
-            name = len(_name(notes[row])) + 3
-            whole = len(group[1]) + 4 + name if _is_memory(notes[row]) else len(_headed(notes[row])) + 3
+            name = len(_name(note)) + 3
+            whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
             head = name if group in groups else whole
         if len(passage) + head > space:
             if given or head >= space:
                 continue
             passage = passage[: space - head].rstrip()
-        said = frozenset(tokens(flatten(passage)))
-        if not passage or any(_is_repeated(said, other) for other in seen):
+        words = frozenset(tokens(flatten(passage)))
+        if not passage or any(not words - other - stop_words() for other in seen):
             continue
         space -= len(passage) + head
         given.add(row)
         groups.add(group)
-        seen.append(said)
+        seen.append(words)
         line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-        yield Hit(notes[row], passage, round(score, 6), reading.why(row), line)
-
-
-def _is_repeated(new: frozenset[str], before: frozenset[str]) -> bool:
-    """Whether a passage has no word that tells which another one has not."""
-    return not new - before - stop_words()
+        yield Hit(note, passage, round(score, 6), ranking.why(row), line)

@@ -1,4 +1,4 @@
-"""Long notes, weighed and shown by their best passage."""
+"""Long notes, ranked and shown by their best chunk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from commonplace.index import search
-from commonplace.index.cutting import cut
-from commonplace.index.passages import SHORT, stem
+from commonplace.index.features import SHORT
+from commonplace.index.search.chunks import chunk
+from commonplace.index.search.synonyms import stem
 from commonplace.query import Query
 from index.conftest import Desk
 
@@ -129,17 +130,17 @@ def test_dates_and_filters_count_for_long_notes_too(shelf: Desk) -> None:
 
 
 def test_a_short_text_is_one_passage_and_a_conversation_is_cut_at_its_turns() -> None:
-    assert cut("- [fact] one\n- [fact] two\n- three\n- four") == [(0, 40)]
+    assert chunk("- [fact] one\n- [fact] two\n- three\n- four") == [(0, 40)]
     text = session("Mel: Hm.")
-    assert [text[a:b].strip() for a, b in cut(text)] == text.strip().split("\n\n")
-    assert cut("") == [(0, 0)]
+    assert [text[a:b].strip() for a, b in chunk(text)] == text.strip().split("\n\n")
+    assert chunk("") == [(0, 0)]
 
 
 def test_list_items_are_passages_and_the_heading_stays_with_the_first() -> None:
     items = [f"- [fact] item number {number} says something of its own #tag" for number in range(14)]
     text = "## Facts\n" + "\n".join(items) + "\n"
     assert len(text) > SHORT
-    pieces = [text[a:b] for a, b in cut(text)]
+    pieces = [text[a:b] for a, b in chunk(text)]
     assert "".join(pieces) == text
     assert [piece.strip() for piece in pieces] == [f"## Facts\n{items[0]}", *items[1:]]
 

@@ -6,14 +6,15 @@ from datetime import date
 
 import pytest
 
-from commonplace.index.question import (
+from commonplace.index.search.parse import (
     Period,
-    focus,
-    is_outright,
+    asks_several,
+    focus_of,
+    is_certain_question,
     is_question,
     is_short_question,
     periods,
-    read,
+    read_question,
 )
 
 TODAY = date(2026, 11, 21)
@@ -46,32 +47,32 @@ def test_an_english_word_in_front_does_not_make_two_words_a_question_that_may_be
 
 
 def test_a_part_of_a_sentence_is_no_outright_question() -> None:
-    assert is_outright("梁宝生是谁?")
-    assert is_outright("会议开始了吗")
-    assert not is_outright("哪里有")
-    assert not is_outright("深色模式?")
-    assert not is_outright("who is Bob?")
+    assert is_certain_question("梁宝生是谁?")
+    assert is_certain_question("会议开始了吗")
+    assert not is_certain_question("哪里有")
+    assert not is_certain_question("深色模式?")
+    assert not is_certain_question("who is Bob?")
 
 
 def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
-    assert read("What did the painter buy in Leiden?").words == ("painter", "buy", "leiden")
-    assert read("用户喜欢深色模式吗？").words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式")
+    assert read_question("What did the painter buy in Leiden?").words == ("painter", "buy", "leiden")
+    assert read_question("用户喜欢深色模式吗？").words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式")
 
 
 def test_of_a_long_text_the_question_at_its_end_is_asked() -> None:
     prompt = "You are a careful assistant. Use plain words and keep every answer short. " * 30
-    assert focus(prompt + "Which boat did Mara sell?").strip() == "Which boat did Mara sell?"
-    assert read(prompt + "Which boat did Mara sell?").words == ("boat", "mara", "sell")
+    assert focus_of(prompt + "Which boat did Mara sell?").strip() == "Which boat did Mara sell?"
+    assert read_question(prompt + "Which boat did Mara sell?").words == ("boat", "mara", "sell")
 
 
 def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     prompt = "You are a careful assistant. " * 20
-    assert read(prompt + "Mara sold the boat. Why?").words == ("mara", "sold", "boat")
+    assert read_question(prompt + "Mara sold the boat. Why?").words == ("mara", "sold", "boat")
 
 
 def test_a_long_text_without_a_question_is_asked_whole() -> None:
     text = "The harbour sleeps under a grey sky. " * 20
-    assert focus(text) == text
+    assert focus_of(text) == text
 
 
 @pytest.mark.parametrize(
@@ -116,14 +117,34 @@ def test_a_period_without_a_year_fits_every_year() -> None:
 
 
 def test_a_question_may_name_nothing_but_days() -> None:
-    assert read("What did I do last week?", TODAY).only_days
-    assert read("我昨天做了什么？", TODAY).only_days is False
-    assert not read("What did Mara cook last week?", TODAY).only_days
-    assert not read("What did I do?", TODAY).only_days
+    assert read_question("What did I do last week?", TODAY).only_days
+    assert read_question("我昨天做了什么？", TODAY).only_days is False
+    assert not read_question("What did Mara cook last week?", TODAY).only_days
+    assert not read_question("What did I do?", TODAY).only_days
 
 
 @pytest.mark.parametrize(
     "text", ["When did it start?", "What year was it?", "How long has it been?", "什么时候开始的？"]
 )
 def test_a_question_for_a_time(text: str) -> None:
-    assert read(text).when
+    assert read_question(text).when
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What books has Ada read?", "Where has Mel worked?", "Which of her friends have moved?",
+     "How many dogs are there?", "What are the names of the cats?", "What kinds of tea does she drink?",
+     "What have both of them painted?",
+     "Ada 读过哪些书？", "她都去过哪里？"],
+)  # fmt: skip
+def test_a_plural_the_perfect_tense_or_a_number_asks_for_several_things(text: str) -> None:
+    assert asks_several(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What did Ada bring to the lake?", "When was the roof mended?", "Where is this?", "Which bus goes there?",
+     "What is Ada's dog called?", "Who bought a kettle?", "Ada 什么时候搬家？"],
+)  # fmt: skip
+def test_other_questions_ask_for_one(text: str) -> None:
+    assert not asks_several(text)

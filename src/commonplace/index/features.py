@@ -1,0 +1,136 @@
+"""Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind of sentence.
+
+A turn of a conversation that is a note of its own says little by itself. The ranking of questions therefore also
+looks at the other notes of its conversation: those of one folder on one day.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from commonplace.text.tokens import flatten, fts_text, passages, stop_words, tokens
+
+SHORT = 700
+"""A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
+
+_NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
+_SPEAKER = re.compile(
+    rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
+)
+_TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
+_TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
+_NOT_SPEAKERS = frozenset(("manual", "import", "note"))
+_MIN_TURNS = 4
+_QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
+
+
+class Style(NamedTuple):
+    """`speaker`: the folded first name of who says it. `words`: about how many. `question`: the share of questions in
+    percent. `first_person`: how many such pronouns, up to 4. `has_time`: whether it names a time."""
+
+    speaker: str | None
+    words: int
+    question: int
+    first_person: int
+    has_time: bool
+
+
+class Words(NamedTuple):
+    """What the stemmed full-text table holds of a note. `names`: title, headings and tags; `address`: path and
+    permalink; `facet`: its facet tokens."""
+
+    names: str
+    address: str
+    body: str
+    facet: str
+
+
+def put(
+    db: sqlite3.Connection, row: int, words: Words, *, project: int, path: str, source: str | None, day: str,
+    dated: bool, created: int,
+) -> None:  # fmt: skip
+    """Store the features of the note in `row`.
+
+    `day` (YYYY-MM-DD) is the date of its event, or when it is not `dated`, of its writing; `created` orders the notes
+    of a conversation. A note without a known speaker belongs to one only when it is short and dated.
+    """
+    style = style_of(words.body, source)
+    is_turn = style.speaker is not None or (dated and len(words.body) <= SHORT)
+    conversation = conversation_id(project, path, day) if is_turn else None
+    values = (row, conversation, created, style.speaker, day, *style[1:], len(words.body) > SHORT)
+    db.execute("insert into feature values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    db.execute("insert into stem_fts (rowid, words) values (?, ?)", (row, _stem_text(words)))
+
+
+def remove(db: sqlite3.Connection, row: int, words: Words) -> None:
+    """Delete the features; the full-text table needs the very words it was given."""
+    db.execute("insert into stem_fts (stem_fts, rowid, words) values ('delete', ?, ?)", (row, _stem_text(words)))
+    db.execute("delete from feature where row = ?", (row,))
+
+
+def style_of(text: str, source: str | None = None) -> Style:
+    """Who says a text, and how. `source` is the speaker where the text names none."""
+    body = text.strip()
+    named = _SPEAKER.match(body)
+    speaker = (_first_name(named[1]) if named else None) or (_first_name(source) if source else None)
+    size = max(body.count(" ") + 1, len(body) // 12)
+    if len(body) > SHORT or not body:
+        return Style(speaker, size, 0, 0, bool(body))
+    asked = sum(map(len, _QUESTION.findall(body))) if "?" in body or "？" in body else 0
+    first_person = min(4, len(_FIRST_PERSON.findall(body)))
+    has_time = _time_words().search(body.lower()) is not None
+    return Style(speaker, size, round(100 * asked / len(body)), first_person, has_time)
+
+
+def conversation_id(project: int, path: str, day: str) -> int:
+    """The number of the conversation in the folder of `path` on `day`."""
+    place = f"{project}\0{path.rpartition('/')[0]}\0{day}"
+    return int.from_bytes(blake2b(place.encode("utf-8", "replace"), digest_size=6).digest())
+
+
+def turns_or_passages(text: str) -> list[tuple[int, int]]:
+    """The turns of a conversation, else the passages of about 200 words, as (start, end)."""
+    return list(_turns(text)) or [(one.start, one.end) for one in passages(text)]
+
+
+def _stem_text(words: Words) -> str:
+    """Every word once, without stop words: no question looks for those."""
+    text = fts_text(f"{words.names}\n{words.address}\n{words.body}").lower()
+    return " ".join([*sorted(set(tokens(text)) - stop_words()), words.facet])
+
+
+def _first_name(name: str) -> str | None:
+    """The first name in `name`, folded: what a question would call the speaker."""
+    for word in tokens(flatten(name)):
+        if word not in _TITLES:
+            return None if word in _NOT_SPEAKERS or word in stop_words() else word
+    return None
+
+
+def _turns(text: str) -> Sequence[tuple[int, int]]:
+    """The turns of a conversation; none when the text is no conversation: people speak several times each."""
+    starts = [match.start() for match in _TURN.finditer(text)]
+    if len(starts) < _MIN_TURNS:
+        return ()
+    names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
+    if len(names) * 2 > len(starts) or (starts[-1] - starts[0]) / len(starts) > 4_000:
+        return ()
+    bounds = [0, *starts, len(text)]
+    return [(a, b) for a, b in pairwise(bounds) if text[a:b].strip()]
+
+
+@cache
+def _time_words() -> re.Pattern[str]:
+    """Words that name a time, from times.txt."""
+    lines = Path(__file__).with_name("times.txt").read_text(encoding="utf-8").splitlines()
+    every = [word for line in lines if not line.startswith("#") for word in line.split()]
+    latin = "|".join(word for word in every if word.isascii())
+    return re.compile(rf"\b(?:{latin}|(?:19|20)\d\d)\b|{'|'.join(word for word in every if not word.isascii())}")

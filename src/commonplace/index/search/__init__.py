@@ -1,0 +1,294 @@
+"""Full-text search (contract 000b, 6) and smart search (contract 001, 14) over the index.
+
+`parse` reads the query, `exact` ranks notes that contain all words, `question` and `chunks` rank notes that answer a
+question, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `synonyms` the word forms.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby, product
+
+from commonplace.errors import InvalidInput
+from commonplace.index.facets import may_see
+from commonplace.index.listing import listing
+from commonplace.index.lookup import in_order, infos, matching, observations, text_of
+from commonplace.index.metadata import predicate
+from commonplace.index.rows import Hit, Hits, NoteInfo
+from commonplace.index.search import parse
+from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
+from commonplace.index.search.exact import SNIPPET, ExactScorer, Ranked, exact_scorer, rank, shortened
+from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext, search_context
+from commonplace.index.search.question import Nearness, QuestionRanking
+from commonplace.query import Query
+from commonplace.text.unicode import sqlite_text
+
+_MAX_SPELLINGS = 3
+"""This many spellings of a mistyped word are looked for."""
+
+_HAN = re.compile(
+    "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
+)
+_COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
+"""What a token adds that occurs so many times in a memory; five or more times count as five."""
+_TAG_SCORE = 1.0
+
+
+@dataclass(slots=True)
+class ScoredMemory:
+    """One memory found: `score` of two decimals, `matched` the tokens its text contains."""
+
+    note: NoteInfo
+    score: float
+    matched: list[str]
+
+
+@dataclass(slots=True)
+class SmartResult:
+    """The best memories for a query; `total` is how many have a score above 0."""
+
+    tokens: list[str]
+    best: list[ScoredMemory]
+    total: int
+
+
+def search(
+    db: sqlite3.Connection, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0,
+    explain: bool = False, today: date | None = None, near: Nearness | None = None,
+) -> Hits:  # fmt: skip
+    """One page of the notes that match the text and the filters of `query`, best first.
+
+    `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass the filters. `explain`
+    adds numbers to each hit's `why`; `today` is what "last week" in a question counts from, `near` compares meanings.
+    Raises InvalidInput for a broken metadata filter; no text raises.
+    """
+    predicate(query.metadata)
+    query = query.replace(text=sqlite_text(query.text))
+    if not query.text.strip():
+        notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
+        return Hits(_plain_hits(db, notes, query), total)
+    if query.search_type == "permalink":
+        return _by_permalink(db, query, viewer, limit, offset)
+    with search_context(db, query, viewer) as context:
+        return _Search(context, limit, offset, explain).run(today, near)
+
+
+class _Search:
+    """One page of one search: `limit` hits from `offset` on."""
+
+    def __init__(self, context: SearchContext, limit: int, offset: int, explain: bool):
+        self.context, self.text = context, context.query.text
+        self.limit, self.offset, self.explain = limit, offset, explain
+
+    def run(self, today: date | None, near: Nearness | None) -> Hits:
+        """The query as a question where it is one, else with all words, else relaxed or with mended spelling."""
+        is_question = parse.is_question(self.text)
+        relaxed = None
+        if is_question and parse.is_plain(self.text):
+            relaxed = self._relaxed(today, near)
+            if relaxed.total:
+                return relaxed
+        parsed = parse.parse(self.text)
+        if not parsed.clauses:
+            return Hits([], 0)
+        is_long = parse.relaxable(parsed, quotes=is_question)
+        is_short = parse.is_short_question(self.text) and parse.relaxable(parsed, quotes=True, least=1)
+        is_certain = is_question if is_long else is_short and parse.is_certain_question(self.text)
+        if relaxed is None and parsed.bare and is_certain:
+            relaxed = self._relaxed(today, near)
+            if relaxed.total:
+                return relaxed
+        found = self._strict(parsed)
+        if found.total:
+            return found
+        if is_long or is_short:
+            return relaxed or self._relaxed(today, near)
+        return self._respelled(parsed)
+
+    def _strict(self, parsed: parse.ParsedQuery) -> Hits:
+        """All words must match; notes that contain them as whole words come first."""
+        context, terms = self.context, parsed.terms
+        whole, loose = context.match(parsed, whole=True), context.match(parsed)
+        rows, total = context.matches(loose)
+        most = self.offset + self.limit
+        if not total:
+            return Hits([], 0)
+        if whole == loose:
+            found = rank(context, parsed, loose, rows, total, most)
+            return Hits(self._page(terms, found, loose), total)
+        whole_rows, whole_total = context.matches(whole)
+        found = rank(context, parsed, whole, whole_rows, whole_total, most, whole=True)
+        if whole_total <= MAX_RANKED and most > whole_total:
+            known = set(whole_rows)
+            rest = [row for row in rows if row not in known]
+            second = rank(context, parsed, loose, rest, len(rest), most)
+            rest = [row for row in second.rows if row not in known]
+            found = Ranked(found.rows + rest, second.scores | found.scores)
+        return Hits(self._page(terms, found, loose), total)
+
+    def _respelled(self, parsed: parse.ParsedQuery) -> Hits:
+        """One or two bare words that match nothing, with those that no note contains mended within one edit."""
+        if not parsed.bare or len(parsed.clauses) != 1:
+            return Hits([], 0)
+        spelled: list[str] = []
+        choices: list[list[parse.Term]] = []
+        for one in parsed.terms:
+            if self.context.is_held(one):
+                choices.append([one])
+                continue
+            mended = self.context.spellings(one.words[0])[:_MAX_SPELLINGS] if len(one.words) == 1 else []
+            if not mended:
+                return Hits([], 0)
+            spelled += mended
+            choices.append([each for word in mended if (each := parse.term(word))])
+        if not spelled:
+            return Hits([], 0)
+        clauses = tuple(parse.Clause(terms) for terms in product(*choices))
+        found = self._strict(parse.ParsedQuery(clauses, bare=True))
+        for hit in found:
+            held = [word for word in spelled if any(word in reason for reason in hit.why)]
+            hit.why.append(f"spelled: {', '.join(held or spelled)}")
+        found.relaxed = bool(found.hits)
+        return found
+
+    def _relaxed(self, today: date | None, near: Nearness | None) -> Hits:
+        """Any of the informative words may match."""
+        context, limit, offset = self.context, self.limit, self.offset
+        ranking = QuestionRanking(context, self.text, today, near)
+        chunks = ChunkRanking(ranking, READ)
+        rows = chunks.order[offset : offset + limit]
+        if len(rows) < limit:
+            read = set(chunks.rows)
+            skip, stop = max(0, offset - len(read)), offset + limit - len(read)
+            rest = ranking.page(READ, stop + READ_LONG)
+            rows += [row for row in rest if row not in read][skip:stop]
+        scorer = ExactScorer(chunks.terms, chunks.weights.__getitem__, self.text)
+        notes = infos(context.db, rows)
+        others = context.texts([row for row in rows if row not in chunks.texts], chunks.terms)
+        texts = chunks.texts | {one.row: one for one in others}
+        hits: list[Hit] = []
+        for row in rows:
+            passage, line = _shown(scorer, texts[row], chunks.best(row))
+            numbers = [f"{name} {value:.3f}" for name, value in chunks.shares(row).items()] if self.explain else []
+            score = round(chunks.score(row), 6)
+            score = min(score, hits[-1].score) if hits else score
+            hits.append(Hit(notes[row], passage, score, [*chunks.why(row), *numbers, "relaxed"], line))
+        _show_observations(context.db, hits, context.query, chunks.terms)
+        return Hits(hits, ranking.total, relaxed=True)
+
+    def _page(self, terms: Sequence[parse.Term], found: Ranked, match: str) -> list[Hit]:
+        """One page: the ranked matches, then all others of `match`, newest first."""
+        context, limit, offset = self.context, self.limit, self.offset
+        rows = found.rows[offset : offset + limit]
+        if len(rows) < limit:
+            skip, count = max(0, offset - len(found.rows)), limit - len(rows)
+            known = set(found.rows)
+            others, _ = context.matches(match, len(found.rows) + skip + count)
+            rows += [row for row in others if row not in known][skip : skip + count]
+        scorer = exact_scorer(context, terms)
+        scores = dict(found.scores)
+        for text in context.texts([row for row in rows if row not in scores], terms):
+            scores[text.row] = (scorer.score(text), text)
+        notes = infos(context.db, rows)
+        hits: list[Hit] = []
+        for row in rows:
+            score, text = scores[row]
+            passage, line = scorer.snippet(text.text, score.passage, score.places)
+            numbers = [f"{name} {value:.3f}" for name, value in score.parts.items()] if self.explain else []
+            value = min(score.score, hits[-1].score) if hits else score.score
+            hits.append(Hit(notes[row], passage, value, [*score.why, *numbers], line + text.front.count("\n")))
+        _show_observations(context.db, hits, context.query, terms)
+        return hits
+
+
+def smart_tokens(text: str) -> list[str]:
+    """Each Han character and each run of other letters and digits of `text`, lower case, in order, each once."""
+    found: dict[str, None] = {}
+    for is_han, run in groupby(text, _is_han):
+        if is_han is not None:
+            characters = "".join(run)
+            found.update(dict.fromkeys(characters if is_han else [characters.lower()]))
+    return list(found)
+
+
+def _is_han(char: str) -> bool | None:
+    """None for what is in no token."""
+    return True if _HAN.match(char) else False if char.isalpha() or char.isdecimal() else None
+
+
+def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
+    """The `top` best notes (0 = all) among those that pass the filters of `query`, which must name projects.
+
+    Every such note is read: a token counts inside longer words too, which no full-text table could answer, and ten
+    thousand texts are read in some tens of milliseconds. Best first, then newest, then by id. Raises InvalidInput when
+    `text` contains no letter or digit.
+    """
+    asked = smart_tokens(sqlite_text(text))
+    if not asked:
+        raise InvalidInput("no valid tokens in query")
+    found: list[tuple[float, int, str, int, list[str]]] = []
+    with search_context(db, query, viewer) as context:
+        for row, created, identity, tags, body in context.contents():
+            low = body.lower()  # counted up to five times: the rest of a long text need not be read
+            counts = {token: count for token in asked if (count := len(low.split(token, 5)) - 1)}
+            if counts:
+                score = sum(_COUNT_SCORES[count] for count in counts.values())
+                tagged = {each.lower() for each in json.loads(tags)} if tags else ()
+                score += _TAG_SCORE * sum(token in tagged for token in counts)
+                found.append((-score, -created, identity, row, list(counts)))
+        found.sort()
+        best = found[: top or None]
+        notes = in_order(db, [row for *_, row, _ in best])
+    scored = [ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)]
+    return SmartResult(asked, scored, len(found))
+
+
+def _shown(scorer: ExactScorer, text: NoteText, best: Chunk | None) -> tuple[str, int]:
+    """The snippet of a note and its line in the file."""
+    if best is not None:
+        passage, line = scorer.snippet(text.text, (best.start, best.stop), scorer.places(text))
+    elif len(text.text) <= SNIPPET:
+        passage, line = shortened(text.text, 0, len(text.text))
+    else:
+        passage, line = scorer.snippet(text.text, *scorer.best(text))
+    return passage, line + text.front.count("\n")
+
+
+def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
+    hits = []
+    for note in notes:
+        front, text = text_of(db, note.row)
+        passage, line = shortened(text, 0, len(text))
+        hits.append(Hit(note, passage, 0.0, [], line + front.count("\n")))
+    _show_observations(db, hits, query, ())
+    return hits
+
+
+def _show_observations(db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]) -> None:
+    """With a filter for observation categories the snippet is such an observation."""
+    asked = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
+    if not asked:
+        return
+    words = [word for one in terms for word in one.words]
+    for hit in hits:
+        seen = [one for one in observations(db, hit.note) if (one.category or "").strip().casefold() in asked]
+        if seen:
+            best = max(seen, key=lambda one: sum(word in one.content.lower() for word in words))
+            hit.passage, hit.line = best.content[:200], best.line
+
+
+def _by_permalink(db: sqlite3.Connection, query: Query, viewer: str | None, limit: int, offset: int) -> Hits:
+    """Notes whose permalink matches the address in the text and that pass the filters, by permalink."""
+    notes, _ = matching(db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None)
+    filters = query.replace(text="", search_type="text", projects=None)
+    if filters != Query():
+        passed, _ = listing(db, filters, viewer=viewer, limit=None)
+        rows = {note.row for note in passed}
+        notes = [note for note in notes if note.row in rows]
+    page = [note for note in notes[offset : offset + limit] if may_see(note.scope, viewer)]
+    return Hits(_plain_hits(db, in_order(db, [note.row for note in page]), query), len(notes))

@@ -1,0 +1,425 @@
+"""One query against the index: its filters and terms as FTS5 expressions, and all SQL of the search.
+
+However common a term is, the cost is bounded: of many matches only the newest are looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from commonplace.index.database import held, snapshot
+from commonplace.index.facets import PROJECT, expression, passes, project_ids, quoted, token, wanted
+from commonplace.index.keys import key
+from commonplace.index.listing import columns, passing
+from commonplace.index.search.parse import ParsedQuery, Term, term
+from commonplace.index.search.synonyms import inflected, one_edit
+from commonplace.index.search.weights import EXACT
+from commonplace.query import Query
+
+COMMON = 2_000
+"""A word in more notes is not also matched as a prefix."""
+MAX_RANKED = 1_000
+"""Of more matches only this many, the newest, are ranked."""
+NAMES, STEMS = "name_fts", "stem_fts"
+"""The full-text tables of titles, headings and tags, and of stems."""
+
+_CACHE_BYTES = 20_000_000
+_FETCHED = 4_000
+_RARE_ENOUGH = 5_000
+_FEW_ROWS = 200
+_MAX_NAMED, _NAMED_SORTED = 500, 10
+_NO_SUCH_NOTE = '"\uf8ff"'
+_SPELLED_LENGTHS = range(5, 20)
+_SPELLED_PREFIX = 3
+_MAX_SPELLINGS = 8
+_SPELLED_COUNT = 100
+_GIVEN = "(select value from json_each(?))"
+_VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and n.scope in ('global', ?2)))"
+"""Whether the viewer whose own scope is ?2 sees the note of feature `f`."""
+_SIDE = (
+    "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
+    f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
+    " order by f.position {way}, f.row {way} limit 3))"
+)
+_NEIGHBORS = (
+    f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
+    " from json_each(?1) r join feature c on c.row = r.value"
+)
+_WITH_SPEAKERS = (
+    "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join feature f"
+    f" indexed by feature_speaker where f.speaker = v.value and f.conversation = r.value and {_VISIBLE})"
+)
+
+
+@dataclass(slots=True)
+class NoteText:
+    """What is read of a candidate. `spans` are its matching passages, for long texts only."""
+
+    row: int
+    project: str
+    names: list[str]
+    headings: str
+    tags: list[str]
+    source: str | None
+    address: str
+    front: str
+    text: str
+    spans: list[tuple[int, int]] | None = None
+
+
+class Features(NamedTuple):
+    """What was computed of a note when it was indexed: see schema.sql, table `feature`."""
+
+    row: int
+    conversation: int | None
+    position: int
+    speaker: str | None
+    day: str
+    words: int
+    question: int
+    first_person: int
+    has_time: int
+    is_long: int
+
+
+class QueryCache(dict[Hashable, Any]):
+    """What queries found, for one connection, until the index changes or it is full: `bench/asking.py` shows that a
+    question takes a quarter longer without."""
+
+    def __init__(self) -> None:
+        self.version: tuple[int, int] | None = None
+        self._bytes = 0
+
+    def keep(self, found: Mapping[Any, Any], size: int) -> None:
+        """Add values of about `size` bytes in all, besides 250 for each."""
+        self._bytes += size + 250 * len(found)
+        if self._bytes > _CACHE_BYTES:
+            self.clear()
+            self._bytes = size + 250 * len(found)
+        self.update(found)
+
+
+@contextmanager
+def search_context(db: sqlite3.Connection, query: Query, viewer: str | None) -> Iterator[SearchContext]:
+    """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is cached."""
+    cache = QueryCache() if db.in_transaction else held(db, QueryCache)
+    with snapshot(db):
+        version = (db.execute("pragma data_version").fetchone()[0], db.total_changes)
+        if cache.version != version:
+            cache.clear()
+            cache.version = version
+        yield SearchContext(db, query, viewer, cache)
+
+
+class SearchContext:
+    """A query and its caller. `viewer` is the agent that searches (None = the owner)."""
+
+    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, cache: QueryCache):
+        self.db, self._cache = db, cache
+        self.query = query
+        self.needed, self.unwanted = wanted(db, query, viewer)
+        self._own_scope = None if viewer is None else f"agent:{viewer}"
+        self._conditions, self._values = columns(query)
+        self.by_title = query.search_type == "title"
+        self.table = NAMES if self.by_title else "note_fts"
+        self._column = "title : " if self.by_title else ""
+        self.is_filtered = bool(self._conditions or query.metadata or query.contains)
+        """Whether there are filters FTS5 cannot apply."""
+        self._projects = project_ids(db)
+
+    def with_filters(self, text: str) -> str:
+        """An FTS5 expression together with all filters FTS5 can apply."""
+        return expression(self.needed, self.unwanted, text)
+
+    def loose(self, one: Term) -> str:
+        """The FTS5 expression of a term, with prefixes unless it is very short or very common."""
+        is_prefix = one.open and (self.held(one) == 0 if len(one.words[-1]) <= 2 else self.held(one) <= COMMON)
+        return self._placed(one, is_prefix)
+
+    def strict(self, one: Term) -> str:
+        """The FTS5 expression of a term as whole words."""
+        return self._placed(one, False)
+
+    def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
+        """The FTS5 expression of a query with all filters; `whole` without prefixes."""
+        form = self.strict if whole else self.loose
+        parts = []
+        for clause in query.clauses:
+            positive = " AND ".join(map(form, clause.terms)) or self._any_note()
+            if clause.without:
+                positive = f"({positive}) NOT ({' OR '.join(map(self.strict, clause.without))})"
+            parts.append(f"({positive})")
+        return self.with_filters(" OR ".join(parts))
+
+    def held(self, one: Term) -> int:
+        """How many notes contain the term as whole words, counted up to COMMON + 1."""
+        return self.count(self._column + one.whole, COMMON + 1)
+
+    def frequency(self, one: Term) -> int:
+        """How many notes match the term, as whole words if any does, counted up to COMMON + 1."""
+        return self.held(one) or self.count(self.loose(one), COMMON + 1)
+
+    def is_held(self, one: Term) -> bool:
+        """Whether any note the viewer sees matches the term."""
+        return self.count(self._visible(self.loose(one)), 1) > 0
+
+    def count(self, match: str, limit: int = -1, table: str = "") -> int:
+        """How many notes match an FTS5 expression, at most `limit`."""
+        table = table or self.table
+        counted = ("count", table, match, limit)
+        if counted not in self._cache:
+            text = f"select count(*) from (select 1 from {table} where {table} match ? limit ?)"
+            self._cache.keep({counted: self.db.execute(text, (match, limit)).fetchone()[0]}, len(match))
+        return self._cache[counted]
+
+    def newest(self, match: str, limit: int = -1, table: str = "") -> list[int]:
+        """The newest rows that match an FTS5 expression."""
+        table = table or self.table
+        asked = ("newest", table, match, limit)
+        if asked in self._cache:
+            return self._cache[asked]
+        rows = f"select rowid from {table} where {table} match ? order by rowid desc limit ?"
+        try:
+            found = self.db.execute(f"select group_concat(rowid) from ({rows})", (match, limit)).fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if "phrase queries" not in str(error):
+                raise
+            return []  # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
+        result = json.loads(f"[{found or ''}]")  # one text is read faster than many rows
+        self._cache.keep({asked: result}, len(match) + 40 * len(result))
+        return result
+
+    def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
+        """The newest rows that match and pass all filters, at most `limit`, and how many there are in all."""
+        if self.is_filtered:
+            where = " and ".join([f"{self.table} match ?", *self._conditions])
+            found = self.db.execute(
+                f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
+                " order by f.rowid desc",
+                [match, *self._values],
+            )
+            rows = passing(self.db, self.query, [row for (row,) in found])
+            return rows[:limit], len(rows)
+        # Prefixes are slow to look up: better to fetch more than to ask twice.
+        most = max(limit, _FETCHED if '"*' in match else 0) + 1
+        rows = self.newest(match, most)
+        return rows[:limit], len(rows) if len(rows) < most else self.count(match)
+
+    def passing(self, rows: Iterable[int]) -> list[int]:
+        """The rows that pass the filters FTS5 cannot apply."""
+        where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
+        found = self.db.execute(f"select n.row from note n where {where}", (_json(rows), *self._values))
+        return passing(self.db, self.query, [row for (row,) in found])
+
+    def visible(self, rows: Collection[int]) -> Collection[int]:
+        """The rows that pass all filters and that the viewer sees."""
+        if self.is_filtered:
+            rows = self.passing(rows)
+        if not self.needed and not self.unwanted:
+            return rows
+        found = self.db.execute(f"select row, facet from text where row in {_GIVEN}", (_json(rows),))
+        return [row for row, facets in found if passes(facets, self.needed, self.unwanted)]
+
+    def by_bm25(self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool) -> list[int]:
+        """The best `most` of `rows` by BM25, equal ones newest first, then the others.
+
+        Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
+        """
+        rare = [one for one in query.terms if self._is_rare(one)]
+        if not rare:
+            return rows
+        form, table = self.strict if whole else self.loose, self.table
+        text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
+        condition, values = f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
+        if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:  # else they are the newest
+            condition += f" and +{table}.rowid in {_GIVEN}"
+            values.append(_json(rows))
+        source, ties = table, f"{table}.rowid desc"
+        if len(rows) <= _FEW_ROWS:
+            source, ties = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
+        found = self.db.execute(
+            f"select {table}.rowid from {source} where {condition}"
+            f" order by bm25({table}, {_column_weights(table)}), {ties} limit ?",
+            [*values, most],
+        )
+        return list(dict.fromkeys([*(row for (row,) in found), *rows]))
+
+    def named(self, match: str) -> list[int]:
+        """The newest notes that match in title, headings or tags, best first."""
+        rows = self.newest(match, _MAX_NAMED, NAMES)
+        if not _NAMED_SORTED < len(rows) < _MAX_NAMED:
+            return rows
+        return [row for (row,) in self.db.execute(
+            f"select rowid from {NAMES} where {NAMES} match ? order by bm25({NAMES}, {_column_weights(NAMES)}),"
+            " rowid desc", (match,),
+        )]  # fmt: skip
+
+    def same_title(self, match: str) -> list[int]:
+        """The matching notes one of whose names is the query text."""
+        rows = self.db.execute(
+            "select note from note_fold where fold = ? order by note desc limit 20", (key(self.query.text),)
+        ).fetchall()
+        if not rows:
+            return []
+        found = self.db.execute(
+            f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}",
+            (match, _json(row for (row,) in rows)),
+        )
+        return [row for (row,) in found]
+
+    def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
+        """These notes; of long texts only the passages that contain a term are marked to be read."""
+        found: list[NoteText] = []
+        if not rows:
+            return found
+        for row, project, title, aliases, tags, source, path, headings, front, text, first, count in self.db.execute(
+            "select n.row, p.name, n.title, n.aliases, n.tags, n.source, n.path, t.headings,"
+            " t.front, t.text, t.first, t.passages"
+            " from note n join project p on p.id = n.project join text t on t.row = n.row"
+            f" where n.row in {_GIVEN}",
+            (_json(rows),),
+        ):
+            names = [title, *(json.loads(aliases) if aliases else ())]
+            spans = None if first is None else self._spans(first, count, terms)
+            address, tags = f"{project}/{path}", json.loads(tags) if tags else []
+            found.append(NoteText(row, project, names, headings, tags, source, address, front, text, spans))
+        return found
+
+    def best_first(self, scores: Mapping[int, float]) -> list[int]:
+        """Rows by score; of equal score those changed last come first, then by permalink."""
+        often = Counter(scores.values())
+        equal = [row for row, score in scores.items() if often[score] > 1]
+        if not equal:
+            return sorted(scores, key=scores.__getitem__, reverse=True)
+        found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),))
+        known = {row: (-changed, permalink) for row, changed, permalink in found}
+        return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
+
+    def last_row(self) -> int:
+        """The highest row number of any note."""
+        return self.db.execute("select max(row) from note").fetchone()[0] or 0
+
+    def features(self, rows: Iterable[int]) -> list[Features]:
+        """The features of these notes; missing ones are left out."""
+        found = {row: self._cache.get(row) for row in rows}
+        missing = [row for row, known in found.items() if known is None]
+        if missing:
+            text = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
+            new = {one[0]: Features._make(one) for one in self.db.execute(text, (_json(missing),))}
+            self._cache.keep(new, 0)
+            found |= new
+        return [one for one in found.values() if one]
+
+    def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
+        """The newest notes of these days (YYYY-MM-DD, inclusive)."""
+        found = "select row from feature where day between ? and ? order by row desc limit ?"
+        return [row for (row,) in self.db.execute(found, (first, last, most))]
+
+    def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
+        """Of each note, the visible notes before it in its conversation and those after it, up to three each, the
+        nearest first."""
+        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope)).fetchall()
+        return {row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]")) for row, before, after in found}
+
+    def speakers(self, words: Sequence[str]) -> set[str]:
+        """Those of the words that are the names of speakers of visible notes."""
+        return {word for (word,) in self.db.execute(
+            "select value from json_each(?) where exists"
+            f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
+            (json.dumps(words), self._own_scope),
+        )}  # fmt: skip
+
+    def with_speakers(self, conversations: Collection[int], speakers: Collection[str]) -> set[int]:
+        """Those of the conversations in which one of the speakers says something the viewer sees."""
+        values = (_json(conversations), self._own_scope, json.dumps(list(speakers)))
+        return {number for (number,) in self.db.execute(_WITH_SPEAKERS, values)}
+
+    def spellings(self, word: str) -> list[str]:
+        """The words one edit away from `word` (lower case) that visible notes contain in any form, at most 8, the most
+        frequent first; none for what is no Latin word of 5 to 19 letters.
+
+        To look up all of some 450 words takes SQLite long. Those that differ after the first letters are therefore
+        compared with the stems that begin with these, and only those that differ within them are looked up.
+        """
+        if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
+            return []
+        head, edits = word[:_SPELLED_PREFIX], one_edit(word)
+        stems = [stem for (stem,) in self.db.execute(
+            "select term from stems where term between ? and ? and length(term) between ? and ?",
+            (head, head + "\uffff", len(word) - 7, len(word) + 1),
+        )]  # fmt: skip
+        possible = inflected(stems)
+        held = self._held_words([one for one in edits if one in possible or not one.startswith(head)])
+        count = {one: self.count(self._visible(quoted(one)), _SPELLED_COUNT) for one in held}
+        held.sort(key=lambda one: -count[one])
+        return [one for one in held if count[one]][:_MAX_SPELLINGS] or held[:_MAX_SPELLINGS]
+
+    def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
+        """(row, created, id, tags as JSON, text) of every note that passes the filters, which must name projects."""
+        return self.db.execute(
+            "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
+            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._conditions])}",
+            (self.with_filters(""), *self._values),
+        )
+
+    def _visible(self, text: str) -> str:
+        return expression([], self.unwanted, text)
+
+    def _any_note(self) -> str:
+        """An expression every note matches."""
+        every = [quoted(token(PROJECT, str(number))) for number in self._projects.values()]
+        return f"({' OR '.join(every)})" if every else _NO_SUCH_NOTE
+
+    def _is_rare(self, one: Term) -> bool:
+        return self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
+
+    def _placed(self, one: Term, is_prefix: bool) -> str:
+        """A path that begins with a project's name also means the rest within that project."""
+        text = self._column + (one.prefix if is_prefix else one.whole)
+        head, slash, rest = one.text.partition("/")
+        number = self._projects.get(head.casefold()) if slash else None
+        inner = term(rest, phrase=not one.open) if number is not None else None
+        if inner is None:
+            return text
+        within = (self._column or "address : ") + (inner.prefix if is_prefix else inner.whole)
+        return f"({text} OR ({within} AND {quoted(token(PROJECT, str(number)))}))"
+
+    def _spans(self, first: int, count: int, terms: Sequence[Term]) -> list[tuple[int, int]]:
+        """The passages of a long note to read: those with all terms, else with any, else the first."""
+        phrases = [one.prefix if one.open else one.whole for one in terms]
+        rows: list[int] = []
+        for joint in (" AND ", " OR ") if phrases else ():
+            rows = rows or [row for (row,) in self.db.execute(
+                "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100",
+                (joint.join(phrases), first, first + count - 1),
+            )]  # fmt: skip
+        found = f"select start, stop from passage where row in {_GIVEN} order by row"
+        return self.db.execute(found, (_json(rows or [first]),)).fetchall()
+
+    def _held_words(self, words: list[str], *, is_known: bool = False) -> list[str]:
+        """The words that visible notes contain, by bisection. `is_known`: at least one is."""
+        text = self._visible(" OR ".join(map(quoted, words)))
+        if not is_known and not (words and self.count(text, 1, STEMS)):
+            return []
+        if len(words) == 1:
+            return words
+        half = len(words) // 2
+        first = self._held_words(words[:half])
+        return first + self._held_words(words[half:], is_known=not first)
+
+
+def _json(rows: Iterable[int]) -> str:
+    return json.dumps(list(rows))
+
+
+def _column_weights(table: str) -> str:
+    """The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
+    title, headings, body, tags, address = EXACT.columns
+    some = (title, headings, tags) if table == NAMES else (title, headings, body, tags, address)
+    return ", ".join(f"{one:g}" for one in (*some, 0))

@@ -1,0 +1,440 @@
+"""Questions: notes scored by named features, whose weights stand in `weights`.
+
+The stemmed full-text table says which notes contain a word; all else is computed here, for some hundred notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from heapq import nlargest
+from math import log
+
+from commonplace.index.facets import quoted
+from commonplace.index.search import weights
+from commonplace.index.search.parse import MAX_TERMS, asks_several, focus_of, read_question
+from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
+from commonplace.index.search.synonyms import forms, synonyms
+from commonplace.text.tokens import flatten, is_cjk, query_text
+
+PREFIX_FROM = 4
+"""Letters from which on a word also matches as a prefix."""
+
+_MAX_HELD = 1_500
+"""Of a word that more notes contain, the newest are looked at."""
+_MIN_SIZE = 255
+_COMMON = 100
+_MIN_COSINE = 0.2
+"""The cosine from which a note without a word of the question is worth showing."""
+_FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
+"""Meaning counts from the cosine that this share of the notes do not reach, and from this far below the highest."""
+_MAX_BETTER = 5
+_MANY_LISTS = 20
+"""With more lists of notes there are so many groups that notes are grouped one by one."""
+_NAME = re.compile(r"[^\W\d_]+")
+_FREQUENT_NAME = 25
+
+Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
+"""(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no model is usable. A note
+without a vector is left out."""
+
+
+@dataclass(slots=True)
+class Word:
+    """A word of the question.
+
+    `rows`: the notes that contain it or a form of it; `synonym_rows`: those that contain a synonym or a longer word it
+    begins; `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has
+    this name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
+    """
+
+    text: str
+    rows: Sequence[int]
+    synonym_rows: Sequence[int]
+    weight: float
+    is_speaker: bool
+    match: str
+    name_rows: Sequence[int] = ()
+    spelled: Sequence[str] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more notes contain it than were looked at."""
+        return max(len(self.rows), len(self.synonym_rows)) >= _MAX_HELD
+
+
+class _WordLookup:
+    """Finds the notes that contain the words of one question."""
+
+    def __init__(self, context: SearchContext):
+        self.context = context
+        self.table, self._column = (NAMES, "title : ") if context.by_title else (STEMS, "")
+        # A power of two, so that no agent learns from the order how many notes of others there are.
+        self.size = 1 << max(_MIN_SIZE, context.last_row()).bit_length()
+
+    def words(self, texts: Sequence[str]) -> list[Word]:
+        """The words that some note contains, of very many the rarest."""
+        texts = texts[: MAX_TERMS * 8]
+        speakers = self.context.speakers(texts)
+        found = [self._word(text, text in speakers) for text in texts]
+        found = [word for word in found if word.rows or word.synonym_rows or word.is_speaker]
+        if len(found) > MAX_TERMS:
+            rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
+            found = [word for word in found if word in rare]
+        if not all(word.is_speaker for word in found):
+            for word in found:
+                word.weight *= weights.WEIGHTS.name if word.is_speaker else 1.0
+        self._look_up_names(found)
+        return found
+
+    def match(self, words: Sequence[Word]) -> str:
+        """The FTS5 expression for notes that contain any of the words."""
+        return self.context.with_filters(f"{self._column}({' OR '.join(word.match for word in words)})")
+
+    def _word(self, text: str, is_speaker: bool) -> Word:
+        is_latin = not is_cjk(text)
+        own = _match(_forms(text)) + ("" if is_latin or len(text) > 1 else "*")
+        rows = self._rows(own)
+        others = []
+        if is_latin and len(rows) < _COMMON:
+            others = list(map(quoted, synonyms(text)))
+            if len(text) >= PREFIX_FROM:
+                others.append(f"{quoted(text)}*")
+        synonym_rows = self._rows(" OR ".join(others)) if others else []
+        weight = self._rarity(rows or synonym_rows)
+        spelled = () if rows or synonym_rows or is_speaker else self.context.spellings(text)
+        if spelled:
+            own = _match(spelled)
+            rows = self._rows(own)
+            weight = self._rarity(rows) * weights.WEIGHTS.spelled
+        return Word(text, rows, synonym_rows, weight, is_speaker, " OR ".join([own, *others]), spelled=spelled)
+
+    def _look_up_names(self, words: Sequence[Word]) -> None:
+        """Which notes have the words in their names: asked once for all, then for each."""
+        if self._column or not words:
+            return
+        every = [_match(_forms(word.text)) for word in words]
+        if self._rows(" OR ".join(every), 1, NAMES):
+            for word, own in zip(words, every, strict=True):
+                word.name_rows = self._rows(own, table=NAMES)
+
+    def _rows(self, text: str, most: int = _MAX_HELD, table: str = "") -> list[int]:
+        column = "{title headings tags} : " if table else self._column
+        rows = self.context.newest(self.context.with_filters(f"{column}({text})"), most, table or self.table)
+        if self.context.is_filtered and rows:
+            passed = set(self.context.passing(rows))
+            rows = [row for row in rows if row in passed]
+        return rows
+
+    def _rarity(self, rows: Sequence[int]) -> float:
+        """As in BM25; how many notes contain the word is estimated where not all were looked at."""
+        held = float(len(rows))
+        if held >= _MAX_HELD:
+            held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
+        return log(1 + (max(self.size, held) - held + 0.5) / (held + 0.5))
+
+
+class TermScorer(dict[int, float]):
+    """The sum of the weights of words, by bitmask. Names of speakers (`names`, besides the words that are known as
+    such) count little, unless all words are."""
+
+    def __init__(self, words: Sequence[Word], names: Collection[str] = ()):
+        super().__init__()
+        table = weights.WEIGHTS
+        few = {} if all(word.is_speaker or word.text in names for word in words) else dict.fromkeys(names, table.name)
+        self._title = table.title
+        self._words = [(word.weight * few.get(word.text, 1.0), table.synonym if word.rows else 1.0) for word in words]
+
+    def __missing__(self, bits: int) -> float:
+        score = 0.0
+        for at, (weight, synonym) in enumerate(self._words):
+            one = bits >> 3 * at & 7
+            if one & 1:
+                score += weight
+            elif one & 2:
+                score += weight * synonym
+            if one & 4:
+                score += weight * self._title
+        self[bits] = score
+        return score
+
+
+class QuestionRanking:
+    """The notes that answer a question, for the filters and the viewer of `context`, and what each feature adds.
+
+    `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
+    `total`: how many contain a word or are scored. `features`: of the scored notes. `bits`: a bitmask for each of them,
+    three bits per word: exact, synonym, title. `cosines`: of meanings, scaled to 0 to 1.
+    """
+
+    def __init__(self, context: SearchContext, text: str, today: date | None = None, near: Nearness | None = None):
+        self.context = context
+        self.question = read_question(text, today)
+        self._table = weights.WEIGHTS
+        lookup = _WordLookup(context)
+        self.words = lookup.words(self.question.words)
+        focus = _without_names(focus_of(text), self.words, lookup.size)
+        self._is_several = asks_several(focus) and bool(self._table.several)
+        self.speakers = {word.text for word in self.words if word.is_speaker}
+        self._groups = _groups(self.words)
+        self.bits: dict[int, int] = {}
+        self.features: dict[int, Features] = {}
+        self.cosines: dict[int, float] = {}
+        self._scorer = TermScorer(self.words)
+        self._choose()
+        if self.question.only_days:
+            self._choose_by_day()
+        self._word_scores = self._score_words()
+        if near is not None and self._table.meaning:
+            self._compare_meanings(near, focus)
+        own = {row: sum(self._own_score(row)) for row in self.features} if self.cosines else self._word_scores
+        self._best, self._together = self._gather(own)
+        self._neighbor_scores = self._score_neighbors(own)
+        together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
+        self._most = max(map(self._scorer.__getitem__, together), default=0.0) or 1.0
+        self._present = context.with_speakers(self._best, self.speakers) if self.speakers else set()
+        self._better: dict[int, int] = {}
+        self.scores = self._scores(own)
+        self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
+        self._order, self._is_whole = newest_first(self.scores), False
+        self._match = ""
+        if any(word.is_cut for word in self.words) and not context.is_filtered:
+            self._match = lookup.match(self.words)
+            self._match_table = lookup.table
+            self.total = max(self.total, context.count(self._match, table=lookup.table))
+
+    def page(self, offset: int, limit: int) -> list[int]:
+        """Some of the notes in order; of equal score those changed last come first, then by permalink."""
+        if offset + limit > len(self._order) and not self._is_whole:
+            rest = sorted(set().union(*self._groups.values()) - self.features.keys(), reverse=True)
+            if self._match:
+                rest += self.context.newest(self._match, table=self._match_table)
+            self._order, self._is_whole = list(dict.fromkeys([*self._order, *rest])), True
+        order, scores = self._order, self.scores
+        first, last = offset, min(offset + limit, len(order))
+        while 0 < first < last and order[first] in scores and scores[order[first]] == scores[order[first - 1]]:
+            first -= 1
+        while offset < last < len(scores) and scores[order[last]] == scores[order[last - 1]]:
+            last += 1
+        scored = {row: scores[row] for row in order[first:last] if row in scores}
+        part = self.context.best_first(scored) + order[first + len(scored) : last]
+        return part[offset - first :][:limit]
+
+    def held(self, row: int) -> list[str]:
+        """The words of the question a note contains."""
+        if row not in self.bits:
+            self._look_up([row])
+        bits = self.bits.get(row, 0)
+        return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
+
+    def shares(self, row: int) -> dict[str, float]:
+        """What each feature adds to the score of a note, without those that add nothing; {} if it was not scored."""
+        note = self.features.get(row)
+        if note is None:
+            return {}
+        table, place = self._table, note.conversation
+        words, meaning = self._own_score(row)
+        together = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
+        parts = {
+            "words": table.words * words,
+            "meaning": table.words * meaning,
+            "neighbors": self._neighbor_scores.get(row, 0.0),
+            "conversation": table.conversation * (words + meaning if place is None else self._best.get(place, 0.0)),
+            "conversation_words": table.conversation_words * self._scorer[together] / self._most,
+            "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
+            "present": table.present if place in self._present else 0.0,
+            "own": table.own * note.first_person / 4,
+            "asks": table.asks * note.question / 100,
+            "date": table.date * sum(period.share(note.day) for period in self.question.periods),
+            "timed": table.timed if self.question.when and note.has_time else 0.0,
+            "several": table.several * self._better.get(row, 0),
+        }
+        return {name: round(value, 3) for name, value in parts.items() if value}
+
+    def _scores(self, own: Mapping[int, float]) -> dict[int, float]:
+        """The sum of all features of each note: what `shares` tells, computed for all at once."""
+        table, periods, scorer = self._table, self.question.periods, self._scorer
+        own_score, neighbors, bits = own.get, self._neighbor_scores.get, self.bits.get
+        conversation, coverage = table.conversation, table.conversation_words / self._most
+        question_share, own_share = table.asks / 100, table.own / 4
+        time_share = table.timed if self.question.when else 0.0
+        around = {
+            place: conversation * best
+            + coverage * scorer[self._together[place]]
+            + (table.present if place in self._present else 0.0)
+            for place, best in self._best.items()
+        }
+        days = {note.day for note in self.features.values()} if periods else ()
+        dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
+        found = {}
+        # Unpacked by position: to ask each note for its parts by name takes twice as long.
+        for row, place, _, speaker, day, _, question, first_person, has_time, _ in self.features.values():
+            alone = own_score(row, 0.0)
+            score = table.words * alone + neighbors(row, 0.0) + question_share * question
+            score += own_share * first_person + time_share * has_time
+            if place is None:
+                score += conversation * alone + coverage * scorer[bits(row, 0)]
+            else:
+                score += around.get(place, 0.0)
+                if speaker in self.speakers:
+                    score += table.speaker
+            if dated:
+                score += dated[day]
+            found[row] = (score * 1e6 + 0.5) // 1 / 1e6  # round(score, 6) in a third of the time: equals stay equal
+        return self._spread(found) if self._is_several else found
+
+    def _spread(self, scores: dict[int, float]) -> dict[int, float]:
+        """The scores when several things are asked for: a note loses by each better one of its conversation."""
+        seen: dict[int, int] = {}
+        for row in newest_first(scores):
+            place = self.features[row].conversation
+            if place is not None:
+                self._better[row] = before = min(seen.get(place, 0), _MAX_BETTER)
+                seen[place] = before + 1
+        return {row: round(score + self._table.several * self._better.get(row, 0), 6) for row, score in scores.items()}
+
+    def _own_score(self, row: int) -> tuple[float, float]:
+        """A note's score by words and by meaning, together up to 1; by words alone where there is no vector."""
+        words, cosine, share = self._word_scores.get(row, 0.0), self.cosines.get(row), self._table.meaning
+        return (words, 0.0) if cosine is None else (words * (1 - share), cosine * share)
+
+    def _choose(self) -> None:
+        """The notes whose words weigh most, equal ones newest first."""
+        scorer, room = self._scorer, self._table.most
+        rows: list[int] = []
+        for bits in sorted(self._groups, key=lambda one: (-scorer[one], one)):
+            some: Collection[int] = self._groups[bits]
+            if len(some) > room:
+                some = sorted(some, reverse=True)[:room]
+            self.bits.update(dict.fromkeys(some, bits))
+            rows += some
+            room -= len(some)
+            if not room:
+                break
+        self.features = {note.row: note for note in self.context.features(rows)}
+
+    def _choose_by_day(self) -> None:
+        """The newest notes of the days the question names, whatever they say."""
+        for period in self.question.periods:
+            if len(period.first) == len("2026-11-21"):
+                rows = self.context.rows_of_days(period.first, period.last, self._table.most)
+                self._add([row for row in rows if row not in self.features])
+
+    def _add(self, rows: Collection[int]) -> None:
+        """Also score those of the notes that pass all filters."""
+        rows = self.context.visible(rows)
+        self._look_up(rows)
+        self.features.update((note.row, note) for note in self.context.features(rows))
+
+    def _look_up(self, rows: Collection[int]) -> None:
+        """Which words these notes contain."""
+        asked = set(rows)
+        for bits, group in self._groups.items():
+            if found := group & asked:
+                self.bits.update(dict.fromkeys(found, bits))
+
+    def _score_words(self) -> dict[int, float]:
+        """The score of each note by its words, 1 for the best: of equal ones the shorter is worth more."""
+        usual = sum([note.words for note in self.features.values()]) / (len(self.features) or 1) or 1
+        scorer, bits, share = self._scorer, self.bits.get, self._table.brevity
+        least, more = 1 + 1.2 * (1 - share), 1.2 * share / usual
+        found = {row: scorer[bits(row, 0)] / (least + more * note.words) for row, note in self.features.items()}
+        most = max(found.values(), default=0.0) or 1.0
+        return {row: value / most for row, value in found.items()}
+
+    def _compare_meanings(self, near: Nearness, text: str) -> None:
+        """Scales the cosines to 0 to 1, and scores the most similar notes too."""
+        cosines = near(text, list(self.features))
+        self._add([row for row, cosine in cosines.items() if cosine >= _MIN_COSINE and row not in self.features])
+        cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
+        order = sorted(cosines.values())
+        if order and order[-1] > 0:
+            most = order[-1]
+            least = min(order[int(len(order) * _FAR_SHARE)], most * (1 - _MIN_SPREAD))
+            self.cosines = {row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()}
+
+    def _gather(self, own: Mapping[int, float]) -> tuple[dict[int, float], dict[int, int]]:
+        """The best score in each conversation, and the words its notes contain together."""
+        best: dict[int, float] = {}
+        together: dict[int, int] = {}
+        bits = self.bits.get
+        for row, value in own.items():
+            place = self.features[row].conversation
+            if place is not None:
+                if value > best.get(place, -1.0):
+                    best[place] = value
+                together[place] = together.get(place, 0) | bits(row, 0)
+        return best, together
+
+    def _score_neighbors(self, own: Mapping[int, float]) -> dict[int, float]:
+        """What the best notes add to their neighbors. Turns that contain no word themselves come to be scored so."""
+        able = {row: own[row] for row, note in self.features.items() if note.conversation is not None}
+        sources = newest_first(able)[: self._table.sources]
+        found: dict[int, float] = {}
+        if not sources:
+            return found
+        table = self._table
+        neighbors = self.context.neighbors(sources)
+        rows = {row for sides in neighbors.values() for side in sides for row in side}
+        self._add(rows - self.features.keys())
+        for side, share in ((0, table.after), (1, table.before)):
+            for source in sorted(neighbors, reverse=not side):
+                shares = (share, table.around, table.around)
+                for part, row in zip(shares, neighbors[source][side], strict=False):
+                    if row in self.features:
+                        found[row] = found.get(row, 0.0) + part * own[source]
+        return found
+
+
+def newest_first(scores: Mapping[int, float]) -> list[int]:
+    """The notes by score, of equal score the newest first: `best_first` without asking the index."""
+    return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
+
+
+def _without_names(text: str, words: Sequence[Word], size: int) -> str:
+    """The question for comparing meanings among `size` notes: names of speakers that very many notes contain do not
+    distinguish notes, and are put as "someone"."""
+    often = {
+        word.text for word in words if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= size)
+    }
+    if not often or all(word.is_speaker for word in words):
+        return text
+    return _NAME.sub(lambda name: "someone" if flatten(name[0]).lower() in often else name[0], text)
+
+
+def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
+    """The notes that contain a word, by bitmask: so few groups that notes are counted and chosen by sets."""
+    lists = [
+        (bit << 3 * at, rows)
+        for at, word in enumerate(words)
+        for bit, rows in ((1, word.rows), (2, word.synonym_rows), (4, word.name_rows))
+        if rows
+    ]
+    found: dict[int, set[int]] = {}
+    if len(lists) > _MANY_LISTS:
+        bits: dict[int, int] = {}
+        for bit, rows in lists:
+            for row in rows:
+                bits[row] = bits.get(row, 0) | bit
+        for row, held in bits.items():
+            found.setdefault(held, set()).add(row)
+        return found
+    for bit, rows in lists:
+        left = set(rows)
+        for bits_before, group in list(found.items()):
+            if both := group & left:
+                group -= both
+                left -= both
+                found[bits_before | bit] = both
+        found[bit] = left
+    return {held: group for held, group in found.items() if group}
+
+
+def _forms(text: str) -> tuple[str, ...]:
+    return (query_text(text)[0],) if is_cjk(text) else forms(text)
+
+
+def _match(words: Sequence[str]) -> str:
+    return " OR ".join(map(quoted, words))

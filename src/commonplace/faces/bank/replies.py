@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.bank.names import KINDS
 from commonplace.faces.bank.session import Session
 from commonplace.faces.reply import Reply
-from commonplace.faces.tool import Arguments, Tool, checked, error_reply
+from commonplace.faces.tool import Arguments, Tool, check, error_reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -78,12 +77,13 @@ def answering(
     schema = row["inputSchema"]
     properties = {name: {"type": each["type"]} for name, each in schema["properties"].items()} | also
     required = [name for name in schema.get("required", ()) if name not in ("bank_type", "bank_id")]
+    accepted = {"properties": properties, "required": required}
 
     def answer(memory: Memory, arguments: Any) -> Reply:
         try:
-            given = checked(accepted, arguments)
+            given = check(arguments, accepted, "bank", row["name"])
         except InvalidInput as error:
-            return _not_valid(error)
+            return error_reply(error)
         try:
             with session.lock:
                 data = run(session, memory, given)
@@ -95,9 +95,7 @@ def answering(
             return _refusal(session, memory, failed(row["name"], reason_of(error)))
         return Reply(json.dumps(data, ensure_ascii=False, indent=2), data)
 
-    tool = Tool(row["name"], row["description"], schema, answer, row["title"], row["annotations"], unknown="own")
-    accepted = replace(tool, unknown="drop", schema={"properties": properties, "required": required})
-    return tool
+    return Tool(row["name"], row["description"], schema, answer, row["title"], row["annotations"], contract=None)
 
 
 def _not_valid(error: InvalidInput) -> Reply:

@@ -7,13 +7,13 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, OutsideError, StorageError
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank import names, repository, templates
 from commonplace.faces.bank.bank import Bank, Beginning
 from commonplace.faces.bank.copies import MANY_TOKENS, Copy, last_change, tokens
 from commonplace.faces.bank.replies import BankError, Missing, check_kind, failed, reason_of
 from commonplace.faces.bank.repository import Repository
 from commonplace.faces.bank.session import Session
-from commonplace.faces.tool import Arguments
 from commonplace.store.atomic import NAME_REASONS
 
 if TYPE_CHECKING:

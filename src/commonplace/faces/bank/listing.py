@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank.bank import Bank, all_banks
 from commonplace.faces.bank.copies import last_change
 from commonplace.faces.bank.names import FOLDERS, KINDS, title_of
 from commonplace.faces.bank.replies import check_kind
 from commonplace.faces.bank.session import Session
-from commonplace.faces.tool import Arguments
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
 from commonplace.errors import CommonplaceError, Exists, NotText, OutsideError, StorageError
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank import asking, names, rules, templates
 from commonplace.faces.bank.bank import Bank, Puts
 from commonplace.faces.bank.blocks import AppendBlock, InsertInSection, named
@@ -16,7 +17,6 @@ from commonplace.faces.bank.copies import MANY_TOKENS, Copy, tokens
 from commonplace.faces.bank.replies import BankError, Missing, check_kind, failed, reason_of
 from commonplace.faces.bank.rules import BY_LLM, BY_RULES, Placement
 from commonplace.faces.bank.session import KEPT, Session
-from commonplace.faces.tool import Arguments
 from commonplace.note.edit import Rewrite
 from commonplace.store.atomic import NAME_REASONS
 

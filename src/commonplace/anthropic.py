@@ -21,8 +21,8 @@ from anyio import to_thread
 
 from commonplace.engine import Memory, open_memory
 from commonplace.errors import InvalidInput
-from commonplace.faces import Reply
 from commonplace.faces.memory_tool import MemoryCommands
+from commonplace.faces.reply import Reply
 from commonplace.store.path_guard import clean
 
 _FIELDS = "path view_range file_text old_str new_str insert_line insert_text old_path new_path"

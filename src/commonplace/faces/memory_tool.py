@@ -22,10 +22,10 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments, check
+from commonplace.faces.reply import Reply, plain_error_reply
 from commonplace.faces.texts import text_file
-from commonplace.faces.tool import Prompt, Tool, Toolset, plain_error_reply
+from commonplace.faces.tool import Prompt, Tool, Toolset
 from commonplace.note.edit import InsertLine, StrReplace
 from commonplace.store.atomic import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs

@@ -12,26 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Also, Arguments, check
 from commonplace.faces.hooks import Hooks
+from commonplace.faces.reply import Reply, error_reply, plain_error_reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-
-
-def error_reply(error: CommonplaceError) -> Reply:
-    """The reply for an error of our tree: contract 000b, 8."""
-    data: dict[str, Any] = {"error": str(error), "is_error": True, "code": error.code}
-    for key in ("suggestions", "candidates"):
-        if hasattr(error, key):
-            data[key] = getattr(error, key)
-    return Reply(str(error), data, is_error=True)
-
-
-def plain_error_reply(error: CommonplaceError) -> Reply:
-    """The reply for an error in the contracts whose clients know no codes."""
-    return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
 
 
 @dataclass(frozen=True, slots=True)

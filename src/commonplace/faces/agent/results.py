@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces import Reply
+from commonplace.faces.reply import Reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments, check
 from commonplace.faces.bank.names import KINDS
 from commonplace.faces.bank.session import Session
-from commonplace.faces.tool import Tool, error_reply
+from commonplace.faces.reply import Reply, error_reply
+from commonplace.faces.tool import Tool
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.entities import Graph
 from commonplace.errors import CommonplaceError
-from commonplace.faces import Reply
 from commonplace.faces.graph import changing, reading
 from commonplace.faces.graph.arguments import checked
 from commonplace.faces.graph.page import Form
+from commonplace.faces.reply import Reply
 from commonplace.faces.tool import Resource, Tool, Toolset
 
 if TYPE_CHECKING:

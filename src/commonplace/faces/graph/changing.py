@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from commonplace.engine.entities import Entity, Graph, Relation
-from commonplace.faces import Reply
 from commonplace.faces.graph.page import Form, relation_data
+from commonplace.faces.reply import Reply
 
 Given = dict[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from commonplace.engine.entities import Graph, Key, Relation
-from commonplace.faces import Reply
 from commonplace.faces.graph.page import Answer, Asked, Form
+from commonplace.faces.reply import Reply
 
 Given = dict[str, Any]
 WARNINGS = "commonplace/warnings"

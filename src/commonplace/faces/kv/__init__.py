@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces import Reply
 from commonplace.faces.kv import schema
 from commonplace.faces.kv.replies import LIMIT
+from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool, Toolset
 

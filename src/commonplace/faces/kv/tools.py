@@ -7,8 +7,8 @@ from typing import Any
 
 from commonplace.engine.entries import Entries, EntryError
 from commonplace.errors import CommonplaceError
-from commonplace.faces import Reply
 from commonplace.faces.kv import replies
+from commonplace.faces.reply import Reply
 from commonplace.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
 
 Given = dict[str, Any]

@@ -12,7 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.entries import NoteEntries
 from commonplace.engine.graph_lines import read, written
 from commonplace.engine.graph_notes import NoteGraph
-from commonplace.faces.bank.names import is_id
+from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
 from commonplace.transfer import agent_memory, copying, graph
 from commonplace.transfer.moving import BATCH, WrongStore

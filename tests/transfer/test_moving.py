@@ -271,7 +271,7 @@ def test_the_source_folder_is_as_it_was(memory, tmp_path):
 
 
 def bank_plan(memory, place):
-    return copying.banks(memory, place, lambda folder: ("code", "my_repo"), is_id)
+    return copying.banks(memory, place, lambda folder: ("code", "my_repo"), is_bank_id)
 
 
 def test_a_root_of_banks_is_copied_byte_for_byte(memory, tmp_path):

@@ -21,10 +21,10 @@ def test_letters_and_digits_of_any_script_make_an_id(text: str) -> None:
     assert is_bank_id(text)
 
 
-REFUSED = " a|.a|a/b|a\\b|a\tb|a\0|..|a..b|a:b|~|a\ud800|node_modules|*|\u202e|a\u200b".split("|")
+BLANKS_AND_SIGNS = (" a", "a\tb", "a\0", "a\ud800", "\u202e", "a\u200b", "a/b", "a\\b", "a:b", "~", "*")
 
 
-@pytest.mark.parametrize("text", [*REFUSED, "", "n" * 101, "字" * 90])
+@pytest.mark.parametrize("text", [*BLANKS_AND_SIGNS, "", ".a", "..", "a..b", "node_modules", "n" * 101, "字" * 90])
 def test_anything_else_does_not(text: str) -> None:
     assert not is_bank_id(text)
 

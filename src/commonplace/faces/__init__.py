@@ -52,9 +52,9 @@ def _toolset(
     graphs: Callable[[Memory, str], Graph] | None,
 ) -> Toolset:
     if name == "memory":
-        from commonplace.faces import files
+        from commonplace.faces import memory_tool
 
-        return files.toolset(
+        return memory_tool.toolset(
             create_existing=settings.create_existing,
             instructions=settings.instructions,
             view_max_characters=settings.view_max_characters,

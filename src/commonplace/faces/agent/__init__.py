@@ -23,7 +23,7 @@ def toolset() -> Toolset:
             each["inputSchema"],
             partial(_run, each["name"]),
             annotations=each["annotations"],
-            unknown="own",
+            contract=None,
         )
         for each in json.loads(text_file("agent-tools.json"))
     ]

@@ -7,7 +7,7 @@ import json
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from string import Template
 from threading import RLock
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
 from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotText, OutsideError, StorageError
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank import bank as banks
 from commonplace.faces.bank import placement
 from commonplace.faces.bank.bank import Bank, BankFiles, BankInfo, Puts, is_bank_id, title_case, token_count
@@ -22,7 +23,7 @@ from commonplace.faces.bank.placement import Placement
 from commonplace.faces.bank.repository import Repository, find_repository
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
-from commonplace.faces.tool import Arguments, Tool, checked, error_reply
+from commonplace.faces.tool import Tool
 from commonplace.store.atomic import NAME_REASONS
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ _HASH_LENGTH = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
 _JOURNALED = {"trigger_type": "trigger", "conversation_id": "conversation", "update_count": "update"}
 _JOURNALED_LENGTH = 200
-_ALIASES = {"activate": {"conversation_type": {"type": "string"}}}
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
     "list": ("list_failed", "Failed to list memory banks"),
@@ -102,29 +102,29 @@ def tools(state: ServerState) -> list[Tool]:
 
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
-    """A tool with `run` behind it: arguments checked, data as JSON, refusals with their code.
+    """A tool with `run` behind it: data as JSON, refusals with their code.
 
     `run` itself checks values the schema lists and arguments that stand in for each other.
     """
     name, schema = definition["name"], definition["inputSchema"]
-    types = {key: {"type": each["type"]} for key, each in schema["properties"].items()} | _ALIASES.get(name, {})
+    types = {key: {"type": each["type"]} for key, each in schema["properties"].items()}
+    if name == "activate":
+        types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
 
-    def answer(memory: Memory, arguments: Any) -> Reply:
+    def answer(memory: Memory, arguments: Arguments) -> Reply:
         try:
-            given = checked(types_only, arguments)
             with state.lock:
-                data = run(state, memory, given)
-        except InvalidInput as error:
-            return error_reply(InvalidInput(f"Input validation error: {error}"))
+                data = run(state, memory, arguments)
+        except InvalidInput:
+            raise
         except CommonplaceError as error:
             return _refusal(state, memory, error if isinstance(error, BankError) else _failed(name, _reason_of(error)))
         return Reply(json.dumps(data, ensure_ascii=False, indent=2), data)
 
+    accepts = {"properties": types, "required": required}
     title, hints = definition["title"], definition["annotations"]
-    tool = Tool(name, definition["description"], schema, answer, title, hints, unknown="own")
-    types_only = replace(tool, unknown="drop", schema={"properties": types, "required": required})
-    return tool
+    return Tool(name, definition["description"], schema, answer, title, hints, contract="bank", accepts=accepts)
 
 
 def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
@@ -149,7 +149,7 @@ def _is_bad_name(error: CommonplaceError) -> bool:
 
 
 def _missing(name: str, tool: str) -> InvalidInput:
-    return InvalidInput(f"Parameter `{name}` is required for {tool}.")
+    return InvalidInput(f"Input validation error: Parameter `{name}` is required for {tool}.")
 
 
 def _check_kind(tool: str, kind: str) -> None:

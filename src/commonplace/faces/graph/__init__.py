@@ -89,7 +89,7 @@ def _tool(each: dict[str, Any], defined: dict[str, Any], like: str | None, form:
             "openWorldHint": False,
         },
         output_schema=each["output"],
-        unknown="own",
+        contract=None,
     )
 
 

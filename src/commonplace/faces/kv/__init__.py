@@ -54,7 +54,7 @@ def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
             each["inputSchema"],
             partial(_run, each["name"], each["inputSchema"], kept_in or note_entries),
             annotations=each["annotations"],
-            unknown="own",
+            contract=None,
         )
         for each in json.loads(text_file("kv-tools.json"))
     ]

@@ -20,6 +20,7 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
+from commonplace.faces.arguments import check
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
 from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
@@ -37,10 +38,23 @@ MAX_LINES = 999_999
 SNIPPET = 2
 _ROOT = "/memories"
 _FOLDER_SIZE = "4K"
-_NEEDS = {
-    "view": ("path",), "create": ("path", "file_text"), "str_replace": ("path", "old_str"),
-    "insert": ("path", "insert_line", "insert_text"), "delete": ("path",), "rename": ("old_path", "new_path"),
-}  # fmt: skip
+_PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "view": (("path",), ("path",)),
+    "create": (("path", "file_text"), ("file_text", "path")),
+    "str_replace": (("path", "old_str"), ("old_str", "new_str", "path")),
+    "insert": (("path", "insert_line", "insert_text"), ("insert_line", "insert_text", "path")),
+    "delete": (("path",), ("path",)),
+    "rename": (("old_path", "new_path"), ("old_path", "new_path")),
+}
+"""Of each command: the required parameters, and all that are checked, both in the order of the errors."""
+_SCHEMAS = {
+    command: {
+        "required": required,
+        "properties": {name: {"type": "integer" if name == "insert_line" else "string"} for name in names},
+    }
+    for command, (required, names) in _PARAMETERS.items()
+}
+_RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}
 
 
 class Refused(CommonplaceError):
@@ -67,7 +81,7 @@ def toolset(
         schema=definition["inputSchema"],
         annotations=definition["annotations"],
         run=commands.run,
-        unknown="own",
+        contract=None,
     )
     owner = _owner(instructions)
     told = [text_file("memory-protocol.md"), text_file("memory-instructions.md")]
@@ -114,20 +128,18 @@ class MemoryCommands:
         command = arguments.get("command") if isinstance(arguments, dict) else None
         if not isinstance(command, str) or command not in COMMANDS:
             raise Refused(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
-        given = {key: value for key, value in arguments.items() if value is not None}
-        if command == "rename":
-            given.setdefault("old_path", given.get("path"))
-        for name in _NEEDS[command]:
-            if given.get(name) is None:
-                raise Refused(f"Parameter `{name}` is required for command: {command}")
+        if command == "rename" and arguments.get("old_path") is None:
+            arguments = arguments | {"old_path": arguments.get("path")}
+        given = check(arguments, _SCHEMAS[command], "memory", command)
         files = self._files(memory)
         with files.alone():
+            if command == "view":
+                return self._view(files, given["path"], _range(arguments.get("view_range")))
             return getattr(self, f"_{command}")(files, given)
 
     # --- commands -------------------------------------------------------------------------------
 
-    def _view(self, files: Files, given: dict[str, Any]) -> str:
-        path = _text(given, "path", "view")
+    def _view(self, files: Files, path: str, span: tuple[int, int] | None) -> str:
         inside = _inside(path)
         place = _at(files, inside, path)
         if place.kind == "folder":
@@ -145,7 +157,7 @@ class MemoryCommands:
         except UnicodeDecodeError:
             raise Refused(f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is.") from None
         files.count_access(place)
-        return self._numbered(path, text, _range(given.get("view_range")))
+        return self._numbered(path, text, span)
 
     def _numbered(self, path: str, text: str, span: tuple[int, int] | None) -> str:
         total = text.count("\n") + 1
@@ -172,8 +184,8 @@ class MemoryCommands:
         return f"{_lines(lines[:shown], 1)}\n{more}"
 
     def _create(self, files: Files, given: dict[str, Any]) -> str:
-        text = _text(given, "file_text", "create")
-        path = _text(given, "path", "create")
+        text = given["file_text"]
+        path = given["path"]
         inside = _inside(path)
         if path.endswith("/") and inside and _at(files, inside, path).kind == "missing":
             raise Refused(f"The path {path} is not a file.")
@@ -188,9 +200,9 @@ class MemoryCommands:
         return f"File created successfully at: {path}"
 
     def _str_replace(self, files: Files, given: dict[str, Any]) -> str:
-        old = _text(given, "old_str", "str_replace")
-        new = _text(given, "new_str", "str_replace") if "new_str" in given else ""
-        path = _text(given, "path", "str_replace")
+        old = given["old_str"]
+        new = given.get("new_str", "")
+        path = given["path"]
         inside = _editable(files, path)
         if not old:
             raise Refused("No replacement was performed: `old_str` is empty. Give the exact text to replace.")
@@ -214,11 +226,9 @@ class MemoryCommands:
         return header + _lines(lines[first - 1 : edited.line + SNIPPET], first)
 
     def _insert(self, files: Files, given: dict[str, Any]) -> str:
-        line = _integer(given["insert_line"])
-        if line is None:
-            raise Refused("Parameter `insert_line` must be a whole number for command: insert")
-        text = _text(given, "insert_text", "insert")
-        path = _text(given, "path", "insert")
+        line = given["insert_line"]
+        text = given["insert_text"]
+        path = given["path"]
         inside = _editable(files, path)
         try:
             files.edit(inside, InsertLine(line, text))
@@ -232,7 +242,7 @@ class MemoryCommands:
         return f"The file {path} has been edited."
 
     def _delete(self, files: Files, given: dict[str, Any]) -> str:
-        path = _text(given, "path", "delete")
+        path = given["path"]
         inside = _inside(path)
         if not inside:
             raise Refused("Cannot delete the /memories directory itself")
@@ -245,8 +255,8 @@ class MemoryCommands:
         return f"Successfully deleted {path}"
 
     def _rename(self, files: Files, given: dict[str, Any]) -> str:
-        old = _text(given, "old_path", "rename")
-        new = _text(given, "new_path", "rename")
+        old = given["old_path"]
+        new = given["new_path"]
         source = _inside(old)
         if not source:
             raise Refused("Cannot rename the /memories directory itself")
@@ -274,30 +284,6 @@ def _refusal(error: CommonplaceError) -> Reply:
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _text(given: dict[str, Any], name: str, command: str) -> str:
-    value = given[name]
-    if not isinstance(value, str):
-        raise Refused(f"Parameter `{name}` must be a string for command: {command}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Refused(f"Parameter `{name}` must be valid Unicode text; it holds a lone surrogate.") from None
-    return value
-
-
-def _integer(value: Any) -> int | None:
-    """An integer, also as text or as a whole float; None for anything else, booleans included."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        text = value.strip()
-        digits = text[1:] if text[:1] in "+-" else text
-        return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return value if isinstance(value, int) else None
-
-
 def _range(value: Any) -> tuple[int, int] | None:
     """A line range of exactly two integers; anything else is ignored."""
     if isinstance(value, str):
@@ -305,10 +291,11 @@ def _range(value: Any) -> tuple[int, int] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None
-    if not isinstance(value, list) or len(value) != 2:
+    try:
+        first, last = check({"range": value}, _RANGE, "memory")["range"]
+    except (InvalidInput, ValueError):
         return None
-    first, last = map(_integer, value)
-    return None if first is None or last is None else (first, last)
+    return first, last
 
 
 def _inside(path: str) -> str:

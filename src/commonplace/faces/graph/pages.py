@@ -75,7 +75,7 @@ def _relations(rows: list[Data], margin: str, inner: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Paging:
     """What the caller wants to see of the answer; see the table of contract 002, 4."""
 
     limit: int | None = None
@@ -86,7 +86,7 @@ class Asked:
     ranked: bool = False
 
     @classmethod
-    def of(cls, given: Data) -> Asked:
+    def of(cls, given: Data) -> Paging:
         """From a tool's arguments."""
         ranked = given.get("ranked", False)
         return cls(given.get("limit", 20 if ranked else None), given.get("offset", 0), given.get("cursor"),
@@ -106,10 +106,10 @@ def relation_data(relation: Relation) -> Data:
 class Answer:
     """All entities and relations of one answer, in the order of the sequence."""
 
-    def __init__(self, graph: Graph, keys: Sequence[Key], relations: Sequence[Relation], asked: Asked, form: Form):
-        self._graph, self._keys, self._asked, self._form = graph, list(keys), asked, form
+    def __init__(self, graph: Graph, keys: Sequence[Key], relations: Sequence[Relation], paging: Paging, form: Form):
+        self._graph, self._keys, self._paging, self._form = graph, list(keys), paging, form
         self._relations = relations
-        self._start = _Cursor.read(asked.cursor) if asked.cursor is not None else None
+        self._start = _Cursor.read(paging.cursor) if paging.cursor is not None else None
         if self._start is not None and self._start.seen is not None:
             self._arrange(self._start.seen)
 
@@ -122,10 +122,10 @@ class Answer:
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        if self._asked.is_plain and (whole := self._whole()) is not None:
+        if self._paging.is_plain and (whole := self._whole()) is not None:
             return whole
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
-        if self._asked.limit == 0:
+        if self._paging.limit == 0:
             data = {"entities": [], "relations": [], **totals}
             return data, self._form.text(data)
         data = self._page() | totals
@@ -155,7 +155,7 @@ class Answer:
                 yield number, self._entity(key, texts)
 
     def _entity(self, key: Key, texts: list[str]) -> Data:
-        first, count = self._asked.first_observation, self._asked.observations
+        first, count = self._paging.first_observation, self._paging.observations
         window = texts[first : None if count is None else first + count] if first or count is not None else texts
         data: Data = {"name": key.name, "entityType": key.type, "observations": window}
         if len(window) < len(texts):
@@ -165,7 +165,7 @@ class Answer:
         return data
 
     def _page(self) -> Data:
-        page = _Page(self._form, self._asked.limit)
+        page = _Page(self._form, self._paging.limit)
         for item in self._sequence():
             if not page.take(item, self._cursor_size(item)):
                 break
@@ -179,12 +179,12 @@ class Answer:
         """At least as many characters as the cursor after the item takes."""
         if not self._form.most:
             return 0
-        return 20 * (item.number + 2) + 400 if self._asked.ranked else len(self._cursor_after(item))
+        return 20 * (item.number + 2) + 400 if self._paging.ranked else len(self._cursor_after(item))
 
     def _cursor_after(self, item: _Item) -> str:
         key = self._keys[item.number] if 0 <= item.number < len(self._keys) else None
         mark = item.mark if item.relation is not None else None
-        if self._asked.ranked:
+        if self._paging.ranked:
             seen = [_mark(each) for each in self._keys[: item.number + 1]]
             return _Cursor(None, mark, item.is_rest, seen).written()
         order = list(key.order) if key else list(self._keys[-1].order) if self._keys else []
@@ -220,7 +220,7 @@ class Answer:
         """(number of the next entity, mark of the last relation shown with the one before, whether in the rest)."""
         cursor = self._start
         if cursor is None:
-            return self._asked.offset, None, False
+            return self._paging.offset, None, False
         if cursor.seen is not None:
             marks = set(cursor.seen)
             begin = sum(_mark(key) in marks for key in self._keys)

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from json.encoder import encode_basestring as _quoted
-from typing import Any
+from typing import Any, NamedTuple
 
 from commonplace.engine.entities import Graph, Key, Relation
 from commonplace.errors import InvalidInput
+from commonplace.faces.arguments import Arguments
 
-_AT_ONCE = 200
+_BATCH = 200
 """Entities whose observations are read together."""
 _FRAME = 200
 """Characters of a page beside its items and its cursor."""
+_LEAST_ITEM = 30
+"""Characters an entity or a relation takes at least."""
 Data = dict[str, Any]
-_RELATION = ("from", "to", "relationType")
+Position = list[int | str]
+"""What orders the relations of one entity, whatever else comes or goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,8 @@ class Form:
 
 
 def _indented(value: Any, margin: str, blanks: str) -> str:
-    """What json.dumps makes of texts, numbers, lists and objects with `indent`, in a fraction of its time, as that
-    one goes value by value through generators. `margin`: a line break and the blanks before the value."""
+    """What json.dumps makes of texts, numbers, lists and objects with `indent`, in a fraction of its time.
+    `margin`: a line break and the blanks before the value."""
     if isinstance(value, str):
         return _quoted(value)
     inner = margin + blanks
@@ -58,20 +63,9 @@ def _indented(value: Any, margin: str, blanks: str) -> str:
         ]
         return f"{{{inner}{f',{inner}'.join(rows)}{margin}}}"
     if isinstance(value, list) and value:
-        if all(each.__class__ is dict and tuple(each) == _RELATION for each in value):
-            return f"[{inner}{_relations(value, inner, inner + blanks)}{margin}]"
         rows = [_quoted(each) if each.__class__ is str else _indented(each, inner, blanks) for each in value]
         return f"[{inner}{f',{inner}'.join(rows)}{margin}]"
     return json.dumps(value)
-
-
-def _relations(rows: list[Data], margin: str, inner: str) -> str:
-    """The items of a list of relations, most of a large reply."""
-    head, middle, last = f'{{{inner}"from": ', f',{inner}"to": ', f',{inner}"relationType": '
-    return f",{margin}".join([
-        f"{head}{_quoted(row['from'])}{middle}{_quoted(row['to'])}{last}{_quoted(row['relationType'])}{margin}}}"
-        for row in rows
-    ])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +80,12 @@ class Paging:
     ranked: bool = False
 
     @classmethod
-    def of(cls, given: Data) -> Paging:
+    def of(cls, arguments: Arguments) -> Paging:
         """From a tool's arguments."""
-        ranked = given.get("ranked", False)
-        return cls(given.get("limit", 20 if ranked else None), given.get("offset", 0), given.get("cursor"),
-                   given.get("observationOffset", 0), given.get("observationLimit"), ranked)  # fmt: skip
+        ranked = arguments.get("ranked", False)
+        limit, offset = arguments.get("limit", 20 if ranked else None), arguments.get("offset", 0)
+        window = arguments.get("observationOffset", 0), arguments.get("observationLimit")
+        return cls(limit, offset, arguments.get("cursor"), *window, ranked)
 
     @property
     def is_plain(self) -> bool:
@@ -103,54 +98,85 @@ def relation_data(relation: Relation) -> Data:
     return {"from": relation.source, "to": relation.target, "relationType": relation.type}
 
 
+class _Item(NamedTuple):
+    """An entity of the sequence, or a relation with its position and the number of the entity it comes with."""
+
+    number: int
+    data: Data
+    relation: Relation | None = None
+    position: Position | None = None
+    in_rest: bool = False
+
+
+class _Cursor(NamedTuple):
+    """The last item shown: its entity's `order`, or in a ranking the digests of all entities `seen`; the position
+    of its relation; whether that touches no entity."""
+
+    order: Position | None
+    position: Position | None
+    in_rest: bool
+    seen: list[str] | None = None
+
+    def text(self) -> str:
+        """As an opaque text."""
+        text = json.dumps(list(self), separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    @classmethod
+    def read(cls, text: str) -> _Cursor:
+        """Raises InvalidInput for a text we never wrote."""
+        try:
+            data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+            order, position, in_rest, seen = json.loads(data)
+        except (ValueError, TypeError, RecursionError):
+            raise InvalidInput("Invalid cursor") from None
+        for each in (order, position, seen):
+            if each is not None and not (isinstance(each, list) and all(isinstance(one, int | str) for one in each)):
+                raise InvalidInput("Invalid cursor")
+        if not isinstance(in_rest, bool) or (order is None) == (seen is None):
+            raise InvalidInput("Invalid cursor")
+        return cls(order, position, in_rest, seen)
+
+
 class Answer:
-    """All entities and relations of one answer, in the order of the sequence."""
+    """All entities and relations of one answer, in the order of the sequence. Raises InvalidInput for a cursor
+    that is none."""
 
     def __init__(self, graph: Graph, keys: Sequence[Key], relations: Sequence[Relation], paging: Paging, form: Form):
         self._graph, self._keys, self._paging, self._form = graph, list(keys), paging, form
         self._relations = relations
-        self._start = _Cursor.read(paging.cursor) if paging.cursor is not None else None
-        if self._start is not None and self._start.seen is not None:
-            self._arrange(self._start.seen)
-
-    def _arrange(self, seen: Sequence[str]) -> None:
-        """Put entities seen on earlier pages in front, for a ranking may have changed since."""
-        places = {mark: at for at, mark in enumerate(seen)}
-        known = [key for key in self._keys if _mark(key) in places]
-        known.sort(key=lambda key: places[_mark(key)])
-        self._keys = [*known, *(key for key in self._keys if _mark(key) not in places)]
+        self._cursor = _Cursor.read(paging.cursor) if paging.cursor is not None else None
+        if self._cursor is not None and self._cursor.seen is not None:  # the ranking may have changed since
+            places = {digest: at for at, digest in enumerate(self._cursor.seen)}
+            self._keys.sort(key=lambda key: places.get(_digest(key), len(places)))
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        if self._paging.is_plain and (whole := self._whole()) is not None:
-            return whole
+        data = self._whole() if self._paging.is_plain else None
+        if data is not None:
+            text = self._form.text(data)
+            if not self._form.most or len(text) <= self._form.most:
+                return data, text
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
-        if self._paging.limit == 0:
-            data = {"entities": [], "relations": [], **totals}
-            return data, self._form.text(data)
-        data = self._page() | totals
-        if "nextCursor" in data:
-            data["nextCursor"] = data.pop("nextCursor")  # the last key
+        data = {"entities": [], "relations": [], **totals} if self._paging.limit == 0 else self._page(totals)
         return data, self._form.text(data)
 
-    def _whole(self) -> tuple[Data, str] | None:
-        """Everything, if it fits into one reply."""
-        most, entities, used = self._form.most, [], 0
-        if most and 30 * (len(self._keys) + len(self._relations)) > most:
+    def _whole(self) -> Data | None:
+        """Everything; None if it is found not to fit into one reply."""
+        most, entities, used = self._form.most or math.inf, [], 0
+        if _LEAST_ITEM * (len(self._keys) + len(self._relations)) > most:
             return None
         for _, entity in self._entities(0):
             entities.append(entity)
             used += len(entity["name"]) + sum(map(len, entity["observations"]))
-            if most and used > most:
+            if used > most:
                 return None
-        data = {"entities": entities, "relations": [relation_data(each) for each in self._relations]}
-        text = self._form.text(data)
-        return (data, text) if not most or len(text) <= most else None
+        return {"entities": entities, "relations": [relation_data(each) for each in self._relations]}
 
     def _entities(self, start: int) -> Iterator[tuple[int, Data]]:
         """The entities from `start` on with the observations asked for; each with its number."""
-        for at in range(start, len(self._keys), _AT_ONCE):
-            part = self._keys[at : at + _AT_ONCE]
+        for at in range(start, len(self._keys), _BATCH):
+            part = self._keys[at : at + _BATCH]
             for number, (key, texts) in enumerate(zip(part, self._graph.observations(part), strict=True), at):
                 yield number, self._entity(key, texts)
 
@@ -164,16 +190,43 @@ class Answer:
             data["project"] = key.project
         return data
 
-    def _page(self) -> Data:
-        page = _Page(self._form, self._paging.limit)
+    def _page(self, totals: Data) -> Data:
+        """As many items from the cursor on as fit, and the cursor of the next page if there is more."""
+        room = self._form.most - _FRAME if self._form.most else math.inf
+        limit = math.inf if self._paging.limit is None else self._paging.limit
+        entities: list[Data] = []
+        relations: list[Relation] = []
+        last: _Item | None = None
+        more: Data = {}
         for item in self._sequence():
-            if not page.take(item, self._cursor_size(item)):
+            size, cursor_size = self._form.size(item.data), self._cursor_size(item)
+            is_full = item.relation is None and len(entities) >= limit
+            if last is not None and (is_full or size + cursor_size > room):
+                more["nextCursor"] = self._cursor_after(last)
                 break
-        data: Data = {"entities": page.entities, "relations": [relation_data(each) for each in sorted(
-            page.relations, key=lambda each: each.order)]}  # fmt: skip
-        if page.is_cut and page.last is not None:
-            data["nextCursor"] = self._cursor_after(page.last)
-        return data
+            if item.relation is not None:
+                relations.append(item.relation)
+            elif size + cursor_size <= room:
+                entities.append(item.data)
+            else:
+                entities.append(self._first_observations(item.data, room - cursor_size))
+                size = self._form.size(entities[-1])
+            room -= size
+            last = item
+        relations.sort(key=lambda each: each.order)
+        return {"entities": entities, "relations": [relation_data(each) for each in relations], **totals, **more}
+
+    def _first_observations(self, entity: Data, room: float) -> Data:
+        """An entity too large for a page, with the first observations that fit, at least one."""
+        texts = entity["observations"]
+        short = {**entity, "observations": [], "observationCount": entity.get("observationCount", len(texts))}
+        room -= self._form.size(short)
+        for each in texts:
+            room -= self._form.size(each) + 2 * (self._form.indent or 0)
+            if room < 0 and short["observations"]:
+                break
+            short["observations"].append(each)
+        return short if len(short["observations"]) < short["observationCount"] else entity
 
     def _cursor_size(self, item: _Item) -> int:
         """At least as many characters as the cursor after the item takes."""
@@ -182,163 +235,70 @@ class Answer:
         return 20 * (item.number + 2) + 400 if self._paging.ranked else len(self._cursor_after(item))
 
     def _cursor_after(self, item: _Item) -> str:
-        key = self._keys[item.number] if 0 <= item.number < len(self._keys) else None
-        mark = item.mark if item.relation is not None else None
         if self._paging.ranked:
-            seen = [_mark(each) for each in self._keys[: item.number + 1]]
-            return _Cursor(None, mark, item.is_rest, seen).written()
-        order = list(key.order) if key else list(self._keys[-1].order) if self._keys else []
-        return _Cursor(order, mark, item.is_rest).written()
+            seen = [_digest(each) for each in self._keys[: item.number + 1]]
+            return _Cursor(None, item.position, item.in_rest, seen).text()
+        order = list(self._keys[item.number].order) if self._keys else []
+        return _Cursor(order, item.position, item.in_rest).text()
 
     def _sequence(self) -> Iterator[_Item]:
         """What comes from the cursor or the offset on."""
-        begin, mark, in_rest = self._place()
-        first = {}
+        begin, resumes = self._begin()
+        in_rest = resumes and self._cursor is not None and self._cursor.in_rest
+        position = self._cursor.position if self._cursor is not None and resumes else None
+        if in_rest:
+            del self._keys[begin:]  # what was created since is no part of this answer
+        first: dict[str, int] = {}
         for number, key in enumerate(self._keys):
             first.setdefault(key.name, number)
         groups: dict[int, list[_Item]] = {}
-        last = len(self._keys)
+        rest = len(self._keys)
         for each in self._relations:
-            number = min(first.get(each.source, last), first.get(each.target, last))
-            groups.setdefault(number, []).append(_Item(number, None, each, _place_of(each), number == last))
-        if mark is not None and not in_rest:
-            yield from self._after(groups.get(begin - 1, ()), mark)
-        elif begin and not in_rest and self._start is not None:
-            yield from sorted(groups.get(begin - 1, ()), key=lambda item: item.mark)
+            number = min(first.get(each.source, rest), first.get(each.target, rest))
+            comes_with = rest - 1 if number == rest else number
+            item = _Item(comes_with, relation_data(each), each, _position(each), number == rest)
+            groups.setdefault(number, []).append(item)
         if not in_rest:
+            if resumes:
+                yield from _after(groups.get(begin - 1, ()), position)
             for number, entity in self._entities(begin):
                 yield _Item(number, entity)
-                yield from sorted(groups.get(number, ()), key=lambda item: item.mark)
-        rest = [_Item(last - 1, None, item.relation, item.mark, True) for item in groups.get(last, ())]
-        yield from self._after(rest, mark if in_rest else None)
+                yield from _after(groups.get(number, ()))
+        yield from _after(groups.get(rest, ()), position if in_rest else None)
 
-    @staticmethod
-    def _after(items: Sequence[_Item], mark: list[Any] | None) -> list[_Item]:
-        return sorted((item for item in items if mark is None or item.mark > mark), key=lambda item: item.mark)
-
-    def _place(self) -> tuple[int, list[Any] | None, bool]:
-        """(number of the next entity, mark of the last relation shown with the one before, whether in the rest)."""
-        cursor = self._start
+    def _begin(self) -> tuple[int, bool]:
+        """The number of the next entity, and whether the sequence goes on right after the cursor's item: not if
+        its entity is gone, and its relations with it."""
+        cursor = self._cursor
         if cursor is None:
-            return self._paging.offset, None, False
+            return self._paging.offset, False
         if cursor.seen is not None:
-            marks = set(cursor.seen)
-            begin = sum(_mark(key) in marks for key in self._keys)
-            is_there = bool(begin) and _mark(self._keys[begin - 1]) == cursor.seen[-1]
+            seen = set(cursor.seen)
+            begin = sum(_digest(key) in seen for key in self._keys)
+            is_there = bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
         else:
             order = tuple(cursor.order or ())
             try:
                 begin = sum(key.order <= order for key in self._keys)
-                is_there = bool(begin) and self._keys[begin - 1].order == order
             except TypeError:
                 raise InvalidInput("Invalid cursor") from None
-        if cursor.in_rest:
-            self._keys = self._keys[:begin]  # what was created since is no part of this answer
-            return begin, cursor.mark, True
-        if not is_there:  # the entity is gone, and its relations with it
-            self._start = None
-            return begin, None, False
-        return begin, cursor.mark, False
+            is_there = bool(begin) and self._keys[begin - 1].order == order
+        return begin, is_there or cursor.in_rest
 
 
-@dataclass(slots=True)
-class _Item:
-    """An entity of the sequence, or a relation with the number of the entity it comes with."""
-
-    number: int
-    entity: Data | None
-    relation: Relation | None = None
-    mark: list[Any] | None = None
-    is_rest: bool = False
+def _after(items: Sequence[_Item], position: Position | None = None) -> list[_Item]:
+    """The relations after `position`, in order."""
+    return sorted(
+        (item for item in items if position is None or (item.position or []) > position),
+        key=lambda item: item.position or [],
+    )
 
 
-class _Page:
-    """Items taken as long as they fit."""
-
-    def __init__(self, form: Form, limit: int | None):
-        self._form, self._limit = form, limit
-        self._room = form.most - _FRAME if form.most else None
-        self.entities: list[Data] = []
-        self.relations: list[Relation] = []
-        self.last: _Item | None = None
-        self.is_cut = False
-
-    def take(self, item: _Item, cursor: int) -> bool:
-        """Whether the item is on this page; `cursor` is the size of the one that would follow it."""
-        if item.entity is not None and self._limit is not None and len(self.entities) >= self._limit:
-            return self._cut()
-        if self._room is not None:
-            size = self._form.size(item.entity or relation_data(item.relation))  # type: ignore[arg-type]
-            if size + cursor > self._room:
-                if self.last is not None:
-                    return self._cut()
-                if item.entity is not None:
-                    item.entity = self._shortened(item.entity, cursor)
-                    size = self._form.size(item.entity)
-            self._room -= size
-        if item.entity is not None:
-            self.entities.append(item.entity)
-        elif item.relation is not None:
-            self.relations.append(item.relation)
-        self.last = item
-        return True
-
-    def _cut(self) -> bool:
-        self.is_cut = True
-        return False
-
-    def _shortened(self, entity: Data, cursor: int) -> Data:
-        """An entity too large for a page, with the first observations that fit, at least one."""
-        texts = entity["observations"]
-        count = entity.get("observationCount", len(texts))
-        short = {**entity, "observations": [], "observationCount": count}
-        assert self._room is not None
-        room = self._room - self._form.size(short) - cursor
-        for each in texts:
-            room -= self._form.size(each) + 2 * (self._form.indent or 0)
-            if room < 0 and short["observations"]:
-                break
-            short["observations"].append(each)
-        return short if len(short["observations"]) < count else entity
-
-
-@dataclass(frozen=True, slots=True)
-class _Cursor:
-    """The last item shown: its entity's `order`, or in a ranking all that were `seen`; the relation's `mark`."""
-
-    order: list[Any] | None
-    mark: list[Any] | None
-    in_rest: bool
-    seen: list[str] | None = None
-
-    def written(self) -> str:
-        """As an opaque text."""
-        text = json.dumps([self.order, self.mark, self.in_rest, self.seen], separators=(",", ":"))
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-    @classmethod
-    def read(cls, text: str) -> _Cursor:
-        """Raises InvalidInput for a text we never wrote."""
-        try:
-            order, mark, in_rest, seen = json.loads(
-                base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-            )
-        except (ValueError, TypeError, RecursionError):
-            raise InvalidInput("Invalid cursor") from None
-        lists = all(each is None or isinstance(each, list) for each in (order, mark, seen))
-        if not lists or not isinstance(in_rest, bool) or (order is None) == (seen is None):
-            raise InvalidInput("Invalid cursor")
-        if not all(isinstance(each, int | str) for each in [*(order or ()), *(mark or ()), *(seen or ())]):
-            raise InvalidInput("Invalid cursor")
-        return cls(order, mark, in_rest, seen)
-
-
-def _place_of(relation: Relation) -> list[Any]:
-    """Where a relation stands among those of one entity, whatever else comes or goes."""
+def _position(relation: Relation) -> Position:
     digest = blake2b("\0".join(relation.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return [*relation.order[:-1], digest]
 
 
-def _mark(key: Key) -> str:
+def _digest(key: Key) -> str:
     name = f"{key.project or ''}\0{key.name}\0{key.order}"
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -19,8 +19,8 @@ except ImportError as error:
 
 from commonplace.engine import Memory, open_memory
 from commonplace.errors import InvalidInput
+from commonplace.faces import Reply
 from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.faces.tool import Reply
 from commonplace.store.path_guard import clean
 
 _FIELDS = (

@@ -151,7 +151,8 @@ class _Checker:
             return value
         value = _converted(value, kind, rules.coerce)
         is_number = kind in ("integer", "number")
-        if not isinstance(value, _TYPES[kind]) or (is_number and isinstance(value, bool)):
+        fits = isinstance(value, _TYPES[kind]) and not (is_number and isinstance(value, bool))
+        if not fits:
             raise self._error("type", name, kind=kind, value=value)
         if "enum" in schema and "enum" in rules.wording and value not in schema["enum"]:
             options = ", ".join(schema["enum"])

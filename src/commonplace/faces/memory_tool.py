@@ -20,9 +20,10 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
+from commonplace.faces import Reply
 from commonplace.faces.arguments import check
 from commonplace.faces.texts import text_file
-from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
+from commonplace.faces.tool import Prompt, Tool, Toolset
 from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
 from commonplace.store.atomic import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs

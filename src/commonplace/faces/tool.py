@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.faces import Reply
 from commonplace.faces.arguments import Also, Arguments, check
 from commonplace.faces.hooks import Hooks
-from commonplace.faces.reply import Reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -141,8 +141,8 @@ class Registry:
         Raises KeyError when there is no such tool.
         """
         tool = self.tools[name]
-        run = self.hooks.around(memory.agent, name, lambda given: self._run(memory, tool, given))
-        return run(arguments if arguments is not None else {})
+        given = {} if arguments is None else arguments
+        return self.hooks.call(memory.agent, name, given, lambda given: self._run(memory, tool, given))
 
     def refusal(self, name: str, error: CommonplaceError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""

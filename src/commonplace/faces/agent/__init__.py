@@ -11,7 +11,7 @@ from commonplace.faces.tool import Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.reply import Reply
+    from commonplace.faces import Reply
 
 
 def toolset() -> Toolset:

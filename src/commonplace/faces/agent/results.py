@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces.reply import Reply
+from commonplace.faces import Reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -48,7 +48,7 @@ def call(registry: Registry, memory: Memory, name: str, arguments: Any) -> Reply
     if name in registry.tools:
         return registry.call(memory, name, arguments)
     missing = failure(f"tool not found: {name}", "not_found")
-    return registry.hooks.around(memory.agent, name, lambda _: missing)(arguments)
+    return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
 
 
 def described(registry: Registry) -> list[dict[str, Any]]:

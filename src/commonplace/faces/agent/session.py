@@ -14,7 +14,7 @@ from commonplace.faces.hooks import Hooks, Subscription
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.reply import Reply
+    from commonplace.faces import Reply
     from commonplace.faces.tool import Registry
 
 _FIRST = 50

@@ -15,7 +15,7 @@ from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.reply import Reply
+    from commonplace.faces import Reply
     from commonplace.index.smart import Scored
     from commonplace.query import Query
 

@@ -40,14 +40,14 @@ class JsonFolder:
             self._place.fold()
 
 
-def toolset(entries_of: Callable[[Memory], Entries] | None = None) -> Toolset:
-    """The toolset `kv`; `entries_of` gives the place where a caller's entries are, else they are notes."""
+def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
+    """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
     tools = [
         Tool(
             each["name"],
             each["description"],
             each["inputSchema"],
-            partial(_run, each["name"], entries_of),
+            partial(_run, each["name"], kept_in),
             annotations=each["annotations"],
             contract="kv",
             refuse=_refuse,
@@ -57,11 +57,11 @@ def toolset(entries_of: Callable[[Memory], Entries] | None = None) -> Toolset:
     return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
 
 
-def _run(name: str, entries_of: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments) -> Reply:
+def _run(name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments) -> Reply:
     from commonplace.engine.entries import NoteEntries
     from commonplace.faces.kv.tools import answer
 
-    return answer(name, entries_of(memory) if entries_of else NoteEntries(memory), arguments)
+    return answer(name, kept_in(memory) if kept_in else NoteEntries(memory), arguments)
 
 
 def _refuse(error: InvalidInput) -> Reply:

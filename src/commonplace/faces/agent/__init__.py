@@ -17,17 +17,10 @@ if TYPE_CHECKING:
 
 def toolset() -> Toolset:
     """The toolset `agent`."""
-    tools = [
-        Tool(
-            each["name"],
-            each["description"],
-            each["inputSchema"],
-            partial(_run, each["name"]),
-            annotations=each["annotations"],
-            contract="agent",
-        )
-        for each in json.loads(text_file("agent-tools.json"))
-    ]
+    tools = []
+    for each in json.loads(text_file("agent-tools.json")):
+        shown, run = (each["name"], each["description"], each["inputSchema"]), partial(_run, each["name"])
+        tools.append(Tool(*shown, run, annotations=each["annotations"], contract="agent"))
     return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
 
 

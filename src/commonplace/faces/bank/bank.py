@@ -227,6 +227,8 @@ class Bank:
 
     def claim(self, repository: Repository) -> None:
         """Record whose bank this is, where nobody did; a record that cannot be read stays as it is."""
+        if self.belongs_to(repository) is not None:
+            return
 
         def plan() -> Puts:
             old, row = self.read(RECORD), self.record()

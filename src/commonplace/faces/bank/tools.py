@@ -163,18 +163,18 @@ def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str,
     wanted = arguments.get("bank_type")
     if wanted:
         _check_kind("list", wanted)
-    found = {}
-    for kind in banks.KINDS if not wanted else (wanted,):
-        rows = sorted(map(_row, banks.all_banks(memory, kind)), key=lambda row: row["id"])
-        found[banks.FOLDERS[kind]] = sorted(rows, key=lambda row: row["last_used"], reverse=True)
-    return found
+    kinds = (wanted,) if wanted else banks.KINDS
+    return {banks.FOLDERS[kind]: _rows(banks.all_banks(memory, kind)) for kind in kinds}
 
 
-def _row(bank: Bank) -> dict[str, str]:
-    title = title_case(bank.id)
-    texts = {"global": "Global conversation memory", "project": f"Project {title}", "code": f"Code for {title}"}
-    last_used = bank.last_change(bank.stamps().values())
-    return {"id": bank.id, "last_used": last_used, "description": bank.info().description or texts[bank.kind]}
+def _rows(found: list[Bank]) -> list[dict[str, str]]:
+    defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
+    rows = []
+    for bank in sorted(found, key=lambda bank: bank.id):
+        description = bank.info().description or defaults[bank.kind].format(title_case(bank.id))
+        last_used = bank.last_change(bank.stamps().values())
+        rows.append({"id": bank.id, "last_used": last_used, "description": description})
+    return sorted(rows, key=lambda row: row["last_used"], reverse=True)
 
 
 def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
@@ -185,7 +185,11 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
         if not bank.exists():
             bank.create(_new_info(bank, arguments, repository), memory.clock())
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
-            _claim(state, memory, bank, repository)
+            try:
+                bank.claim(repository)
+            except CommonplaceError as error:  # it can be read all the same
+                reason = f"The bank could not be marked as that of its repository: {_reason_of(error)}"
+                state.add_failure(bank.key, reason, "warning", memory.clock())
         files, hit = state.load(bank)
     except CommonplaceError as error:
         if _is_bad_name(error):
@@ -252,17 +256,6 @@ def _detected(memory: Memory, kind: str, arguments: Arguments, repository: Repos
     owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
     unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
     return next((id for id, is_own in owned.items() if is_own), unowned)
-
-
-def _claim(state: ServerState, memory: Memory, bank: Bank, repository: Repository) -> None:
-    """A bank without a repository that was found through one is this one's from now on."""
-    if bank.belongs_to(repository) is not None:
-        return
-    try:
-        bank.claim(repository)
-    except CommonplaceError as error:  # it can be read all the same
-        reason = f"The bank could not be marked as that of its repository: {_reason_of(error)}"
-        state.add_failure(bank.key, reason, "warning", memory.clock())
 
 
 def _new_info(bank: Bank, arguments: Arguments, repository: Repository | None) -> BankInfo:
@@ -364,7 +357,15 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
 def _found(state: ServerState, memory: Memory, bank: Bank, content: str, arguments: Arguments) -> Placement:
     """The update of a file nobody named; what the caller did say is never overruled."""
     texts = state.load(bank)[0].texts
-    placed = _by_llm(state, memory, bank, texts, content) or placement.place_by_rules(bank.kind, content)
+    placed = placement.place_by_rules(bank.kind, content)
+    if state.llm is not None and not state.llm.is_off:
+        from commonplace.llm import NoAnswer
+
+        try:
+            placed = placement.place_by_llm(state.llm, bank.kind, texts, content)
+        except NoAnswer as error:
+            _log.debug("%s: %s", bank.key, error)
+            state.add_failure(bank.key, _LLM_FAILED, "warning", memory.clock())
     state.methods[bank.key, placed.method] += 1
     if _log.isEnabledFor(logging.DEBUG):
         _log.debug("%s: %s", bank.key, json.dumps(placement.explain(placed, texts, memory.clock()), ensure_ascii=False))
@@ -376,22 +377,8 @@ def _found(state: ServerState, memory: Memory, bank: Bank, content: str, argumen
     return placed
 
 
-def _by_llm(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, str], content: str) -> Placement | None:
-    """Where the language model puts it; None when there is none to ask, or none that can be followed."""
-    if state.llm is None or state.llm.is_off:
-        return None
-    from commonplace.llm import NoAnswer
-
-    try:
-        return placement.place_by_llm(state.llm, bank.kind, texts, content)
-    except NoAnswer as error:
-        _log.debug("%s: %s", bank.key, error)
-        state.add_failure(bank.key, _LLM_FAILED, "warning", memory.clock())
-        return None
-
-
 def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, arguments: Arguments) -> bool:
-    """Carry it out as one placed, with a new bank's other files. Returns whether the bank became large by it."""
+    """Carry it out as one change, with a new bank's other files. Returns whether the bank became large by it."""
     from commonplace.engine.files import NotADirectory
 
     before = after = 0
@@ -457,9 +444,7 @@ def _dump(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, st
     data = {
         "cache": texts,
         "metrics": metrics,
-        "processing_path": {
-            method: state.methods[bank.key, method] for method in (placement.BY_LLM, placement.BY_RULES)
-        },
+        "processing_path": {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)},
         "error_history": state.failures_of(bank.key, _FAILURES_KEPT),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"

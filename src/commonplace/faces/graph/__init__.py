@@ -72,17 +72,9 @@ def _tool(definition: dict[str, Any], data: dict[str, Any], like: str | None, fo
             return _refuse(error)
 
     hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": repeats, "openWorldHint": False}
-    return Tool(
-        name if like == "server-memory" else PREFIX + name,
-        definition["description"],
-        schema,
-        run,
-        name.replace("_", " ").title(),
-        hints,
-        definition["output"],
-        contract="graph",
-        refuse=_refuse,
-    )
+    shown = name if like == "server-memory" else PREFIX + name, definition["description"], schema
+    title, output = name.replace("_", " ").title(), definition["output"]
+    return Tool(*shown, run, title, hints, output, contract="graph", refuse=_refuse)
 
 
 def _refuse(error: CommonplaceError) -> Reply:

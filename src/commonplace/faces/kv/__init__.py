@@ -42,18 +42,10 @@ class JsonFolder:
 
 def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
     """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
-    tools = [
-        Tool(
-            each["name"],
-            each["description"],
-            each["inputSchema"],
-            partial(_run, each["name"], kept_in),
-            annotations=each["annotations"],
-            contract="kv",
-            refuse=_refuse,
-        )
-        for each in json.loads(text_file("kv-tools.json"))
-    ]
+    tools = []
+    for each in json.loads(text_file("kv-tools.json")):
+        shown, run = (each["name"], each["description"], each["inputSchema"]), partial(_run, each["name"], kept_in)
+        tools.append(Tool(*shown, run, annotations=each["annotations"], contract="kv", refuse=_refuse))
     return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
 
 

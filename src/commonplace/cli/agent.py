@@ -69,9 +69,9 @@ def agent(call: Invocation, *, prompt: str | None, file: str | None, form: str, 
 
 def _list_tools(call: Invocation, toolsets: list[str]) -> int:
     from commonplace.faces import registry
-    from commonplace.faces.agent.results import described
+    from commonplace.faces.agent.session import tool_list
 
-    _print(described(registry(toolsets, call.settings())))
+    _print(tool_list(registry(toolsets, call.settings())))
     return 0
 
 

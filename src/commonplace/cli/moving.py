@@ -76,18 +76,19 @@ def _check_apart(home: Path, place: Path) -> None:
 def _banks(memory: Memory, place: Path) -> Plan:
     """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of its repository,
     else of a project of its name, as the tools would find it."""
-    from commonplace.faces.bank import names, repository
+    from commonplace.faces.bank.bank import is_bank_id, repository_id
+    from commonplace.faces.bank.repository import find_repository
     from commonplace.transfer import copying
 
     def named(folder: Path) -> tuple[str, str]:
-        found = repository.find(str(folder))
+        found = find_repository(str(folder))
         if found is not None:
-            return "code", names.id_of_repository(found.name)
+            return "code", repository_id(found.name)
         folder = folder.resolve()
         plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
-        return "projects", names.id_of_repository((folder.parent if plain else folder).name)
+        return "projects", repository_id((folder.parent if plain else folder).name)
 
-    return copying.banks(memory, place, named, names.is_id)
+    return copying.banks(memory, place, named, is_bank_id)
 
 
 def _tell_skipped(plan: Plan) -> None:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
+from commonplace.errors import InvalidInput
+from commonplace.faces.arguments import check
 from commonplace.faces.kv import toolset
-from commonplace.faces.kv.schema import problem
 from contract.key_value import LIMIT
 
 SCHEMAS = {tool.name: tool.schema for tool in toolset().tools}
@@ -34,7 +35,12 @@ def test_the_words_are_those_of_jsonschema_for_the_error_it_picks(data):
     names = st.sampled_from([*schema["properties"], "bogus", "other"])
     arguments = data.draw(st.dictionaries(names, _VALUES, max_size=6) | _VALUES)
     error = best_match(jsonschema.Draft202012Validator(schema).iter_errors(without_nulls(schema, arguments)))
-    assert problem(schema, arguments) == (None if error is None else error.message)
+    try:
+        check(arguments, schema, "kv")
+    except InvalidInput as refused:
+        assert str(refused) == f"Input validation error: {error and error.message}"
+    else:
+        assert error is None
 
 
 def test_null_is_an_argument_not_given_but_for_required_ones(entries):

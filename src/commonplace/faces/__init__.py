@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +20,6 @@ ALL = ("memory", "notes", "graph", "bank", "kv")
 """What `all` stands for: not `agent`, which shares a tool name with `kv`."""
 TOOLSETS = (*ALL, "agent")
 DEFAULT_TOOLSETS = ("memory", "notes")
-
-
-@dataclass(slots=True)
-class Reply:
-    """What a tool answers: a readable text, and data that says the same by itself (None = text only).
-
-    `meta` is what a client may show beside it, under keys with our prefix.
-    """
-
-    text: str
-    data: dict[str, Any] | None = None
-    is_error: bool = False
-    meta: dict[str, Any] | None = None
 
 
 def registry(

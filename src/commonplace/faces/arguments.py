@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -125,23 +125,23 @@ class _Checker:
         """The checked properties of an object at `path`, "" for the arguments themselves."""
         rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
         present = {n: v for n, v in given.items() if n in properties and not rules.is_absent(v, n in required)}
-        missing = [name for name in required if name not in present]
-        turns = {
-            "given": [name for name in given if name in present or name not in properties],
-            "schema": [name for name in properties if name in present or name in missing],
-            "reverse": sorted(present, reverse=True),
-            "required": missing,
-            "unknown": sorted(given.keys() - properties.keys()),
+        turns: dict[str, Callable[[], Iterable[str]]] = {
+            "given": lambda: [name for name in given if name in present or name not in properties],
+            "schema": lambda: properties,
+            "reverse": lambda: sorted(present, reverse=True),
+            "required": lambda: [name for name in required if name not in present],
+            "unknown": lambda: sorted(given.keys() - properties.keys()),
         }
         checked: Arguments = {}
-        for name in (name for turn in rules.order for name in turns[turn]):
-            place = f"{path}.{name}" if path else self.shown.get(name, name)
-            if name in present:
-                checked[name] = self.value(present[name], properties[name], place)
-            elif name in properties:
-                raise self._missing(name, given, properties, place)
-            elif "unknown" in rules.wording:
-                raise self._unknown(name, turns["unknown"])
+        for turn in rules.order:
+            for name in turns[turn]():
+                place = f"{path}.{name}" if path else self.shown.get(name, name)
+                if name in present:
+                    checked[name] = self.value(present[name], properties[name], place)
+                elif name in required:
+                    raise self._missing(name, given, properties, place)
+                elif name not in properties and "unknown" in rules.wording:
+                    raise self._unknown(name, list(turns["unknown"]()))
         return {name: each["default"] for name, each in properties.items() if "default" in each} | checked
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
@@ -223,7 +223,7 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
 
 def repaired(text: str) -> str:
     """`text` as UTF-8 can hold it: surrogate pairs become their character, lone surrogates U+FFFD."""
-    if text.isascii() or not has_surrogate(text):
+    if not has_surrogate(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

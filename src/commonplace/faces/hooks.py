@@ -16,7 +16,7 @@ from typing import Any
 
 from commonplace.clock import Clock, now, stamp
 from commonplace.errors import ConfigError
-from commonplace.faces import Reply
+from commonplace.faces.reply import Reply
 
 QUEUE = 64
 _log = logging.getLogger("commonplace.hooks")

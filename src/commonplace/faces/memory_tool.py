@@ -6,7 +6,8 @@ One implementation serves MCP, socket, command line and the SDK adapters: (argum
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import (
@@ -15,26 +16,25 @@ from commonplace.errors import (
     CountMismatch,
     Exists,
     InvalidInput,
+    LineOutOfRange,
     NotFound,
     NotText,
     OutsideError,
     StorageError,
 )
-from commonplace.faces import Reply
-from commonplace.faces.arguments import check
+from commonplace.faces.arguments import Arguments, check
+from commonplace.faces.reply import Reply, plain_error_reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Tool, Toolset
-from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
+from commonplace.note.edit import InsertLine, StrReplace
 from commonplace.store.atomic import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.files import Files
-    from commonplace.store.folder import Place
 
 PROJECT = "memories"
-COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 MAX_LINES = 999_999
 SNIPPET = 2
 _ROOT = "/memories"
@@ -48,6 +48,7 @@ _PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rename": (("old_path", "new_path"), ("old_path", "new_path")),
 }
 """Of each command: the required parameters, and all that are checked, both in the order of the errors."""
+COMMANDS = tuple(_PARAMETERS)
 _SCHEMAS = {
     command: {
         "required": required,
@@ -55,13 +56,15 @@ _SCHEMAS = {
     }
     for command, (required, names) in _PARAMETERS.items()
 }
+_ERRORS: dict[type[CommonplaceError], str] = {
+    OutsideError: "Path {path} would escape /memories directory",
+    NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
+    NotFound: "The path {path} does not exist. Please provide a valid path.",
+    StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
+    InvalidInput: "{path} was not changed: {error}",
+    Conflict: "{path} was not changed: another program keeps writing it. Try again.",
+}
 _RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}
-
-
-class Refused(CommonplaceError):
-    """The tool's answer to bad input, in the words clients know."""
-
-    code = "invalid"
 
 
 def toolset(
@@ -84,17 +87,12 @@ def toolset(
         run=commands.run,
         contract=None,
     )
-    owner = _owner(instructions)
-    told = [text_file("memory-protocol.md"), text_file("memory-instructions.md")]
-    if with_notes:
-        told.append(text_file("memory-finding.md"))
+    owner = "## From the owner\n" + "\n".join(instructions) if instructions else ""
+    names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
+    told = "\n".join(text_file(f"memory-{name}.md") for name in names)
     guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
     prompt = Prompt("memory_guide", "How to use the memory directory well, with examples.", lambda memory, given: guide)
-    return Toolset("memory", (tool,), "\n".join(told), closing=owner, prompts=(prompt,))
-
-
-def _owner(sentences: Sequence[str]) -> str:
-    return "## From the owner\n" + "\n".join(sentences) if sentences else ""
+    return Toolset("memory", (tool,), told, closing=owner, prompts=(prompt,))
 
 
 class MemoryCommands:
@@ -110,15 +108,16 @@ class MemoryCommands:
         try:
             return Reply(self._run(memory, arguments))
         except CommonplaceError as error:
-            return _refusal(error)
+            return plain_error_reply(error)
 
     def clear(self, memory: Memory) -> Reply:
         """Move everything to the history, as one change."""
         try:
-            self._files(memory).clear()
-            return Reply("All memory cleared")
+            with _worded(_ROOT):
+                self._files(memory).clear()
         except CommonplaceError as error:
-            return _refusal(_unwritable(error, _ROOT))
+            return plain_error_reply(error)
+        return Reply("All memory cleared")
 
     def _files(self, memory: Memory) -> Files:
         from commonplace.engine.files import Files  # the engine is needed by the first call, not by the handshake
@@ -128,173 +127,139 @@ class MemoryCommands:
     def _run(self, memory: Memory, arguments: Any) -> str:
         command = arguments.get("command") if isinstance(arguments, dict) else None
         if not isinstance(command, str) or command not in COMMANDS:
-            raise Refused(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+            raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
         if command == "rename" and arguments.get("old_path") is None:
             arguments = arguments | {"old_path": arguments.get("path")}
-        given = check(arguments, _SCHEMAS[command], "memory", command)
+        args = check(arguments, _SCHEMAS[command], "memory", command)
         files = self._files(memory)
         with files.alone():
             if command == "view":
-                return self._view(files, given["path"], _range(arguments.get("view_range")))
-            return getattr(self, f"_{command}")(files, given)
-
-    # --- commands -------------------------------------------------------------------------------
+                return self._view(files, args["path"], _line_range(arguments.get("view_range")))
+            if command == "create":
+                return self._create(files, args["path"], args["file_text"])
+            return _COMMANDS[command](files, args)
 
     def _view(self, files: Files, path: str, span: tuple[int, int] | None) -> str:
         inside = _inside(path)
-        place = _at(files, inside, path)
-        if place.kind == "folder":
-            return _listing(files, inside, path)
-        if place.kind != "file":
-            raise Refused(f"The path {path} does not exist. Please provide a valid path.")
-        try:
+        with _worded(path, "read"):
+            place = files.at(inside)
+            if place.kind == "folder":
+                return _listing(files, inside, path)
+            if place.kind != "file":
+                raise NotFound(path)
             data = files.read(inside).data
-        except NotFound:
-            raise Refused(f"The path {path} does not exist. Please provide a valid path.") from None
-        except CommonplaceError as error:
-            raise _unwritable(error, path, "read") from None
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            raise Refused(f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is.") from None
+            raise InvalidInput(f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is.") from None
         files.count_access(place)
-        return self._numbered(path, text, span)
-
-    def _numbered(self, path: str, text: str, span: tuple[int, int] | None) -> str:
-        total = text.count("\n") + 1
-        if total > MAX_LINES:
-            raise Refused(f"File {path} exceeds maximum line limit of 999,999 lines.")
         lines = text.split("\n")
+        total = len(lines)
+        if total > MAX_LINES:
+            raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
         if span is not None:
             first, last = max(span[0], 1), total if span[1] == -1 else min(span[1], total)
-            return header + _lines(lines[first - 1 : max(last, 0)], first)
+            return header + _numbered(lines[first - 1 : max(last, 0)], first)
         if self._view_max and len(text) > self._view_max:
-            return header + self._cut(lines, total)
-        return header + _lines(lines, 1)
+            return header + self._beginning(lines)
+        return header + _numbered(lines, 1)
 
-    def _cut(self, lines: list[str], total: int) -> str:
+    def _beginning(self, lines: list[str]) -> str:
         """As many whole lines as the configured length allows, at least one, and how to see the rest."""
-        room, shown = self._view_max, 0
+        room, shown, total = self._view_max, 0, len(lines)
         while shown < total and (shown == 0 or len(lines[shown]) + 1 <= room):
             room -= len(lines[shown]) + 1
             shown += 1
         if shown == total:
-            return _lines(lines, 1)
+            return _numbered(lines, 1)
         more = f"[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
-        return f"{_lines(lines[:shown], 1)}\n{more}"
+        return f"{_numbered(lines[:shown], 1)}\n{more}"
 
-    def _create(self, files: Files, given: dict[str, Any]) -> str:
-        text = given["file_text"]
-        path = given["path"]
+    def _create(self, files: Files, path: str, text: str) -> str:
         inside = _inside(path)
-        if path.endswith("/") and inside and _at(files, inside, path).kind == "missing":
-            raise Refused(f"The path {path} is not a file.")
-        try:
+        if path.endswith("/") and inside:
+            with _worded(path, "read"):
+                is_missing = files.at(inside).kind == "missing"
+            if is_missing:
+                raise InvalidInput(f"The path {path} is not a file.")
+        missing = f"Invalid path: a part of {path} does not exist or is not a directory."
+        with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
             files.write(inside, text, overwrite=self._overwrite)
-        except Exists:
-            raise Refused(f"File {path} already exists") from None
-        except NotFound:
-            raise Refused(f"Invalid path: a part of {path} does not exist or is not a directory.") from None
-        except CommonplaceError as error:
-            raise _unwritable(error, path) from None
         return f"File created successfully at: {path}"
 
-    def _str_replace(self, files: Files, given: dict[str, Any]) -> str:
-        old = given["old_str"]
-        new = given.get("new_str", "")
-        path = given["path"]
-        inside = _editable(files, path)
-        if not old:
-            raise Refused("No replacement was performed: `old_str` is empty. Give the exact text to replace.")
-        try:
-            edited = files.edit(inside, StrReplace(old, new))
-        except CountMismatch as error:
-            if not error.found:
-                raise Refused(
-                    f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-                ) from None
+
+def _str_replace(files: Files, args: Arguments) -> str:
+    path, old = args["path"], args["old_str"]
+    inside = _existing_file(files, path)
+    if not old:
+        raise InvalidInput("No replacement was performed: `old_str` is empty. Give the exact text to replace.")
+    try:
+        with _worded(path):
+            edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
+    except CountMismatch as error:
+        text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        if error.found:
             where = ", ".join(map(str, error.lines))
-            raise Refused(
+            text = (
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}. "
                 "Please ensure it is unique"
-            ) from None
-        except CommonplaceError as error:
-            raise _unwritable(error, path) from None
-        lines = edited.text.split("\n")
-        first = max(edited.line - SNIPPET, 1)
-        header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-        return header + _lines(lines[first - 1 : edited.line + SNIPPET], first)
-
-    def _insert(self, files: Files, given: dict[str, Any]) -> str:
-        line = given["insert_line"]
-        text = given["insert_text"]
-        path = given["path"]
-        inside = _editable(files, path)
-        try:
-            files.edit(inside, InsertLine(line, text))
-        except LineOutOfRange as error:
-            raise Refused(
-                f"Invalid `insert_line` parameter: {line}. "
-                f"It should be within the range of lines of the file: [0, {error.total}]"
-            ) from None
-        except CommonplaceError as error:
-            raise _unwritable(error, path) from None
-        return f"The file {path} has been edited."
-
-    def _delete(self, files: Files, given: dict[str, Any]) -> str:
-        path = given["path"]
-        inside = _inside(path)
-        if not inside:
-            raise Refused("Cannot delete the /memories directory itself")
-        try:
-            files.delete(inside)
-        except NotFound:
-            raise Refused(f"The path {path} does not exist") from None
-        except CommonplaceError as error:
-            raise _unwritable(error, path) from None
-        return f"Successfully deleted {path}"
-
-    def _rename(self, files: Files, given: dict[str, Any]) -> str:
-        old = given["old_path"]
-        new = given["new_path"]
-        source = _inside(old)
-        if not source:
-            raise Refused("Cannot rename the /memories directory itself")
-        target = _inside(new)
-        for inside, path in ((source, old), (target, new)):
-            try:
-                files.itself(inside)
-            except CommonplaceError as error:
-                raise _unwritable(error, path) from None
-        try:
-            files.rename(source, target)
-        except Exists:
-            raise Refused(f"The destination {new} already exists") from None
-        except NotFound:
-            raise Refused(f"The path {old} does not exist") from None
-        except CommonplaceError as error:
-            raise _unwritable(error, new) from None
-        return f"Successfully renamed {old} to {new}"
+            )
+        raise InvalidInput(text) from None
+    lines = edited.text.split("\n")
+    first = max(edited.line - SNIPPET, 1)
+    header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+    return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
 
 
-def _refusal(error: CommonplaceError) -> Reply:
-    return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
-
-
-# --- arguments ------------------------------------------------------------------------------------
-
-
-def _range(value: Any) -> tuple[int, int] | None:
-    """A line range of exactly two integers; anything else is ignored."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
+def _insert(files: Files, args: Arguments) -> str:
+    path, line = args["path"], args["insert_line"]
+    inside = _existing_file(files, path)
     try:
+        with _worded(path):
+            files.edit(inside, InsertLine(line, args["insert_text"]))
+    except LineOutOfRange as error:
+        raise InvalidInput(
+            f"Invalid `insert_line` parameter: {line}. "
+            f"It should be within the range of lines of the file: [0, {error.total}]"
+        ) from None
+    return f"The file {path} has been edited."
+
+
+def _delete(files: Files, args: Arguments) -> str:
+    path = args["path"]
+    inside = _inside(path)
+    if not inside:
+        raise InvalidInput("Cannot delete the /memories directory itself")
+    with _worded(path, own={NotFound: f"The path {path} does not exist"}):
+        files.delete(inside)
+    return f"Successfully deleted {path}"
+
+
+def _rename(files: Files, args: Arguments) -> str:
+    old, new = args["old_path"], args["new_path"]
+    source = _inside(old)
+    if not source:
+        raise InvalidInput("Cannot rename the /memories directory itself")
+    target = _inside(new)
+    for inside, path in ((source, old), (target, new)):
+        with _worded(path):
+            files.itself(inside)
+    own = {Exists: f"The destination {new} already exists", NotFound: f"The path {old} does not exist"}
+    with _worded(new, own=own):
+        files.rename(source, target)
+    return f"Successfully renamed {old} to {new}"
+
+
+_COMMANDS = {"str_replace": _str_replace, "insert": _insert, "delete": _delete, "rename": _rename}
+
+
+def _line_range(value: Any) -> tuple[int, int] | None:
+    """A line range of exactly two integers; anything else is ignored."""
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
         first, last = check({"range": value}, _RANGE, "memory")["range"]
-    except (InvalidInput, ValueError):
+    except (InvalidInput, ValueError, RecursionError):
         return None
     return first, last
 
@@ -302,22 +267,22 @@ def _range(value: Any) -> tuple[int, int] | None:
 def _inside(path: str) -> str:
     """The path below /memories, checked on the text as given (contract 000a, 3)."""
     if any(bad in path for bad in "\0\n\r"):
-        raise Refused("Invalid path: line breaks and NUL are not allowed in a path")
+        raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
     rooted = path if path.startswith("/") else f"/{path}"
     # A backslash after the root is read as `/` only to refuse what it would climb to.
     if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
-        raise Refused(f"Path must start with /memories, got: {path}")
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
     rest = rooted[len(_ROOT) :]
     if climbs(rest):
-        raise Refused(f"Path {path} would escape /memories directory")
+        raise InvalidInput(f"Path {path} would escape /memories directory")
     if rest.startswith("\\"):
-        raise Refused(f"Path must start with /memories, got: {path}")
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
     if "\\" in rest:
-        raise Refused(f"Invalid path: {path} contains a backslash. Use / between folders.")
+        raise InvalidInput(f"Invalid path: {path} contains a backslash. Use / between folders.")
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            raise Refused(f"Invalid path: the name {_short(part)} has more than {NAME_BYTES} bytes.")
+            raise InvalidInput(f"Invalid path: the name {_short(part)} has more than {NAME_BYTES} bytes.")
     return "/".join(parts)
 
 
@@ -325,64 +290,51 @@ def _short(name: str) -> str:
     return name if len(name) <= 60 else f"{name[:60]}…"
 
 
-def _at(files: Files, inside: str, path: str) -> Place:
-    try:
-        return files.at(inside)
-    except CommonplaceError as error:
-        raise _unwritable(error, path, "read") from None
-
-
-def _editable(files: Files, path: str) -> str:
+def _existing_file(files: Files, path: str) -> str:
     """The inside path of an existing file."""
     inside = _inside(path)
-    kind = _at(files, inside, path).kind
+    with _worded(path, "read"):
+        kind = files.at(inside).kind
+        if kind not in ("file", "folder"):
+            raise NotFound(path)
     if kind == "folder":
-        raise Refused(f"The path {path} is not a file.")
-    if kind != "file":
-        raise Refused(f"The path {path} does not exist. Please provide a valid path.")
+        raise InvalidInput(f"The path {path} is not a file.")
     return inside
 
 
-def _unwritable(error: CommonplaceError, path: str, what: str = "changed") -> CommonplaceError:
-    """An engine error in this tool's words; what has its own words already stays."""
-    if isinstance(error, Refused):
-        return error
-    if isinstance(error, OutsideError):
-        return Refused(f"Path {path} would escape /memories directory")
-    if isinstance(error, NotText):
-        return Refused(f"{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.")
-    if isinstance(error, NotFound):
-        return Refused(f"The path {path} does not exist. Please provide a valid path.")
-    if isinstance(error, StorageError):
-        if error.reason in NAME_REASONS:
-            return Refused(f"Invalid path: {error.reason}: {_short(path)}")
-        return Refused(f"{path} could not be {what}: {error.reason}. Nothing was changed.")
-    if isinstance(error, InvalidInput):
-        return Refused(f"{path} was not changed: {error}")
-    if isinstance(error, Conflict):
-        return Refused(f"{path} was not changed: another program keeps writing it. Try again.")
-    return Refused(str(error))
+@contextmanager
+def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], str] | None = None) -> Iterator[None]:
+    """Raises engine errors again in this tool's words, which `own` may replace for some of them.
+
+    CountMismatch and LineOutOfRange pass, for their callers have the words.
+    """
+    try:
+        yield
+    except (CountMismatch, LineOutOfRange):
+        raise
+    except CommonplaceError as error:
+        if isinstance(error, StorageError) and error.reason in NAME_REASONS:
+            raise InvalidInput(f"Invalid path: {error.reason}: {_short(path)}") from None
+        for kind, text in (own or {}).items():
+            if isinstance(error, kind):
+                raise InvalidInput(text) from None
+        text = next((text for kind, text in _ERRORS.items() if isinstance(error, kind)), "{error}")
+        raise InvalidInput(text.format(path=path, what=what, error=error)) from None
 
 
-# --- texts ----------------------------------------------------------------------------------------
-
-
-def _lines(lines: Sequence[str], first: int) -> str:
+def _numbered(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 
 def _listing(files: Files, inside: str, path: str) -> str:
-    base = path.rstrip("/")
     rows = [
         f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:",
         f"{_FOLDER_SIZE}\t{path}",
     ]
     try:
-        _list_level(files, inside, base, 2, rows)
-    except NotFound:
-        return "\n".join(rows)
-    except CommonplaceError as error:
-        raise _unwritable(error, path, "read") from None
+        _list_level(files, inside, path.rstrip("/"), 2, rows)
+    except NotFound:  # it was deleted meanwhile
+        pass
     return "\n".join(rows)
 
 

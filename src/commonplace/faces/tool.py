@@ -12,21 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Also, Arguments, check
 from commonplace.faces.hooks import Hooks
+from commonplace.faces.reply import Reply, error_reply, plain_error_reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-
-
-def error_reply(error: CommonplaceError, **more: Any) -> Reply:
-    """The reply for an error of our tree: contract 000b, 8."""
-    data: dict[str, Any] = {"error": str(error), "is_error": True, "code": error.code}
-    for key in ("suggestions", "candidates"):
-        if hasattr(error, key):
-            data[key] = getattr(error, key)
-    return Reply(str(error), data | more, is_error=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +138,7 @@ class Registry:
     def refusal(self, name: str, error: CommonplaceError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
         tool = self.tools.get(name)
-        if tool is not None and tool.contract != "notes":
-            return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
-        return error_reply(error)
+        return error_reply(error) if tool is None or tool.contract == "notes" else plain_error_reply(error)
 
     def _run(self, memory: Memory, tool: Tool, arguments: Any) -> Reply:
         if tool.contract is not None:

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace import InvalidInput, Session, open_memory
 from commonplace.errors import ConfigError
-from commonplace.faces import Reply
+from commonplace.faces.reply import Reply
 
 pytestmark = pytest.mark.promise("001-17.12")
 

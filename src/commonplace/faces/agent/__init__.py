@@ -12,7 +12,7 @@ from commonplace.faces.tool import Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces import Reply
+    from commonplace.faces.reply import Reply
 
 
 def toolset() -> Toolset:

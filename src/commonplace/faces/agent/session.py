@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput
-from commonplace.faces import Reply
 from commonplace.faces import registry as registry_of
 from commonplace.faces.hooks import Hooks, Subscription
+from commonplace.faces.reply import Reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import stamp
 from commonplace.engine import memories
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
+from commonplace.faces.reply import Reply
 from commonplace.note.model import GLOBAL, Draft
 from commonplace.query import day, memory_query
 

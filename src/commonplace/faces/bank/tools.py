@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
 from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotText, OutsideError, StorageError
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank import bank as banks
 from commonplace.faces.bank import placement
 from commonplace.faces.bank.bank import Bank, BankFiles, BankInfo, Puts, is_bank_id, title_case, token_count
 from commonplace.faces.bank.placement import Placement
 from commonplace.faces.bank.repository import Repository, find_repository
+from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool
 from commonplace.store.atomic import NAME_REASONS

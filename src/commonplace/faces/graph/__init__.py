@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.entities import Graph
 from commonplace.errors import CommonplaceError
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Form
 from commonplace.faces.graph.tools import TOOLS, whole_graph
+from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Resource, Tool, Toolset
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from commonplace.engine.entities import Entity, Graph, Key, Relation
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Answer, Form, Paging, relation_data
+from commonplace.faces.reply import Reply
 
 WARNINGS = "commonplace/warnings"
 

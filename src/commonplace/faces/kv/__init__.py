@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.errors import InvalidInput
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
+from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool, Toolset
 

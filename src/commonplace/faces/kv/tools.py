@@ -10,8 +10,8 @@ from typing import Any
 
 from commonplace.engine.entries import Entries, EntryError
 from commonplace.errors import CommonplaceError
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments, has_surrogate
+from commonplace.faces.reply import Reply
 from commonplace.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
 
 LIMIT = 25_000

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import prompts, reading, writing
 from commonplace.faces.notes.replies import answering
+from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool, Toolset
 

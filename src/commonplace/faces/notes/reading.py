@@ -9,7 +9,6 @@ from urllib.parse import unquote
 
 from commonplace.clock import stamp
 from commonplace.errors import InvalidInput, NotFound, OutsideError
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.replies import (
     DATA_TITLE,
@@ -29,6 +28,7 @@ from commonplace.faces.notes.replies import (
     warning_lines,
     whole,
 )
+from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
 from commonplace.note.model import Note, Observation
 from commonplace.query import Query, parse

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import CommonplaceError, InvalidInput, OutsideError
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.tool import error_reply
+from commonplace.faces.reply import Reply, error_reply
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
 

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import Exists, InvalidInput, NotFound, ProjectRefused
-from commonplace.faces import Reply
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.reading import folder_named, relative
 from commonplace.faces.notes.replies import lines, note_data, plural, short, whole
+from commonplace.faces.reply import Reply
 from commonplace.note import edit as edits
 from commonplace.note.model import CATEGORIES, Draft, Note
 from commonplace.query import Query

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.faces.bank.placement import append_block, insert_in_section, parse_position
+from commonplace.faces.bank.placement import append_block, insert_in_section
 
 LINES = st.lists(
     st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]),
@@ -60,6 +60,9 @@ def test_a_block_is_appended_after_one_empty_line(old: str, block: str, new: str
         ("", "A", "## A\n\nx\n"),
         ("t\r\nu\r\n", " New\n one ", "t\r\nu\r\n\r\n## New one\r\n\r\nx\r\n"),
         ("t\n", "### New ###", "t\n\n### New\n\nx\n"),
+        ("t\n", "####### A", "t\n\n## ####### A\n\nx\n"),
+        ("t\n", "#A", "t\n\n## #A\n\nx\n"),
+        ("t\n", "A #", "t\n\n## A #\n\nx\n"),
         ("# 词汇\n甲\n\n# 乙\n", "词汇", "# 词汇\n甲\n\nx\n\n# 乙\n"),
     ],
 )
@@ -68,25 +71,7 @@ def test_a_text_is_put_at_the_end_of_its_section(old: str, position: str, new: s
 
 
 def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays() -> None:
-    text = insert_in_section("# A\n\n# B\n", "A", " \n\n    code  \n\n \n")
-    assert text == "# A\n\n    code  \n\n# B\n"
-
-
-@pytest.mark.parametrize(
-    ("position", "level", "text"),
-    [
-        ("A", 0, "A"),
-        ("## A ##", 2, "A"),
-        ("  ### A b", 3, "A b"),
-        ("#A", 0, "#A"),
-        ("##", 2, ""),
-        (" ", 0, ""),
-        ("A #", 0, "A #"),
-        ("####### A", 0, "####### A"),
-    ],
-)
-def test_a_position_may_name_the_level(position: str, level: int, text: str) -> None:
-    assert parse_position(position) == (level, text)
+    assert insert_in_section("# A\n\n# B\n", "A", " \n\n    code  \n\n \n") == "# A\n\n    code  \n\n# B\n"
 
 
 @given(TEXTS, TEXTS)

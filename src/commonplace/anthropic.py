@@ -17,51 +17,61 @@ except ImportError as error:
         "commonplace.anthropic needs the Anthropic SDK 0.84 or newer: pip install 'commonplace[anthropic]'"
     ) from error
 
+from anyio import to_thread
+
 from commonplace.engine import Memory, open_memory
 from commonplace.errors import InvalidInput
-from commonplace.faces.files import MemoryCommands
-from commonplace.faces.tool import Reply
+from commonplace.faces.memory_tool import MemoryCommands
+from commonplace.faces.reply import Reply
 from commonplace.store.path_guard import clean
 
-_FIELDS = (
-    "path", "view_range", "file_text", "old_str", "new_str", "insert_line", "insert_text", "old_path", "new_path",
-)  # fmt: skip
+_FIELDS = "path view_range file_text old_str new_str insert_line insert_text old_path new_path"
 
 
-class _Bound:
-    """A memory and the six commands on one folder of it."""
+class _Commands:
+    """A memory and the six commands on one folder of it: what both tools share."""
 
     def __init__(
-        self, home: str | os.PathLike[str] | None, agent: str | None, folder: str, create_existing: str | None
+        self,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        agent: str | None = None,
+        folder: str = "",
+        create_existing: str | None = None,
+        cache_control: Any = None,
     ):
+        super().__init__(cache_control=cache_control)  # type: ignore[call-arg]  # the SDK's class comes next
         if create_existing not in (None, "overwrite", "error"):
             raise InvalidInput(f'create_existing must be "overwrite" or "error", got {create_existing!r}')
         place = clean(folder, "memories")
-        self.memory: Memory = open_memory(home, agent, face="anthropic")
-        settings = self.memory.settings
+        self._memory: Memory = open_memory(home, agent, face="anthropic")
+        settings = self._memory.settings
         self._commands = MemoryCommands(
             create_existing=create_existing or settings.create_existing,
             view_max_characters=settings.view_max_characters,
             folder=place,
         )
 
-    def run(self, name: str, command: Any) -> str:
+    def close(self) -> None:
+        """Release the memory's files."""
+        self._memory.close()
+
+    def _run(self, name: str, command: Any) -> str:
         """The text for the SDK's command object, whose fields may be missing or of a wrong type. Raises ToolError."""
-        arguments = {field: getattr(command, field, None) for field in _FIELDS}
-        return self._text(self._commands.run(self.memory, {"command": name, **arguments}))
+        arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
+        return _text(self._commands.run(self._memory, {"command": name, **arguments}))
 
-    def clear(self) -> str:
-        """What `clear_all_memory` answers. Raises ToolError."""
-        return self._text(self._commands.clear(self.memory))
-
-    @staticmethod
-    def _text(reply: Reply) -> str:
-        if reply.is_error:
-            raise ToolError(reply.text)
-        return reply.text
+    def _clear(self) -> str:
+        return _text(self._commands.clear(self._memory))
 
 
-class MemoryTool(BetaAbstractMemoryTool):
+def _text(reply: Reply) -> str:
+    if reply.is_error:
+        raise ToolError(reply.text)
+    return reply.text
+
+
+class MemoryTool(_Commands, BetaAbstractMemoryTool):
     """The memory tool for synchronous clients. Safe to call from several threads.
 
     `home`: as for `open_memory`. `agent`: the caller's identity. `folder` (relative) makes `/memories` the
@@ -70,101 +80,62 @@ class MemoryTool(BetaAbstractMemoryTool):
     arguments it cannot use; the six methods raise nothing but the SDK's ToolError.
     """
 
-    def __init__(
-        self,
-        home: str | os.PathLike[str] | None = None,
-        *,
-        agent: str | None = None,
-        folder: str = "",
-        create_existing: str | None = None,
-        cache_control: Any = None,
-    ):
-        super().__init__(cache_control=cache_control)
-        self._bound = _Bound(home, agent, folder, create_existing)
-
     def view(self, command: Any) -> str:
         """List a directory or show a file."""
-        return self._bound.run("view", command)
+        return self._run("view", command)
 
     def create(self, command: Any) -> str:
         """Write a whole file."""
-        return self._bound.run("create", command)
+        return self._run("create", command)
 
     def str_replace(self, command: Any) -> str:
         """Replace text that occurs once."""
-        return self._bound.run("str_replace", command)
+        return self._run("str_replace", command)
 
     def insert(self, command: Any) -> str:
         """Insert text after a line."""
-        return self._bound.run("insert", command)
+        return self._run("insert", command)
 
     def delete(self, command: Any) -> str:
         """Delete a file or directory."""
-        return self._bound.run("delete", command)
+        return self._run("delete", command)
 
     def rename(self, command: Any) -> str:
         """Move a file or directory."""
-        return self._bound.run("rename", command)
+        return self._run("rename", command)
 
     def clear_all_memory(self) -> str:
         """Move every file to the history."""
-        return self._bound.clear()
-
-    def close(self) -> None:
-        """Release the memory's files."""
-        self._bound.memory.close()
+        return self._clear()
 
 
-class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
     """`MemoryTool` for asynchronous clients: the same code in a worker thread."""
-
-    def __init__(
-        self,
-        home: str | os.PathLike[str] | None = None,
-        *,
-        agent: str | None = None,
-        folder: str = "",
-        create_existing: str | None = None,
-        cache_control: Any = None,
-    ):
-        super().__init__(cache_control=cache_control)
-        self._bound = _Bound(home, agent, folder, create_existing)
-
-    async def _run(self, name: str, command: Any) -> str:
-        from anyio.to_thread import run_sync
-
-        return await run_sync(self._bound.run, name, command)
 
     async def view(self, command: Any) -> str:
         """List a directory or show a file."""
-        return await self._run("view", command)
+        return await to_thread.run_sync(self._run, "view", command)
 
     async def create(self, command: Any) -> str:
         """Write a whole file."""
-        return await self._run("create", command)
+        return await to_thread.run_sync(self._run, "create", command)
 
     async def str_replace(self, command: Any) -> str:
         """Replace text that occurs once."""
-        return await self._run("str_replace", command)
+        return await to_thread.run_sync(self._run, "str_replace", command)
 
     async def insert(self, command: Any) -> str:
         """Insert text after a line."""
-        return await self._run("insert", command)
+        return await to_thread.run_sync(self._run, "insert", command)
 
     async def delete(self, command: Any) -> str:
         """Delete a file or directory."""
-        return await self._run("delete", command)
+        return await to_thread.run_sync(self._run, "delete", command)
 
     async def rename(self, command: Any) -> str:
         """Move a file or directory."""
-        return await self._run("rename", command)
+        return await to_thread.run_sync(self._run, "rename", command)
 
     async def clear_all_memory(self) -> str:
         """Move every file to the history."""
-        from anyio.to_thread import run_sync
-
-        return await run_sync(self._bound.clear)
-
-    def close(self) -> None:
-        """Release the memory's files."""
-        self._bound.memory.close()
+        return await to_thread.run_sync(self._clear)

@@ -108,6 +108,7 @@ def large(tmp_path_factory) -> Iterator[ServerProcess]:
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.promise("000a-12.16")
 @pytest.mark.parametrize(("path", "extra"), [("/memories/many", 0), ("/memories", 3)])
 def test_a_folder_with_ten_thousand_files_is_listed_whole(large, path, extra):
@@ -117,6 +118,7 @@ def test_a_folder_with_ten_thousand_files_is_listed_whole(large, path, extra):
     assert shown == [f"{number % 3}B\t/memories/many/{number:05}.md" for number in range(FILES)]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("000a-12.16")
 def test_a_file_with_as_many_lines_as_allowed_is_shown_and_edited(large):
     path = "/memories/most.md"
@@ -132,6 +134,7 @@ def test_a_file_with_as_many_lines_as_allowed_is_shown_and_edited(large):
     assert large.text("memory", replace).endswith("999997\tx\n999998\tx\n999999\t")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("000a-12.16")
 @pytest.mark.parametrize("more", [{}, {"view_range": [1, 2]}])
 def test_a_file_with_one_line_more_is_refused(large, more):

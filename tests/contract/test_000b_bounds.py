@@ -11,7 +11,7 @@ import pytest
 from commonplace import open_memory
 from contract.note_tools import Tools, put
 
-pytestmark = pytest.mark.promise("000b-12.13")
+pytestmark = [pytest.mark.promise("000b-12.13"), pytest.mark.slow]
 
 CROWD, LINKS, LINES = 10_000, 5_000, 25_000
 FILLER = "and so on and so forth " * 7

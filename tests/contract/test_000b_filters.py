@@ -143,7 +143,9 @@ def test_the_newest_come_first_without_a_query(tmp_path: Path) -> None:
 
 def test_neither_query_nor_filter_is_an_error(shelf: Tools) -> None:
     for arguments in ({}, {"query": ""}, {"query": "  "}, {"project": "notes"}, {"tags": []}):
-        assert "`query`" in shelf.refused("search_notes", "invalid", **arguments)
+        text = shelf.refused("search_notes", "invalid", **arguments)
+        assert "`query`" in text
+        assert "recent_activity" in text
 
 
 @pytest.mark.parametrize("bad", [{"a": {"$no": 1}}, {"a": {"$in": 3}}, {"a": {"$between": [1]}}, {"a": {}}, {"": 1}])

@@ -49,6 +49,7 @@ def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
         db.close()
 
 
+@pytest.mark.slow
 def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: list[Server]) -> None:
     written = both(
         servers,

@@ -69,7 +69,7 @@ CALLS = (
 def vault(tmp_path: Path) -> Path:
     root = tmp_path / "vault"
     shutil.copytree(SAMPLES, root)
-    generated.make_vault(root, 300)
+    generated.make_vault(root, 60)
     for name, data in ODD.items():
         put(root / name, data)
     put(tmp_path / "outside.md", "not in the vault\n")
@@ -100,7 +100,7 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path,
         odd = [name for name in ODD if name.lower().endswith((".md", ".markdown")) and not NO_NOTE.match(name)]
         expected = {*odd, *(str(each.relative_to(SAMPLES)) for each in SAMPLES.rglob("*.md"))}
         assert expected <= set(notes)
-        assert len(notes) == len(expected) + 300
+        assert len(notes) == len(expected) + 60
         for tool, arguments in CALLS:
             tools(tool, **arguments)
         for path in notes:

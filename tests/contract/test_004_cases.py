@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -27,8 +28,19 @@ def at_the_start_of_a_second() -> None:
         time.sleep(0.05)
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One server for all cases, which ends well and says nothing on stderr."""
+    user = tmp_path_factory.mktemp("stdio")
+    with ServerProcess(command=memory_mcp(user / "home", "--tools", "kv"), user=user) as server:
+        server.handshake()
+        yield server
+        assert server.close() == 0
+        assert server.errors() == ""
+
+
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case_over_mcp_stdio(case, tmp_path):
+def test_every_case_over_mcp_stdio(case, server):
     def call(tool: str, given: dict) -> tuple[str, bool]:
         result = server.call(tool, given)
         assert set(result) == {"content", "isError"}
@@ -36,14 +48,11 @@ def test_every_case_over_mcp_stdio(case, tmp_path):
         assert set(block) == {"type", "text"}
         return block["text"], result["isError"]
 
-    with ServerProcess(command=memory_mcp(tmp_path / "home", "--tools", "kv"), user=tmp_path) as server:
-        server.handshake()
-        call("memory_stats", {})
-        if any(step.get("tool") == "memory_search" for step in case["steps"]):
-            at_the_start_of_a_second()
-        play(case, call, time.sleep)
-        assert server.close() == 0
-        assert server.errors() == ""
+    for each in json.loads(call("memory_list_namespaces", {"format": "json"})[0])["namespaces"]:
+        call("memory_clear_namespace", {"namespace": each["namespace"]})
+    if any(step.get("tool") == "memory_search" for step in case["steps"]):
+        at_the_start_of_a_second()
+    play(case, call, time.sleep)
 
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")

@@ -167,6 +167,7 @@ def outside(faces: Faces) -> dict[str, Any]:
     return {name: held for name, held in whole.items() if not name.startswith(inside) and name not in changing}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("003-11.3", "004-9.3")
 def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Faces) -> None:
     for name in ("x", "x.md", "b", "user/x", "user/x.md", "user/b.md", "user/.ssh/id", "user/.ssh/id.md"):

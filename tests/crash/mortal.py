@@ -68,7 +68,7 @@ SCRIPTS = {
 
 
 def main(home: str, script: str, die_at: int) -> None:
-    from commonplace.faces.files import MemoryCommands
+    from commonplace.faces.memory_tool import MemoryCommands
     from commonplace.index import database, sync
 
     countdown = Countdown(die_at)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, errors, open_memory
-from commonplace.faces.files import MemoryCommands
+from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.note.edit import Append
 from commonplace.query import Query
 from crash.mortal import COUNTED, SCRIPTS
@@ -83,7 +83,7 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
 LIMITED = """
 import resource, sys
 from commonplace import open_memory
-from commonplace.faces.files import MemoryCommands
+from commonplace.faces.memory_tool import MemoryCommands
 memory = open_memory(sys.argv[1], watch=False)
 memory.sync()
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

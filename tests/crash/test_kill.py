@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import open_memory
-from commonplace.faces.files import MemoryCommands
+from commonplace.faces.memory_tool import MemoryCommands
 from crash.mortal import SCRIPTS
 
 MORTAL = [sys.executable, str(Path(__file__).with_name("mortal.py"))]
@@ -100,7 +100,7 @@ def test_killed_at_every_rename_sync_write_and_commit(tmp_path, script):
 BURST = """
 import sys
 from commonplace import open_memory
-from commonplace.faces.files import MemoryCommands
+from commonplace.faces.memory_tool import MemoryCommands
 memory = open_memory(sys.argv[1], watch=False)
 commands = MemoryCommands()
 for number in range(int(sys.argv[2]), 1_000_000):

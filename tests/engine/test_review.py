@@ -12,7 +12,7 @@ import pytest
 
 from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
-from commonplace.faces.files import MemoryCommands
+from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.index import places, search, sync
 from commonplace.note.edit import Append
 

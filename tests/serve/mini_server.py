@@ -82,7 +82,7 @@ TOOLS = [
     _text("append", _append, title="Append", annotations={"destructiveHint": True, "openWorldHint": False}),
     Tool("odd", "Odd.", ODD_SCHEMA, lambda memory, arguments: Reply(repr(sorted(arguments)))),
     _text("echo", lambda memory, arguments: Reply(arguments["text"], {"text": arguments["text"], "none": None})),
-    Tool("own", "Own.", {"type": "object"}, lambda memory, arguments: Reply(repr(arguments)), unknown="own"),
+    Tool("own", "Own.", {"type": "object"}, lambda memory, arguments: Reply(repr(arguments)), contract=None),
     _bare("all", lambda memory, arguments: Reply("\n".join(memory.lines))),
     _bare("who", lambda memory, arguments: Reply(f"{memory.agent} through {memory.face}")),
     _text("wait", _wait),

@@ -162,7 +162,7 @@ def test_a_fault_of_ours_is_answered_and_logged_and_the_connection_goes_on(proto
     def fail(*_):
         raise RuntimeError("a place nobody should hear of")
 
-    monkeypatch.setattr("commonplace.serve.rpc.call", fail)
+    monkeypatch.setattr("commonplace.serve.rpc.call_tool", fail)
     reply = json.loads(protocol.answer(b'{"id": 7, "method": "memory_list"}\n'))
     assert reply["id"] == 7
     assert reply["error"].startswith("The call failed inside the server.")

@@ -40,7 +40,9 @@ def test_an_older_longer_record_does_not_show_through(redo: RedoRecord) -> None:
     assert redo_lines(redo.read()) == SHORT
 
 
-def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(redo: RedoRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(
+    redo: RedoRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Died(BaseException):
         pass
 

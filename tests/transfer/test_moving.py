@@ -12,7 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.entries import NoteEntries
 from commonplace.engine.graph_lines import read, written
 from commonplace.engine.graph_notes import NoteGraph
-from commonplace.faces.bank.names import is_id
+from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
 from commonplace.transfer import agent_memory, copying, graph
 from commonplace.transfer.moving import BATCH, WrongStore
@@ -271,7 +271,7 @@ def test_the_source_folder_is_as_it_was(memory, tmp_path):
 
 
 def bank_plan(memory, place):
-    return copying.banks(memory, place, lambda folder: ("code", "my_repo"), is_id)
+    return copying.banks(memory, place, lambda folder: ("code", "my_repo"), is_bank_id)
 
 
 def test_a_root_of_banks_is_copied_byte_for_byte(memory, tmp_path):

@@ -222,18 +222,19 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry
 def _plan_banks(memory: Memory, place: Path) -> Plan:
     """Plan a folder of banks. A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank
     of its repository, else of a project of its name, as the tools would find it."""
-    from commonplace.faces.bank import names, repository
+    from commonplace.faces.bank.bank import is_bank_id, repository_id
+    from commonplace.faces.bank.repository import find_repository
     from commonplace.transfer import copying
 
     def named(folder: Path) -> tuple[str, str]:
-        found = repository.find(str(folder))
+        found = find_repository(str(folder))
         if found is not None:
-            return "code", names.id_of_repository(found.name)
+            return "code", repository_id(found.name)
         folder = folder.resolve()
         is_plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
-        return "projects", names.id_of_repository((folder.parent if is_plain else folder).name)
+        return "projects", repository_id((folder.parent if is_plain else folder).name)
 
-    return copying.banks(memory, place, named, names.is_id)
+    return copying.banks(memory, place, named, is_bank_id)
 
 
 def _carry_out(call: Invocation, plan: Plan, dry_run: bool, said: str) -> None:

@@ -180,9 +180,9 @@ def agent(call: Invocation, *, prompt: str | None, file: str | None, form: str, 
     toolsets = split_list(tools)
     if list_tools:
         from commonplace.faces import registry
-        from commonplace.faces.agent.results import described
+        from commonplace.faces.agent.session import tool_list
 
-        output.json_value(described(registry(toolsets, call.settings())))
+        output.json_value(tool_list(registry(toolsets, call.settings())))
         return 0
     batch = _batch(prompt, file)
     if batch.prompt is None and batch.calls is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from commonplace.config import Settings
 from commonplace.errors import InvalidInput
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from commonplace.engine.entities import Graph
     from commonplace.engine.entries import Entries
     from commonplace.faces.hooks import Hooks
-    from commonplace.faces.tool import Registry, Toolset
+    from commonplace.faces.tool import Registry
 
 ALL = ("memory", "notes", "graph", "bank", "kv")
 """What `all` stands for: not `agent`, which shares a tool name with `kv`."""
@@ -32,57 +33,33 @@ def registry(
     """The toolsets of these names (`all` = every one of ALL), in the manner of the preset `like`.
 
     `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes.
-    Raises InvalidInput for an unknown name.
+    not notes. Raises InvalidInput for an unknown name.
     """
     from commonplace.faces.tool import Registry
 
-    wanted: list[str] = []
-    for name in names:
-        wanted += [each for each in (ALL if name == "all" else (name,)) if each not in wanted]
-    return Registry([_toolset(name, wanted, settings, like, entries, graphs) for name in wanted], hooks)
-
-
-def _toolset(
-    name: str,
-    wanted: Sequence[str],
-    settings: Settings,
-    like: str | None,
-    entries: Callable[[Memory], Entries] | None,
-    graphs: Callable[[Memory, str], Graph] | None,
-) -> Toolset:
-    if name == "memory":
-        from commonplace.faces import files
-
-        return files.toolset(
-            create_existing=settings.create_existing,
-            instructions=settings.instructions,
-            view_max_characters=settings.view_max_characters,
-            with_notes="notes" in wanted,
-        )
-    if name == "notes":
-        from commonplace.faces import notes
-
-        return notes.toolset(agents_may_add_projects=settings.agents_may_add_projects)
-    if name == "graph":
-        from commonplace.faces import graph
-
-        return graph.toolset(like, settings.graph_reply_chars, graphs)
-    if name == "bank":
-        from commonplace.faces import bank
-
-        return bank.toolset(
-            debug=settings.bank_debug,
-            llm_url=settings.llm_base_url,
-            llm_model=settings.llm_model,
-            llm_key=settings.llm_key,
-        )
-    if name == "kv":
-        from commonplace.faces import kv
-
-        return kv.toolset(entries)
-    if name == "agent":
-        from commonplace.faces import agent
-
-        return agent.toolset()
-    raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')
+    wanted = list(dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,))))
+    options: dict[str, dict[str, Any]] = {
+        "memory": {
+            "create_existing": settings.create_existing,
+            "instructions": settings.instructions,
+            "view_max_characters": settings.view_max_characters,
+            "with_notes": "notes" in wanted,
+        },
+        "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
+        "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
+        "bank": {
+            "debug": settings.bank_debug,
+            "llm_url": settings.llm_base_url,
+            "llm_model": settings.llm_model,
+            "llm_key": settings.llm_key,
+        },
+        "kv": {"kept_in": entries},
+        "agent": {},
+    }
+    toolsets = []
+    for name in wanted:
+        if name not in options:
+            raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')
+        module = import_module(f"commonplace.faces.{'memory_tool' if name == 'memory' else name}")
+        toolsets.append(module.toolset(**options[name]))
+    return Registry(toolsets, hooks)

@@ -12,14 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clock import Clock, now, stamp
 from commonplace.errors import ConfigError
 from commonplace.faces.reply import Reply
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 QUEUE = 64
 _log = logging.getLogger("commonplace.hooks")
@@ -72,7 +69,13 @@ class Hooks:
         """
         from importlib.metadata import entry_points
 
-        return cls([*(_loaded(each) for each in entry_points(group="commonplace.hooks")), *more], clock)
+        hooks = []
+        for each in entry_points(group="commonplace.hooks"):
+            try:
+                hooks.append(each.load()())
+            except Exception as error:  # foreign code; to go on without it would let through what it should block
+                raise ConfigError(f'the hooks "{each.name}" ({each.value}) cannot be loaded: {error}') from error
+        return cls([*hooks, *more], clock)
 
     def subscribe(self) -> Subscription:
         """A queue that receives every event from now on."""
@@ -89,27 +92,17 @@ class Hooks:
         finally:
             self._emit("agent_end")
 
-    def around(self, agent: str | None, name: str, run: Callable[[Any], Reply]) -> Callable[[Any], Reply]:
-        """`run` with hooks and events around it."""
+    def call(self, agent: str | None, name: str, arguments: Any, run: Callable[[Any], Reply]) -> Reply:
+        """`run(arguments)` with hooks and events around it."""
         if not self._hooks and not self._subscriptions:
-            return run
-        return lambda arguments: self._around(Context(agent), name, arguments, run)
-
-    def _around(self, context: Context, name: str, arguments: Any, run: Callable[[Any], Reply]) -> Reply:
+            return run(arguments)
+        context = Context(agent)
         self._emit("tool_start", name, arguments)
         if not self._allowed(context, name, arguments):
             text = f"tool {name} blocked by before_tool_call hook"
-            self._emit("error", name, error=text)
-            return Reply(text, {"error": text, "is_error": True, "code": "blocked"}, is_error=True)
-        reply = run(arguments)
-        for hook in self._having("after_tool_call"):
-            try:
-                changed = hook.after_tool_call(context, name, arguments, reply)
-                if changed is not None and not isinstance(changed, Reply):
-                    raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
-                reply = changed or reply
-            except Exception as error:  # a hook is foreign code; it may not break the call
-                _log.warning("after_tool_call of %s failed: %s", type(hook).__name__, error)
+            reply = Reply(text, {"error": text, "is_error": True, "code": "blocked"}, is_error=True)
+        else:
+            reply = self._changed(context, name, arguments, run(arguments))
         if reply.is_error:
             self._emit("error", name, error=reply.text)
         else:
@@ -122,9 +115,20 @@ class Hooks:
                 if not hook.before_tool_call(context, name, arguments):
                     return False
             except Exception as error:  # foreign code that fails must not let the call through
-                _log.warning("before_tool_call of %s failed: %s", type(hook).__name__, error)
+                _warn("before_tool_call", hook, error)
                 return False
         return True
+
+    def _changed(self, context: Context, name: str, arguments: Any, reply: Reply) -> Reply:
+        for hook in self._having("after_tool_call"):
+            try:
+                changed = hook.after_tool_call(context, name, arguments, reply)
+                if changed is not None and not isinstance(changed, Reply):
+                    raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
+                reply = changed or reply
+            except Exception as error:  # a hook is foreign code; it may not break the call
+                _warn("after_tool_call", hook, error)
+        return reply
 
     def _having(self, method: str) -> list[Any]:
         return [hook for hook in self._hooks if hasattr(hook, method)]
@@ -139,11 +143,8 @@ class Hooks:
             try:
                 hook.on_event(event)
             except Exception as failure:  # foreign code again
-                _log.warning("on_event of %s failed: %s", type(hook).__name__, failure)
+                _warn("on_event", hook, failure)
 
 
-def _loaded(found: EntryPoint) -> Any:
-    try:
-        return found.load()()
-    except Exception as error:  # foreign code; to go on without it would let through what it should block
-        raise ConfigError(f'the hooks "{found.name}" ({found.value}) cannot be loaded: {error}') from error
+def _warn(method: str, hook: Any, error: Exception) -> None:
+    _log.warning("%s of %s failed: %s", method, type(hook).__name__, error)

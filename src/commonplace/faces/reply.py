@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from commonplace.errors import CommonplaceError
+
 
 @dataclass(slots=True)
 class Reply:
@@ -17,3 +19,17 @@ class Reply:
     data: dict[str, Any] | None = None
     is_error: bool = False
     meta: dict[str, Any] | None = None
+
+
+def error_reply(error: CommonplaceError) -> Reply:
+    """The reply for an error of our tree: contract 000b, 8."""
+    data: dict[str, Any] = {"error": str(error), "is_error": True, "code": error.code}
+    for key in ("suggestions", "candidates"):
+        if hasattr(error, key):
+            data[key] = getattr(error, key)
+    return Reply(str(error), data, is_error=True)
+
+
+def plain_error_reply(error: CommonplaceError) -> Reply:
+    """The reply for an error in the contracts whose clients know no codes."""
+    return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)

@@ -7,30 +7,27 @@ caller and words the reply.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.faces.arguments import Also, Arguments, check
 from commonplace.faces.hooks import Hooks
-from commonplace.faces.reply import Reply
-from commonplace.text.unicode import is_valid_unicode
+from commonplace.faces.reply import Reply, error_reply, plain_error_reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-
-Arguments = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool as clients see it.
 
-    `unknown` says what happens to parameters the schema does not have: `refuse`, `drop`, or `own` when
-    the tool checks everything itself. `also` maps accepted names outside the schema to the parameter
-    they stand for (None = ignored) or to a schema of their own. `rewrite` turns arguments of older clients
-    into those of the schema, before any check; it gets a copy.
+    `contract` says how arguments are checked before `run` gets them (faces/arguments.py), None that they are not;
+    `accepts` is the schema they are checked against where it is not the published one, `also` is as for `check`.
+    `rewrite` turns arguments of older clients into those of the schema, before the check; it gets a copy.
+    `refuse` words the reply to arguments that do not fit.
     """
 
     name: str
@@ -40,9 +37,11 @@ class Tool:
     title: str | None = None
     annotations: Mapping[str, bool] = field(default_factory=dict)
     output_schema: dict[str, Any] | None = None
-    unknown: str = "refuse"
-    also: Mapping[str, str | dict[str, Any] | None] = field(default_factory=dict)
+    contract: str | None = "notes"
+    accepts: dict[str, Any] | None = None
+    also: Also = field(default_factory=dict)
     rewrite: Callable[[Arguments], Arguments] | None = None
+    refuse: Callable[[InvalidInput], Reply] = error_reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,122 +132,23 @@ class Registry:
         Raises KeyError when there is no such tool.
         """
         tool = self.tools[name]
-        run = self.hooks.around(memory.agent, name, lambda given: self._run(memory, tool, given))
-        return run(arguments if arguments is not None else {})
+        given = {} if arguments is None else arguments
+        return self.hooks.call(memory.agent, name, given, lambda given: self._run(memory, tool, given))
 
     def refusal(self, name: str, error: CommonplaceError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
         tool = self.tools.get(name)
-        if tool is not None and tool.unknown == "own":
-            return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)
-        return error_reply(error)
+        return error_reply(error) if tool is None or tool.contract == "notes" else plain_error_reply(error)
 
     def _run(self, memory: Memory, tool: Tool, arguments: Any) -> Reply:
+        if tool.contract is not None:
+            if tool.rewrite and isinstance(arguments, dict):
+                arguments = tool.rewrite(dict(arguments))
+            try:
+                arguments = check(arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also)
+            except InvalidInput as error:
+                return tool.refuse(error)
         try:
-            return tool.run(memory, checked(tool, arguments))
+            return tool.run(memory, arguments)
         except CommonplaceError as error:
             return error_reply(error)
-
-
-def error_reply(error: CommonplaceError, **more: Any) -> Reply:
-    """The reply for an error of our tree: contract 000b, 8."""
-    data: dict[str, Any] = {"error": str(error), "is_error": True, "code": error.code}
-    for key in ("suggestions", "candidates"):
-        if hasattr(error, key):
-            data[key] = getattr(error, key)
-    return Reply(str(error), data | more, is_error=True)
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
-    "array": (list,), "object": (dict,),
-}  # fmt: skip
-_WORDS = {
-    "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
-    "array": "a list", "object": "an object",
-}  # fmt: skip
-
-
-def checked(tool: Tool, arguments: Any) -> Arguments:
-    """`arguments` in the shape the tool's schema says, or InvalidInput naming the parameter.
-
-    Tolerated as clients send them: null = absent, numbers and booleans as text, lists as JSON text or
-    separated by commas, objects as JSON text.
-    """
-    if tool.unknown == "own":
-        return arguments
-    if not isinstance(arguments, dict):
-        raise InvalidInput(f"The arguments of {tool.name} must be an object.")
-    if tool.rewrite:
-        arguments = tool.rewrite(dict(arguments))
-    properties, accepted = tool.schema.get("properties", {}), {}
-    for name, value in arguments.items():
-        target, schema = name, properties.get(name)
-        if schema is None and name in tool.also:
-            other = tool.also[name]
-            if other is None:
-                continue
-            target, schema = (other, properties[other]) if isinstance(other, str) else (name, other)
-        if schema is None:
-            if tool.unknown == "drop":
-                continue
-            known = ", ".join(properties) or "none"
-            raise InvalidInput(f"Unknown parameter `{name[:80]}` for {tool.name}. Its parameters: {known}.")
-        if value is not None and (target == name or arguments.get(target) is None):
-            accepted[target] = _coerced(name, value, schema)
-    for name in tool.schema.get("required", ()):
-        if name not in accepted:
-            raise InvalidInput(f"Parameter `{name}` is required for {tool.name}.")
-    for name, schema in properties.items():
-        if name not in accepted and "default" in schema:
-            accepted[name] = schema["default"]
-    return accepted
-
-
-def _coerced(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
-    kind = schema.get("type")
-    if kind is None:
-        return value
-    value = _from_text(value, kind)
-    good = isinstance(value, _KINDS[kind]) and not (kind in ("integer", "number") and isinstance(value, bool))
-    if not good:
-        raise InvalidInput(f"Parameter `{name}` must be {_WORDS[kind]}; got {_shown(value)}.")
-    if "enum" in schema and value not in schema["enum"]:
-        raise InvalidInput(f"Parameter `{name}` must be one of {', '.join(schema['enum'])}; got {_shown(value)}.")
-    if kind == "array" and schema.get("items", {}).get("type") == "string":
-        for each in value:
-            if not isinstance(each, str):
-                raise InvalidInput(f"Parameter `{name}` must be a list of texts; it holds {_shown(each)}.")
-    if _has_surrogate(value):
-        raise InvalidInput(f"Parameter `{name}` must be valid Unicode text; it holds a lone surrogate.")
-    return value
-
-
-def _from_text(value: Any, kind: str) -> Any:
-    """What a client meant that sends a number, list or object as text; the value itself when it did not."""
-    if isinstance(value, float) and kind == "integer" and value.is_integer():
-        return int(value)
-    if not isinstance(value, str) or kind == "string":
-        return value
-    text = value.strip()
-    if kind == "boolean" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if kind == "array" and not text.startswith("["):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    try:
-        return json.loads(text)
-    except ValueError:
-        return value
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, default=str)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _has_surrogate(value: Any) -> bool:
-    if isinstance(value, str):
-        return not is_valid_unicode(value)
-    if isinstance(value, dict):
-        return any(_has_surrogate(each) for pair in value.items() for each in pair)
-    return isinstance(value, list) and any(map(_has_surrogate, value))

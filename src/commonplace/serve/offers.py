@@ -15,7 +15,7 @@ from commonplace.errors import CommonplaceError, InvalidInput
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.reply import Reply
-    from commonplace.faces.tool import Prompt, Registry, Resource, Template, Tool
+from commonplace.faces.tool import Prompt, Registry, Resource, Template, Tool
 
 Result = dict[str, Any]
 

@@ -6,8 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces.agent.given import parsed
-from commonplace.faces.agent.results import call, described, is_hard, result
+from commonplace.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
 from commonplace.serve.turns import InternalError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Protocol:
     def answer(self, line: bytes) -> bytes:
         """The reply to one line, with its line break. Never raises for what a client sent."""
         try:
-            request = parsed(line)
+            request = parse_json(line)
         except (ValueError, RecursionError) as error:
             return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
         if not isinstance(request, dict):
@@ -67,7 +66,7 @@ class Protocol:
             raise _Refused(_BAD_PARAMS, "params must be an object")
         memory = self._caller(request.get("agent"))
         if method == "tools/list":
-            return described(self._registry)
+            return tool_list(self._registry)
         name, arguments = method, params or {}
         if method == "tools/call":
             name, arguments = _named(arguments)
@@ -86,12 +85,12 @@ class Protocol:
 
     def _called(self, memory: Memory, name: str, arguments: Any) -> Any:
         try:
-            reply = call(self._registry, memory, name, arguments)
+            reply = call_tool(self._registry, memory, name, arguments)
         except Exception:  # the outermost loop of this transport: reported, and the connection lives
             _log.exception("A call failed")
             raise _Refused(_TOOL_ERROR, str(InternalError())) from None
-        if not is_hard(reply):
-            return result(reply)
+        if not ends_batch(reply):
+            return result_data(reply)
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
 
 

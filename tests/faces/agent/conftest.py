@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from commonplace import Memory, open_memory
-from commonplace.faces.agent.results import result
-from commonplace.faces.agent.session import Session
+from commonplace.faces.agent.session import Session, result_data
 
 
 class Moving:
@@ -43,7 +42,7 @@ class Desk:
         return json.loads(reply.text) if reply.text[:1] in "[{" else reply.text
 
     def result(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        return result(self.session.call(tool, arguments))
+        return result_data(self.session.call(tool, arguments))
 
     def error(self, tool: str, arguments: Any) -> str:
         reply = self.session.call(tool, arguments)

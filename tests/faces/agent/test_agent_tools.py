@@ -13,7 +13,7 @@ from commonplace.config import Settings
 from commonplace.engine.memories import KEYS
 from commonplace.errors import InvalidInput
 from commonplace.faces import ALL, registry
-from commonplace.faces.agent.results import described
+from commonplace.faces.agent.session import tool_list
 from commonplace.note.model import CATEGORIES
 
 NAMES = (
@@ -23,7 +23,7 @@ NOBODY = "00000000-1111-4222-8333-444455556666"
 
 
 def test_the_tools_come_in_their_order_with_a_list_of_what_is_required(desk: Any) -> None:
-    shown = described(desk.session.registry)
+    shown = tool_list(desk.session.registry)
     assert tuple(each["name"] for each in shown) == NAMES
     assert [each["schema"]["required"] for each in shown] == [
         ["content"], ["id"], ["id"], [], ["query"], ["id"], ["query"],
@@ -39,7 +39,7 @@ def test_the_tools_come_in_their_order_with_a_list_of_what_is_required(desk: Any
 
 
 def test_the_description_of_a_category_names_them_all(desk: Any) -> None:
-    said = described(desk.session.registry)[0]["schema"]["properties"]["category"]["description"]
+    said = tool_list(desk.session.registry)[0]["schema"]["properties"]["category"]["description"]
     assert f"One of {', '.join(CATEGORIES)}" == said
 
 

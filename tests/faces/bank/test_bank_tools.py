@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace import open_memory
-from commonplace.faces.bank import templates
 from commonplace.store import change as steps
 from contract.memory_bank import Banks
 
@@ -28,7 +27,9 @@ def test_the_templates_are_those_of_the_contract(banks: Banks) -> None:
             assert heading.startswith("## ")
             assert sentence.endswith(".")
     assert banks.ok("activate", bank_type="global", bank_id="")["content"]["context.md"] == "# Context\n\n"
-    assert [len(templates.files(kind)) for kind in ("global", "project", "code")] == [3, 8, 6]
+    kinds = ("global", "project", "code")
+    files = [banks.ok("activate", bank_type=kind, bank_id="n")["bank_info"]["files"] for kind in kinds]
+    assert [len(each) for each in files] == [3, 8, 6]
 
 
 def test_the_prompts_carry_what_a_model_must_know(banks: Banks) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.faces.bank.repository import find
+from commonplace.faces.bank.repository import find_repository
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:
@@ -34,7 +34,7 @@ HEADS = {
 
 @pytest.mark.parametrize("head", HEADS)
 def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
-    found = find(str(lay(tmp_path, {".git/HEAD": head})))
+    found = find_repository(str(lay(tmp_path, {".git/HEAD": head})))
     assert found is not None
     assert (found.branch, found.commit) == HEADS[head]
 
@@ -54,7 +54,7 @@ def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
     ],
 )
 def test_the_origin_is_kept_without_credentials(tmp_path: Path, config: str, origin: str | None) -> None:
-    found = find(str(lay(tmp_path, {".git/HEAD": "", ".git/config": config})))
+    found = find_repository(str(lay(tmp_path, {".git/HEAD": "", ".git/config": config})))
     assert found is not None
     assert found.origin == origin
 
@@ -63,7 +63,7 @@ def test_the_nearest_repository_above_counts_links_followed(tmp_path: Path) -> N
     lay(tmp_path / "outer", {".git/HEAD": "", "In Ner/.git/HEAD": "", "In Ner/src/a.py": ""})
     os.symlink(tmp_path / "outer" / "In Ner" / "src", tmp_path / "link")
     for path in ("outer/In Ner/src/a.py", "outer/In Ner/src", "outer/In Ner", "outer/In Ner/.git", "link"):
-        found = find(str(tmp_path / path))
+        found = find_repository(str(tmp_path / path))
         assert found is not None
         assert (found.name, found.root) == ("In Ner", str(tmp_path / "outer" / "In Ner"))
 
@@ -71,16 +71,16 @@ def test_the_nearest_repository_above_counts_links_followed(tmp_path: Path) -> N
 @pytest.mark.parametrize("path", ["missing", "x\0y", "plain"])
 def test_no_repository_is_none(tmp_path: Path, path: str) -> None:
     (tmp_path / "plain").mkdir()
-    if find(str(tmp_path)) is None:  # unless the tests themselves run below a repository
-        assert find(str(tmp_path / path)) is None
-    assert find(str(tmp_path / "missing")) is None
+    if find_repository(str(tmp_path)) is None:  # unless the tests themselves run below a repository
+        assert find_repository(str(tmp_path / path)) is None
+    assert find_repository(str(tmp_path / "missing")) is None
 
 
 def test_a_git_file_leads_to_the_private_folder(tmp_path: Path) -> None:
     private = tmp_path / "modules" / "sub"
     lay(private, {"HEAD": "ref: refs/heads/dev\n", "config": '[remote "origin"]\n\turl = u\n'})
     lay(tmp_path / "sub", {".git": "gitdir: ../modules/sub\n"})
-    found = find(str(tmp_path / "sub"))
+    found = find_repository(str(tmp_path / "sub"))
     assert found is not None
     assert (found.name, found.root, found.branch, found.origin) == ("sub", str(tmp_path / "sub"), "dev", "u")
 
@@ -89,7 +89,7 @@ def test_a_worktree_of_a_bare_repository_has_its_name(tmp_path: Path) -> None:
     bare = lay(tmp_path / "lib.git", {"HEAD": "ref: refs/heads/main\n", "worktrees/w/HEAD": "ref: refs/heads/w\n",
                                       "worktrees/w/commondir": "../..\n"})  # fmt: skip
     lay(tmp_path / "w", {".git": f"gitdir: {bare}/worktrees/w\n"})
-    found = find(str(tmp_path / "w"))
+    found = find_repository(str(tmp_path / "w"))
     assert found is not None
     assert (found.name, found.root, found.branch) == ("lib", str(bare), "w")
 
@@ -99,6 +99,6 @@ def test_a_head_that_is_no_file_tells_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".git" / "HEAD")
     (tmp_path / "other" / ".git" / "HEAD").mkdir(parents=True)
     for path in (tmp_path, tmp_path / "other"):
-        found = find(str(path))
+        found = find_repository(str(path))
         assert found is not None
         assert (found.branch, found.commit) == (None, None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.faces.graph.page import Form
+from commonplace.faces.graph.pages import Form
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.28")
 

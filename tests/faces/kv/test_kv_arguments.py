@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import nullcontext
 
 import jsonschema
 import pytest
@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
+from commonplace.errors import InvalidInput
+from commonplace.faces.arguments import check
 from commonplace.faces.kv import toolset
-from commonplace.faces.kv.schema import problem
 from contract.key_value import LIMIT
 
 SCHEMAS = {tool.name: tool.schema for tool in toolset().tools}
@@ -34,7 +35,9 @@ def test_the_words_are_those_of_jsonschema_for_the_error_it_picks(data):
     names = st.sampled_from([*schema["properties"], "bogus", "other"])
     arguments = data.draw(st.dictionaries(names, _VALUES, max_size=6) | _VALUES)
     error = best_match(jsonschema.Draft202012Validator(schema).iter_errors(without_nulls(schema, arguments)))
-    assert problem(schema, arguments) == (None if error is None else error.message)
+    with nullcontext() if error is None else pytest.raises(InvalidInput) as refused:
+        check(arguments, schema, "kv")
+    assert error is None or str(refused.value) == f"Input validation error: {error.message}"
 
 
 def test_null_is_an_argument_not_given_but_for_required_ones(entries):
@@ -89,10 +92,3 @@ def test_a_value_of_just_ten_megabytes_is_kept(entries):
 def test_whole_numbers_may_be_written_with_a_point(entries):
     assert entries.ok("remember", key="k", value="v", ttl_seconds=5.0)["expires_in"] == "5s"
     assert entries.found("v", limit=1.0, offset=0.0) == [("default", "k")]
-
-
-def test_the_descriptions_are_one_or_two_sentences_that_tell_markdown_from_json():
-    for tool in toolset().tools:
-        assert 1 <= tool.description.count(". ") + 1 <= 3
-    told = json.dumps([tool.schema for tool in toolset().tools])
-    assert told.count("markdown for reading, json for parsing") == len(SCHEMAS)

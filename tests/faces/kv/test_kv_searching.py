@@ -24,20 +24,13 @@ def test_most_recalled_come_first_then_newest_then_by_namespace_and_key(entries,
     clock.later(1)
     entries.remember("new", "v")
     entries.ok("recall", key="x", namespace="b")
-    order = [("b", "x"), ("default", "new"), ("a", "x"), ("a", "y")]
+    order = [("b", "x"), ("default", "new"), ("a", "x"), ("a", "y")]  # a search is no recall
     assert entries.found("v") == order
     assert [entries.found("v", limit=1, offset=at)[0] for at in range(4)] == order
     assert entries.found("v", offset=4) == []
     assert entries.ok("search", query="v", limit=2)["total_matches"] == 4
     assert entries.found("v", namespace="a") == order[2:]
     assert entries.found("v", namespace="") == [("default", "new")]
-
-
-def test_a_search_is_no_recall(entries):
-    entries.remember("k", "v")
-    for _ in range(3):
-        entries.found("v")
-    assert entries.ok("recall", key="k")["access_count"] == 1
 
 
 def test_a_long_value_is_shown_by_its_beginning(entries):

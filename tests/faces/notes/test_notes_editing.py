@@ -80,37 +80,6 @@ def test_text_goes_before_and_after_a_heading(doc):
     assert "before\n## Two\nafter\n" in body(doc)
 
 
-def test_a_missing_section_to_insert_at_is_an_error_that_lists_the_sections(doc):
-    text = doc.refused(
-        "edit_note",
-        "section",
-        identifier="Doc",
-        operation="insert_before_section",
-        content="x",
-        section="Four",
-    )
-    assert text.startswith('No section "Four" in notes/doc. Its sections: ')
-    for heading in ("Doc", "One", "Inner", "Two"):
-        assert heading in text
-    assert body(doc) == NOTE
-
-
-def test_equal_headings_are_an_error_with_their_lines(face):
-    face.put("Doc.md", "# A\n\n## B\nx\n\n```\n## B\n```\n\n## B\ny\n")
-    text = face.refused("edit_note", "section", identifier="Doc", operation="replace_section", content="x", section="B")
-    assert text == (
-        'Section "B" occurs 2 times in notes/doc (lines 3, 10). Make the headings unique, or use find_replace.'
-    )
-
-
-def test_an_unknown_operation_is_answered_with_the_known_ones(doc):
-    text = doc.refused("edit_note", "invalid", identifier="Doc", operation="replace", content="x")
-    assert text == (
-        "Parameter `operation` must be one of append, prepend, find_replace, replace_section, "
-        'insert_before_section, insert_after_section; got "replace".'
-    )
-
-
 @pytest.mark.parametrize("operation", ["replace_section", "insert_before_section", "insert_after_section"])
 @pytest.mark.parametrize("section", [None, "", "  "])
 def test_section_operations_need_a_section(doc, operation, section):
@@ -138,24 +107,6 @@ def test_expected_replacements_count_from_one(doc):
         expected_replacements=0,
     )
     assert "`expected_replacements`" in text
-
-
-def test_a_changed_note_is_a_conflict_until_it_is_read_again(doc):
-    read = doc.data("read_note", identifier="Doc")
-    doc.put("Doc.md", NOTE + "by hand\n")
-    text = doc.refused(
-        "edit_note",
-        "conflict",
-        identifier="Doc",
-        operation="append",
-        content="x",
-        expected_checksum=read["checksum"],
-    )
-    assert read["checksum"] in text
-    assert "read_note" in text
-    assert body(doc) == NOTE + "by hand\n"
-    again = doc.data("read_note", identifier="Doc")["checksum"]
-    assert not edited(doc, "append", "x", expected_checksum=again).is_error
 
 
 def test_crlf_stays_crlf(face):
@@ -187,31 +138,6 @@ def test_adding_to_a_missing_note_makes_it(face, operation, identifier, path, ti
 def test_other_operations_do_not_make_a_note(face):
     face.refused("edit_note", "not_found", identifier="New", operation="find_replace", content="x", find_text="y")
     assert face.snapshot() == {}
-
-
-def test_a_locked_note_is_refused_until_its_owner_unlocks_it(face):
-    face.put("Doc.md", "---\nlocked: true\n---\ntext\n")
-    before = face.snapshot()
-    for tool, arguments in (
-        ("edit_note", {"identifier": "Doc", "operation": "append", "content": "x"}),
-        ("write_note", {"title": "Doc", "content": "x", "overwrite": True}),
-        ("delete_note", {"identifier": "Doc"}),
-        ("move_note", {"identifier": "Doc", "destination_path": "Other"}),
-    ):
-        text = face.refused(tool, "locked", **arguments)
-        assert text == 'notes/doc is locked. Its owner can unlock it by removing "locked: true".'
-    assert face.snapshot() == before
-    face.put("Doc.md", "---\n---\ntext\n")
-    assert not edited(face, "append", "x").is_error
-
-
-def test_a_file_that_is_no_text_is_not_edited_until_it_is_converted(face):
-    face.put("Doc.md", b"caf\xe9\n")
-    text = face.refused("edit_note", "not_text", identifier="Doc", operation="append", content="x")
-    assert text == "Doc.md is not valid UTF-8 text and was not changed. Convert it to UTF-8 first."
-    assert face.file("Doc.md").read_bytes() == b"caf\xe9\n"
-    face.put("Doc.md", "café\n")
-    assert not edited(face, "append", "x").is_error
 
 
 def test_an_edit_that_would_break_the_frontmatter_is_refused(doc):

@@ -102,28 +102,6 @@ def test_a_deleted_note_comes_back_with_undo(face):
     assert face.data("search_notes", query="the text")["total"] == 1
 
 
-def test_a_deleted_folder_comes_back_whole(face):
-    face.put("specs/A.md", "a")
-    face.put("specs/deep/B.md", "b")
-    face.put("specs/picture.png", b"\x89")
-    before = face.snapshot()
-    reply = face.call("delete_note", identifier="specs/", is_directory=True)
-    assert sorted(reply.data["paths"]) == ["specs/A.md", "specs/deep/B.md"]
-    assert reply.data["notes"] == 2
-    assert "specs/A.md" in reply.text
-    assert "2 notes" in reply.text
-    assert face.snapshot() == {"specs/picture.png": b"\x89"}
-    face.memory.undo()
-    assert face.snapshot() == before
-
-
-def test_a_moved_folder_goes_back_with_undo(face):
-    face.put("specs/deep/B.md", "b")
-    face.data("move_note", identifier="specs", destination_path="other", is_directory=True)
-    face.memory.undo()
-    assert face.snapshot() == {"specs/deep/B.md": b"b"}
-
-
 @pytest.mark.parametrize("identifier", ["/", "", "."])
 def test_a_whole_project_is_neither_moved_nor_deleted(face, identifier):
     face.put("A.md", "a")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from commonplace.engine import open_memory
 from commonplace.faces.notes import toolset
 from commonplace.faces.tool import Registry
@@ -62,16 +60,6 @@ def test_removing_a_project_leaves_its_files(face, tmp_path):
     assert face.data("search_notes", query="text")["total"] == 0
 
 
-def test_files_are_never_deleted_with_a_project(face, tmp_path):
-    face.data("create_memory_project", project_name="v", project_path=str(tmp_path / "v"))
-    assert "`delete_notes`" in face.refused("delete_project", "invalid", project_name="v", delete_notes=True)
-    assert face.memory.project("v")
-
-
-def test_a_built_in_project_cannot_be_removed(face):
-    assert "built in" in face.refused("delete_project", "invalid", project_name="notes")
-
-
 def test_an_unknown_project_is_answered_with_those_there_are(face):
     for tool, arguments in (
         ("delete_project", {"project_name": "nope"}),
@@ -91,44 +79,6 @@ def test_an_unknown_project_is_answered_with_those_there_are(face):
         assert text.startswith('No project "nope". Projects: ')
         assert "notes" in text
         assert text.endswith("Add one with create_memory_project.")
-
-
-def test_the_remedy_for_an_unknown_project_works(face, tmp_path):
-    face.refused("write_note", "project_not_found", title="A", content="x", project="work")
-    face.data("create_memory_project", project_name="work", project_path=str(tmp_path / "work"))
-    assert face.write("A", project="work")["project"] == "work"
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "x" * 65, "a\nb", "..."])
-def test_a_bad_project_name_is_refused(face, tmp_path, name):
-    text = face.refused("create_memory_project", "invalid", project_name=name, project_path=str(tmp_path / "v"))
-    assert "`project_name`" in text
-    assert not (tmp_path / "v").exists()
-
-
-def test_a_name_in_use_is_refused(face, tmp_path):
-    text = face.refused("create_memory_project", "exists", project_name="Notes", project_path=str(tmp_path / "v"))
-    assert "project_name" in text
-    assert not (tmp_path / "v").exists()
-
-
-def test_folders_that_cannot_be_projects_are_refused(face, tmp_path):
-    (tmp_path / "file").write_text("x")
-    face.data("create_memory_project", project_name="outer", project_path=str(tmp_path / "outer"))
-    for folder in (
-        "/",
-        "relative/folder",
-        str(face.memory.home),
-        str(face.memory.home / "notes"),
-        str(face.memory.home / "x"),
-        str(tmp_path / "file"),
-        str(tmp_path / "outer"),
-        str(tmp_path / "outer" / "inner"),
-        str(tmp_path),
-    ):
-        text = face.refused("create_memory_project", "project_refused", project_name="p", project_path=folder)
-        assert text.startswith(f"Cannot use {folder} as a project: ")
-    assert {each.name for each in face.memory.projects if not each.built_in} == {"outer"}
 
 
 def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_path, monkeypatch):

@@ -6,12 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from commonplace.errors import (
-    CommonplaceError,
-    InvalidInput,
     NotFound,
-    OutsideError,
     ProjectNotFound,
-    TimeframeError,
 )
 from commonplace.faces.notes import toolset
 from commonplace.serve.offers import resource_result
@@ -80,51 +76,6 @@ def test_searching_shows_the_hits(work):
     assert "search_notes" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("continue_conversation", {}),
-        ("continue_conversation", {"topic": "elephant"}),
-        ("search_knowledge_base", {"query": "elephant"}),
-    ],
-)
-def test_nothing_found_is_said_plainly_with_what_to_try(face, name, arguments):
-    text = ask(face, name, **arguments)
-    assert "nothing" in text
-    assert "recent_activity" in text
-    assert "list_directory" in text
-    for word in arguments.values():
-        assert word in text
-
-
-def test_bad_arguments_are_refused(face):
-    with pytest.raises(TimeframeError):
-        ask(face, "continue_conversation", timeframe="soon")
-    with pytest.raises(TimeframeError):
-        ask(face, "search_knowledge_base", query="x", timeframe="soon")
-    with pytest.raises(InvalidInput):
-        ask(face, "search_knowledge_base", query=" ")
-
-
-def test_prompts_stay_short_however_much_there_is(face):
-    for n in range(12):
-        face.put(f"{n}.md", f"---\ntitle: {'long title ' * 50}\n---\n" + f"- [fact] samewords {'x' * 3000}\n" * 5)
-    for name, arguments in (
-        ("continue_conversation", {}),
-        ("continue_conversation", {"topic": "samewords " * 200}),
-        ("search_knowledge_base", {"query": "samewords"}),
-        ("search_knowledge_base", {"query": "$notes ${x} samewords " + "y" * 9000}),
-    ):
-        assert "read_note" in ask(face, name, **arguments) or "search_notes" in ask(face, name, **arguments)
-
-
-def test_prompts_show_only_what_the_caller_may_see(face):
-    face.put("Secret.md", "---\nscope: agent:other\n---\nsamewords\n")
-    me = face.as_agent("me")
-    assert "ecret" not in ask(me, "continue_conversation")
-    assert "ecret" not in ask(me, "search_knowledge_base", query="samewords")
-
-
 def read(face, uri):
     (content,) = resource_result(face.memory, [TEMPLATE], uri)["contents"]
     return content["text"]
@@ -149,11 +100,6 @@ def test_a_note_is_a_resource_by_path_or_permalink_encoded_or_not(face, encode, 
     assert read(face, f"memory://notes/{encode(path)}") == text
 
 
-def test_a_resource_is_the_whole_note_however_long(face):
-    face.put("Long.md", "line\n" * 10_000)
-    assert read(face, "memory://notes/Long.md") == "line\n" * 10_000
-
-
 def test_a_resource_lies_in_the_project_named(face, tmp_path):
     face.put("A.md", "in memories", "memories")
     face.data("create_memory_project", project_name="My Vault", project_path=str(tmp_path / "v"))
@@ -164,23 +110,6 @@ def test_a_resource_lies_in_the_project_named(face, tmp_path):
         read(face, "memory://notes/A.md")
     with pytest.raises(ProjectNotFound):
         read(face, "memory://nope/A.md")
-
-
-@pytest.mark.parametrize(
-    "path", ["../x", "%2e%2e/x", "%2e%2e%2fx", "%252e%252e/x", "/etc/passwd", ".git/x.md", "%2egit/x.md"]
-)
-def test_a_resource_cannot_leave_its_project(face, path):
-    face.put(".git/x.md", "secret")
-    with pytest.raises((OutsideError, NotFound)):
-        read(face, f"memory://notes/{path}")
-
-
-def test_a_missing_or_foreign_note_is_no_resource(face):
-    face.put("Secret.md", "---\nscope: agent:other\n---\nx")
-    for path in ("nowhere", "Secret.md"):
-        with pytest.raises(CommonplaceError, match="not found"):
-            read(face.as_agent("me"), f"memory://notes/{path}")
-    assert "x" in read(face, "memory://notes/Secret.md")
 
 
 def complete(face, variable, beginning, **others):
@@ -205,14 +134,3 @@ def test_projects_and_permalinks_complete_by_their_beginning(face):
     assert complete(face, "other", "x") == []
     for value in complete(face, "path", "", project="notes"):
         assert read(face, f"memory://notes/{value}") == face.text("read_note", identifier=value)
-
-
-def test_at_most_a_hundred_values_complete(face):
-    for n in range(120):
-        face.put(f"n{n}.md", "x")
-    assert len(complete(face, "path", "n", project="notes")) == 100
-
-
-def test_completion_hides_what_the_caller_may_not_see(face):
-    face.put("Secret.md", "---\nscope: agent:other\n---\nx")
-    assert complete(face.as_agent("me"), "path", "", project="notes") == []

@@ -123,11 +123,6 @@ def test_after_date_counts_the_changed_time(shelf):
     assert shelf.data("search_notes", query="tokens", project="notes", after_date="2023-01-01")["total"] == 2
 
 
-def test_a_category_filter_shows_the_observation(shelf):
-    (hit,) = shelf.data("search_notes", categories=["decision"])["results"]
-    assert hit["snippet"].startswith("rotate tokens daily")
-
-
 def test_without_query_the_newest_notes_that_pass(face):
     for n in range(3):
         face.put(f"{n}.md", f"---\ntags: [x]\n---\n# {n}\n\nbody of {n}\n")
@@ -137,14 +132,6 @@ def test_without_query_the_newest_notes_that_pass(face):
     assert "body of 2" in data["results"][0]["snippet"]
     assert (data["total"], data["more"]) == (3, True)
     assert titles(face.data("search_notes", tags=["x"], page_size=2, page=2)) == ["0"]
-
-
-@pytest.mark.parametrize("arguments", [{}, {"query": "  "}, {"project": "notes"}, {"tags": []}])
-def test_neither_query_nor_filter_is_an_error_that_names_other_ways(face, arguments):
-    text = face.refused("search_notes", "invalid", **arguments)
-    assert "`query`" in text
-    assert "recent_activity" in text
-    face.text("recent_activity")
 
 
 def test_search_types(shelf):
@@ -161,13 +148,6 @@ def test_a_relaxed_question_says_so(shelf):
     assert reply.data["relaxed"] is True
     assert "relaxed" in reply.text
     assert "API Design" in titles(reply.data)
-
-
-@pytest.mark.parametrize(
-    "query", ['"', "AND", "NOT", "(", "*", "NEAR(", "a OR", '"a', "-", "x:y", "tag:", "'; drop", "\x00"]
-)
-def test_nasty_queries_are_text(shelf, query):
-    assert not shelf.call("search_notes", query=query).is_error
 
 
 def test_nothing_found_is_said_with_what_to_try(shelf):

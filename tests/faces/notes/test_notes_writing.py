@@ -87,22 +87,6 @@ def test_a_blank_title_is_refused(face):
     assert "`title`" in face.refused("write_note", "invalid", title="  ", content="x")
 
 
-def test_frontmatter_in_the_content_is_merged_and_the_call_wins(face):
-    content = "---\ntype: idea\ntags: [a]\nstatus: open\nowner: me\n---\nbody"
-    made = face.write("A", content, tags=["b"], metadata={"status": "done"})
-    assert made["type"] == "idea"
-    assert sorted(made["tags"]) == ["a", "b"]
-    header = face.data("read_note", identifier="A")["frontmatter"]
-    assert (header["status"], header["owner"]) == ("done", "me")
-    assert face.write("B", content, note_type="spec")["type"] == "spec"
-
-
-@pytest.mark.parametrize("value", ["no", "1.10", "012", "2026-11-01", "12:30", "true story: #1"])
-def test_a_value_comes_back_as_written(face, value):
-    face.write("A", metadata={"key": value})
-    assert face.data("read_note", identifier="A")["frontmatter"]["key"] == value
-
-
 def test_an_existing_note_is_refused_and_named(face):
     face.write("API", "old", directory="specs")
     before = face.snapshot()
@@ -112,41 +96,6 @@ def test_an_existing_note_is_refused_and_named(face):
     )
     assert face.refused("write_note", "exists", title="api", content="new", directory="specs") == text
     assert face.snapshot() == before
-
-
-def test_overwrite_keeps_identity_and_replaces_the_rest(face):
-    face.put(
-        "A.md",
-        "---\nid: 11111111-1111-4111-8111-111111111111\npermalink: my/own\n"
-        "created_at: 2020-01-01T00:00:00Z\nold: 1\n---\nold\n",
-    )
-    reply = face.call("write_note", title="A", content="new", overwrite=True)
-    assert reply.text.startswith("# Updated note\n")
-    assert (reply.data["action"], reply.data["permalink"]) == ("updated", "my/own")
-    read = face.data("read_note", identifier="my/own")
-    assert read["frontmatter"]["id"] == "11111111-1111-4111-8111-111111111111"
-    assert read["frontmatter"]["created_at"].startswith("2020-01-01T00:00:00")
-    assert "old" not in read["frontmatter"]
-    assert "new" in read["content"]
-
-
-def test_the_checksum_guards_an_overwrite(face):
-    made = face.write("A", "one")
-    face.write("A", "two", overwrite=True, expected_checksum=made["checksum"])
-    now = face.data("read_note", identifier="A")["checksum"]
-    text = face.refused(
-        "write_note",
-        "conflict",
-        title="A",
-        content="three",
-        overwrite=True,
-        expected_checksum=made["checksum"],
-    )
-    assert text == (
-        f"notes/a changed since you read it (checksum {now}, expected {made['checksum']}). "
-        "Read it again with read_note and repeat the edit."
-    )
-    assert "two" in face.file("A.md").read_text()
 
 
 def test_a_note_can_be_written_to_another_project_named_in_any_case(face):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool, Toolset
 
@@ -16,21 +17,14 @@ if TYPE_CHECKING:
 
 def toolset() -> Toolset:
     """The toolset `agent`."""
-    tools = [
-        Tool(
-            each["name"],
-            each["description"],
-            each["inputSchema"],
-            partial(_run, each["name"]),
-            annotations=each["annotations"],
-            unknown="own",
-        )
-        for each in json.loads(text_file("agent-tools.json"))
-    ]
+    tools = []
+    for each in json.loads(text_file("agent-tools.json")):
+        shown, run = (each["name"], each["description"], each["inputSchema"]), partial(_run, each["name"])
+        tools.append(Tool(*shown, run, annotations=each["annotations"], contract="agent"))
     return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
 
 
-def _run(name: str, memory: Memory, given: Any) -> Reply:
+def _run(name: str, memory: Memory, arguments: Arguments) -> Reply:
     from commonplace.faces.agent.tools import answer  # needs the engine, which the handshake does not
 
-    return answer(name, memory, given)
+    return answer(name, memory, arguments)

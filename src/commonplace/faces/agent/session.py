@@ -1,22 +1,25 @@
-"""A session: a batch of tool calls by one caller, with a context, hooks and events (contract 001, 14)."""
+"""A session: a batch of tool calls by one caller, with a context, hooks and events; and what a call answers as
+clients of the agent tools and of the socket see it (contract 001, 13 and 14)."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput
 from commonplace.faces import registry as registry_of
-from commonplace.faces.agent.given import parsed
-from commonplace.faces.agent.results import call, is_hard, result
 from commonplace.faces.hooks import Hooks, Subscription
+from commonplace.faces.reply import Reply
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.reply import Reply
     from commonplace.faces.tool import Registry
 
+_META_PREFIX = "commonplace/"
+_SOFT_CODES = ("invalid", "timeframe")
 _FIRST = 50
 """Hits looked at for a context before all of them are."""
 
@@ -46,9 +49,12 @@ class Session:
     """
 
     def __init__(
-        self, memory: Memory, hooks: Iterable[Any] = (), tools: Sequence[str] = ("agent",),
+        self,
+        memory: Memory,
+        hooks: Iterable[Any] = (),
+        tools: Sequence[str] = ("agent",),
         registry: Registry | None = None,
-    ):  # fmt: skip
+    ):
         self.memory = memory
         self.registry = registry or registry_of(tools, memory.settings, Hooks.configured(hooks, memory.clock))
         self.context = ""
@@ -72,7 +78,7 @@ class Session:
 
     def call(self, name: str, params: Any = None) -> Reply:
         """Run one tool. Errors are replies, also for a tool there is not."""
-        return call(self.registry, self.memory, name, {} if params is None else params)
+        return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
     def run(self, calls: Iterable[Mapping[str, Any] | Call]) -> list[dict[str, Any]]:
         """Run calls `{"name", "params"}` in order; each comes back with its `result`.
@@ -81,16 +87,16 @@ class Session:
         is the last one, with `error` in place of `result`. Raises InvalidInput, before anything is run, for what
         is no call.
         """
-        planned = [each if isinstance(each, Call) else _call(each, number) for number, each in enumerate(calls, 1)]
+        planned = [each if isinstance(each, Call) else _read_call(each, at) for at, each in enumerate(calls, 1)]
         done: list[dict[str, Any]] = []
         with self.registry.hooks.session():
             for each in planned:
                 reply = self.call(each.name, each.params)
-                ended = is_hard(reply)
-                outcome = {"error": reply.text} if ended else {"result": result(reply)}
-                done.append({"name": each.name, "params": each.params} | outcome)
-                if ended:
+                called = {"name": each.name, "params": each.params}
+                if ends_batch(reply):
+                    done.append({**called, "error": reply.text})
                     break
+                done.append({**called, "result": result_data(reply)})
         return done
 
     def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
@@ -116,11 +122,11 @@ def read_batch(data: bytes | str) -> Batch:
     try:
         if not data.strip():
             return Batch()
-        value = parsed(data)
+        value = parse_json(data)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):
-        return Batch([_call(each, number) for number, each in enumerate(value, 1)])
+        return Batch([_read_call(each, at) for at, each in enumerate(value, 1)])
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
     prompt, calls = value.get("prompt"), value.get("tool_calls")
@@ -129,11 +135,11 @@ def read_batch(data: bytes | str) -> Batch:
         raise InvalidInput("parse tool calls: prompt must be a string")
     if calls is not None and not isinstance(calls, list):
         raise InvalidInput("parse tool calls: tool_calls must be an array")
-    planned = None if calls is None else [_call(each, number) for number, each in enumerate(calls, 1)]
+    planned = None if calls is None else [_read_call(each, at) for at, each in enumerate(calls, 1)]
     return Batch(planned, prompt or None)
 
 
-def _call(each: Any, number: int) -> Call:
+def _read_call(each: Any, number: int) -> Call:
     if isinstance(each, Mapping):
         name, params = each.get("name", ""), each.get("params")
         if isinstance(name, str) and (params is None or isinstance(params, dict)):
@@ -157,3 +163,51 @@ def _context(memory: Memory, query: str) -> str:
         if len(text) >= room:
             break
     return text[:room]
+
+
+def parse_json(data: bytes | str) -> Any:
+    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float, which could not be
+    written again; RecursionError."""
+
+    def refuse(text: str) -> Any:
+        raise ValueError(f"{text} is no number of JSON")
+
+    def finite(text: str) -> float:
+        value = float(text)
+        return value if math.isfinite(value) else refuse(text)
+
+    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    return json.loads(text, parse_constant=refuse, parse_float=finite)
+
+
+def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> Reply:
+    """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any call."""
+    if name in registry.tools:
+        return registry.call(memory, name, arguments)
+    text = f"tool not found: {name}"
+    missing = Reply(text, {"error": text, "is_error": True, "code": "not_found"}, is_error=True)
+    return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
+
+
+def ends_batch(reply: Reply) -> bool:
+    """Whether the reply is a hard error: any but those about the arguments."""
+    return reply.is_error and (reply.data or {}).get("code", "invalid") not in _SOFT_CODES
+
+
+def result_data(reply: Reply) -> dict[str, Any]:
+    """`reply` as `{"content", "is_error", "metadata"?}`."""
+    data: dict[str, Any] = {"content": reply.text, "is_error": reply.is_error}
+    meta = (reply.meta or {}).items()
+    if metadata := {key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)}:
+        data["metadata"] = metadata
+    return data
+
+
+def tool_list(registry: Registry) -> list[dict[str, Any]]:
+    """The tools of `registry` as `{"name", "description", "schema"}`."""
+    listed = []
+    for tool in registry.tools.values():
+        properties, required = tool.schema.get("properties", {}), list(tool.schema.get("required", ()))
+        schema = {"type": "object", "properties": properties, "required": required}
+        listed.append({"name": tool.name, "description": tool.description, "schema": schema})
+    return listed

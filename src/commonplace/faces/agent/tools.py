@@ -2,86 +2,95 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
 from commonplace.engine import memories
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
-from commonplace.faces.agent.given import Given
-from commonplace.faces.agent.results import compact, failure, success
+from commonplace.faces.arguments import Arguments
+from commonplace.faces.reply import Reply
 from commonplace.note.model import GLOBAL, Draft
 from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.reply import Reply
     from commonplace.index.search import ScoredMemory
     from commonplace.query import Query
 
 _PREVIEW = 120
+_MOST = 1_000_000_000
 
 
-def answer(tool: str, memory: Memory, given: Any) -> Reply:
-    """The reply of `tool`. Raises InvalidInput for arguments that are missing or wrong."""
+def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
+    """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are wrong."""
     try:
-        return _TOOLS[tool](memory, Given(given))
+        return _TOOLS[tool](memory, arguments)
     except (NotFound, Ambiguous) as error:
-        return failure(memories.complaint(error), error.code)
+        text = memories.complaint(error)
+        return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
 
 
-def _write(memory: Memory, given: Given) -> Reply:
-    content = given.required("content")
+def _success(value: Any, **metadata: Any) -> Reply:
+    """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands for itself."""
+    dumped = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    meta = {f"commonplace/{key}": each for key, each in metadata.items()}
+    return Reply(value if isinstance(value, str) else dumped, meta=meta or None)
+
+
+def _write(memory: Memory, arguments: Arguments) -> Reply:
+    content = arguments["content"]
     if not content.strip():
         raise InvalidInput("content is required")
     draft = Draft(
         content,
         project=memories.PROJECT,
-        category=given.text("category"),
-        scope=given.text("scope") or GLOBAL,
-        tags=given.names("tags"),
-        source=given.text("source"),
+        category=arguments.get("category"),
+        scope=arguments.get("scope", GLOBAL),
+        tags=arguments.get("tags", []),
+        source=arguments.get("source"),
     )
     note = memory.write(draft)
     expires = stamp(note.expires) if note.expires else ""
-    return success(compact({"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}), id=note.id)
+    return _success({"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id)
 
 
-def _read(memory: Memory, given: Given) -> Reply:
-    note = memory.read(memory.memory_id(given.required("id")))
-    return success(compact(memories.record(memory, note, note.content)))
+def _read(memory: Memory, arguments: Arguments) -> Reply:
+    note = memory.read(memory.memory_id(arguments["id"]))
+    return _success(memories.record(memory, note, note.content))
 
 
-def _delete(memory: Memory, given: Given) -> Reply:
-    info = memory.memory_id(given.required("id"))
+def _delete(memory: Memory, arguments: Arguments) -> Reply:
+    info = memory.memory_id(arguments["id"])
     memory.delete(info)
-    return success(f"memory {info.id} deleted")
+    return _success(f"memory {info.id} deleted")
 
 
-def _list(memory: Memory, given: Given) -> Reply:
-    limit = given.whole("limit", 50)
-    infos, _ = memory.list(_wanted(given, "source"), limit=limit, order="created")
-    return success(compact(memories.records(memory, infos)), count=len(infos))
+def _list(memory: Memory, arguments: Arguments) -> Reply:
+    infos, _ = memory.list(_query(arguments), limit=min(arguments["limit"], _MOST), order="created")
+    return _success(memories.records(memory, infos), count=len(infos))
 
 
-def _search(memory: Memory, given: Given) -> Reply:
-    query, zone = given.required("query"), memory.settings.zone
-    wanted = _wanted(given, "tags").replace(
-        created_from=day(given.text("from"), "from", zone), created_until=day(given.text("to"), "to", zone, after=1)
+def _search(memory: Memory, arguments: Arguments) -> Reply:
+    zone = memory.settings.zone
+    wanted = _query(arguments).replace(
+        created_from=day(arguments.get("from"), "from", zone),
+        created_until=day(arguments.get("to"), "to", zone, after=1),
     )
-    infos, _ = memories.holding(memory, wanted, query)
-    return success(compact(memories.records(memory, infos)), count=len(infos))
+    infos, _ = memories.holding(memory, wanted, arguments["query"])
+    return _success(memories.records(memory, infos), count=len(infos))
 
 
-def _tag(memory: Memory, given: Given) -> Reply:
-    ref, add, remove = given.required("id"), given.names("add"), given.names("remove")
-    note = memory.tag(memory.memory_id(ref), add, remove)
-    return success(compact({"id": note.id, "tags": sorted(note.tags)}))
+def _tag(memory: Memory, arguments: Arguments) -> Reply:
+    add, remove = arguments.get("add", []), arguments.get("remove", [])
+    note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
+    return _success({"id": note.id, "tags": sorted(note.tags)})
 
 
-def _smart_search(memory: Memory, given: Given) -> Reply:
-    query, top = given.required("query"), given.whole("top", 10)
-    found = memory.smart_search(query, top, _wanted(given, "tags", "source"))
+def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
+    query = arguments["query"]
+    found = memory.smart_search(query, min(arguments["top"], _MOST), _query(arguments))
     results = [_hit(memory, each) for each in found.best]
     shown = {
         "query": query,
@@ -90,7 +99,7 @@ def _smart_search(memory: Memory, given: Given) -> Reply:
         "tokens": found.tokens,
         "total_scored": found.total,
     }
-    return success(compact(shown), count=len(results))
+    return _success(shown, count=len(results))
 
 
 def _hit(memory: Memory, each: ScoredMemory) -> dict[str, Any]:
@@ -109,18 +118,13 @@ def _hit(memory: Memory, each: ScoredMemory) -> dict[str, Any]:
     }
 
 
-def _wanted(given: Given, *more: str) -> Query:
-    """The filters: phase, category and scope, and those of `source` and `tags` the tool has."""
-    return memory_query(
-        phase=given.text("phase"),
-        category=given.text("category"),
-        scope=given.text("scope"),
-        source=given.text("source") if "source" in more else None,
-        tags=given.names("tags") if "tags" in more else (),
-    )
+def _query(arguments: Arguments) -> Query:
+    """The filters, of which each tool has some."""
+    filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
+    return memory_query(**filters, tags=arguments.get("tags", ()))
 
 
-_TOOLS: dict[str, Callable[[Memory, Given], Reply]] = {
+_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {
     "memory_write": _write,
     "memory_read": _read,
     "memory_delete": _delete,

@@ -1,57 +1,160 @@
-"""One memory bank: its folder in the project `banks`, its record, its files (contract 003, 1)."""
+"""A memory bank: its id, its templates, its folder in the project `banks`, its record and its files
+(contract 003, 1, 3 and 8)."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from datetime import datetime
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from commonplace.clock import stamp
+from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import CommonplaceError, NotFound
-from commonplace.faces.bank import templates
-from commonplace.faces.bank.names import FOLDERS, is_id, title_of
 from commonplace.faces.bank.repository import Repository
+from commonplace.faces.texts import text_file
+from commonplace.store.layout import SKIPPED_FOLDERS
+from commonplace.store.path_guard import NAME_BYTES
+from commonplace.text.tokens import runs
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.store.base import File, Stamp
 
-PROJECT = "banks"
-RECORD = ".bank.json"
+KINDS = ("global", "project", "code")
+FOLDERS = {"global": "global", "project": "projects", "code": "code"}
+AUTO = ("", "auto")
+"""Ids that ask for detection."""
+PROJECT, RECORD = "banks", ".bank.json"
+MANY_TOKENS = 6000
+_ID_LENGTH, _PATH_PARTS, _PATH_LENGTH = 100, 10, 200
 Puts = dict[str, "tuple[str, File | None]"]
 """Files to write: path -> (new text, what was read there)."""
 
 
+def is_bank_id(text: str) -> bool:
+    """Whether `text` can be a bank's id, or one part of a file's path."""
+    return (
+        0 < len(text) <= _ID_LENGTH
+        and text[0] not in ". "
+        and ".." not in text
+        and all(map(_is_allowed, text))
+        and len(text.encode()) <= NAME_BYTES
+        and text not in SKIPPED_FOLDERS
+    )
+
+
+def _is_allowed(sign: str) -> bool:
+    """Letters, with the marks some scripts write them with, and digits; blank, dot, underscore, hyphen."""
+    return sign in " ._-" or unicodedata.category(sign)[0] in "LMN"
+
+
+def is_target(path: str) -> bool:
+    """Whether `path` can be a file of a bank."""
+    parts = path.split("/")
+    fits = len(path) <= _PATH_LENGTH and len(parts) <= _PATH_PARTS
+    return fits and path.endswith(".md") and all(map(is_bank_id, parts))
+
+
+def project_id(name: str) -> str:
+    """The id a project's name stands for; it need not be a valid one."""
+    return "_".join(name.lower().split())
+
+
+def repository_id(name: str) -> str:
+    """A valid id for a repository's folder; what an id cannot have becomes `_`."""
+    text = "".join(sign if _is_allowed(sign) else "_" for sign in project_id(name)).replace("..", "__")
+    if text[:1] in ("", "."):
+        text = f"_{text[1:]}"
+    while len(text) > _ID_LENGTH or len(text.encode()) > NAME_BYTES:
+        text = text[:-1]
+    return text if is_bank_id(text) else f"_{text}"
+
+
+def suffixed_id(id: str, suffix: str) -> str:
+    """`id` with `-suffix` after it, shortened if need be."""
+    while not is_bank_id(f"{id}-{suffix}"):
+        id = id[:-1]
+    return f"{id}-{suffix}"
+
+
+def title_case(name: str) -> str:
+    """An id or a file's stem as a title: `my_proj` -> `My Proj`."""
+    words = name.replace("_", " ").replace("-", " ").split()
+    return " ".join(word[:1].upper() + word[1:] for word in words)
+
+
+@cache
+def bank_data(name: str) -> dict[str, Any]:
+    """The data file `bank-NAME.toml`."""
+    return tomllib.loads(text_file(f"bank-{name}.toml"))
+
+
+def template_files(kind: str) -> list[str]:
+    """The template files of a kind of bank, in their order."""
+    return [each["file"] for each in bank_data("templates")[kind]]
+
+
+def in_order(kind: str, paths: Sequence[str]) -> list[str]:
+    """Files of a bank as they are shown: those of the template first, then the others, sorted."""
+    first = [path for path in template_files(kind) if path in paths]
+    return first + sorted(path for path in paths if path not in first)
+
+
+def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
+    """The files of a new bank with their texts: `# <title>`, then each section with its sentence.
+
+    The bank's own file is the one without a title; a project's description is the first sentence there.
+    """
+    texts = {}
+    for template in bank_data("templates")[kind]:
+        sections = [list(each) for each in template["sections"]]
+        if kind == "project" and info.description and not template["title"]:
+            sections[0][1] = info.description
+        body = "".join(f"\n## {section}\n{sentence}\n" for section, sentence in sections) or "\n"
+        texts[template["file"]] = f"# {template['title'] or info.name}\n{body}"
+    return texts
+
+
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """What a bank is called and about when it is new."""
+class BankInfo:
+    """What a bank is called and about, and whose it is."""
 
     name: str
     description: str = ""
     repository: Repository | None = None
 
 
+@dataclass(slots=True)
+class BankFiles:
+    """A bank's files in the order they are shown: texts, stamps, and those that cannot be read (path -> why)."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
 class Bank:
     """The bank `kind`/`id` (a valid id) as one caller sees it."""
 
     def __init__(self, memory: Memory, kind: str, id: str):
-        from commonplace.engine.files import (
-            Files,
-        )  # the engine is needed by the first call, not by the handshake
+        from commonplace.engine.files import Files  # the engine is needed by the first call, not by the handshake
 
         self.kind, self.id = kind, id
         self.key = f"{kind}:{id}"
         self.agent = memory.agent
         self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
 
-    def notes(self) -> dict[str, Stamp]:
+    def stamps(self) -> dict[str, Stamp]:
         """The bank's Markdown files, in the order of paths, with their stamps. Raises as `Files.notes`."""
         return {path: stamp for path, stamp in self.files.notes().items() if path.lower().endswith(".md")}
 
     def exists(self) -> bool:
         """Whether there is a record or a file. Raises OutsideError when the folder is a link, StorageError."""
-        return self.has_record() or bool(self.notes())
+        return self.has_record() or bool(self.stamps())
 
     def has_record(self) -> bool:
         """Whether `.bank.json` is there. Raises OutsideError when the folder is a link."""
@@ -72,30 +175,47 @@ class Bank:
         except NotFound:
             return None
 
-    def beginning(self) -> Beginning:
+    def load(self, known: BankFiles | None) -> BankFiles:
+        """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
+        stamps = self.stamps()
+        if known is not None and known.stamps == stamps and not known.unreadable:
+            return known
+        loaded = BankFiles()
+        for path in in_order(self.kind, list(stamps)):
+            try:
+                if known is not None and path in known.texts and known.stamps[path] == stamps[path]:
+                    loaded.texts[path] = known.texts[path]
+                else:
+                    file = self.files.read(path)
+                    stamps[path] = file.stamp
+                    loaded.texts[path] = file.data.decode()
+            except NotFound:
+                continue  # it was removed since the listing
+            except UnicodeDecodeError:
+                loaded.unreadable[path] = "it is not UTF-8 text"
+            except CommonplaceError as error:
+                loaded.unreadable[path] = getattr(error, "reason", "it cannot be read")
+            loaded.stamps[path] = stamps[path]
+        return loaded
+
+    def info(self) -> BankInfo:
         """Name and description as recorded, else from the id."""
-        record = self.record()
-        name, description = record.get("name"), record.get("description")
-        return Beginning(
-            name if isinstance(name, str) and name else title_of(self.id),
+        name, description = (self.record().get(key) for key in ("name", "description"))
+        return BankInfo(
+            name if isinstance(name, str) and name else title_case(self.id),
             description if isinstance(description, str) else "",
         )
 
-    def first_files(self, start: Beginning, moment: datetime) -> Puts:
+    def first_files(self, info: BankInfo, moment: datetime) -> Puts:
         """All files of the new bank, its record last."""
-        texts = templates.texts(self.kind, start.name, start.description)
-        made: Puts = {path: (text, None) for path, text in texts.items()}
-        row = {
-            "name": start.name,
-            "description": start.description,
-            "created_at": stamp(moment.replace(microsecond=0)),
-        }
-        made[RECORD] = (_record_text({**row, "repo": _repo(start.repository)}), None)
-        return made
+        files: Puts = {path: (text, None) for path, text in template_texts(self.kind, info).items()}
+        made = stamp(moment.replace(microsecond=0))
+        row = {"name": info.name, "description": info.description, "created_at": made}
+        return files | {RECORD: (_record_text(row, info.repository), None)}
 
-    def create(self, start: Beginning, moment: datetime) -> None:
+    def create(self, info: BankInfo, moment: datetime) -> None:
         """Make the bank, unless somebody else just did. Raises StorageError and the like."""
-        self.files.put(lambda: {} if self.exists() else self.first_files(start, moment), "create")
+        self.files.put(lambda: {} if self.exists() else self.first_files(info, moment), "create")
 
     def belongs_to(self, repository: Repository) -> bool | None:
         """Whether the record names this repository by path or origin; None when it names none."""
@@ -107,16 +227,34 @@ class Bank:
 
     def claim(self, repository: Repository) -> None:
         """Record whose bank this is, where nobody did; a record that cannot be read stays as it is."""
+        if self.belongs_to(repository) is not None:
+            return
 
         def plan() -> Puts:
-            old = self.read(RECORD)
-            row = self.record()
+            old, row = self.read(RECORD), self.record()
             if row.get("repo") is not None or (old is not None and not row):
                 return {}
-            made = row or {"name": repository.name, "description": "", "created_at": None}
-            return {RECORD: (_record_text({**made, "repo": _repo(repository)}), old)}
+            row = row or {"name": repository.name, "description": "", "created_at": None}
+            return {RECORD: (_record_text(row, repository), old)}
 
         self.files.put(plan, "edit")
+
+    def last_change(self, stamps: Iterable[Stamp]) -> str:
+        """When the newest of the files with these stamps was changed, UTC in whole seconds; for a bank without
+        files, when it was made."""
+        times = [each.mtime_ns for each in stamps]
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=max(times, default=0) // 1_000_000_000)
+        if not times:
+            try:
+                moment = parse_stamp(str(self.record().get("created_at"))).replace(microsecond=0)
+            except ValueError:
+                pass
+        return stamp(moment)
+
+
+def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
+    repo = None if repository is None else {"path": repository.root, "origin": repository.origin}
+    return json.dumps({**row, "repo": repo}, ensure_ascii=False, indent=2) + "\n"
 
 
 def all_banks(memory: Memory, kind: str) -> list[Bank]:
@@ -127,14 +265,14 @@ def all_banks(memory: Memory, kind: str) -> list[Bank]:
         found = Files(memory, PROJECT).entries(FOLDERS[kind])
     except NotFound:
         return []
-    names = [name for name, place in found if place.kind == "folder" and not place.link and is_id(name)]
-    banks = [Bank(memory, kind, name) for name in names]
-    return [bank for bank in banks if bank.exists()]
+    ids = [name for name, place in found if place.kind == "folder" and not place.link and is_bank_id(name)]
+    return [bank for id in ids if (bank := Bank(memory, kind, id)).exists()]
 
 
-def _repo(repository: Repository | None) -> dict[str, str | None] | None:
-    return None if repository is None else {"path": repository.root, "origin": repository.origin}
-
-
-def _record_text(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, indent=2) + "\n"
+def token_count(texts: Iterable[str]) -> int:
+    """About how many tokens some texts have: four characters each, a CJK character by itself."""
+    length = wide = 0
+    for text in texts:
+        length += len(text)
+        wide += 0 if text.isascii() else sum(len(run) for run in runs().findall(text))
+    return (length - wide) // 4 + wide

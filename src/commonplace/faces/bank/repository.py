@@ -1,4 +1,4 @@
-"""Where a path's Git repository is and what it stands on, read from the files below `.git` (contract 003, 2)."""
+"""The Git repository around a path and its branch, read from the files below `.git` (contract 003, 2)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 
-_LONGEST = 1 << 16
+_MOST_BYTES = 1 << 16
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _SECTION = re.compile(r"\s*\[\s*([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
 _URL = re.compile(r"\s*url\s*=\s*\"?([^\"#;\r\n]*)", re.IGNORECASE)
-_SECRET = re.compile(r"(?<=://)[^/@]*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,81 +28,73 @@ class Repository:
     commit: str | None = None
 
 
-def find(path: str) -> Repository | None:
+def find_repository(path: str) -> Repository | None:
     """The repository `path` (existing, links followed) lies in; None when it lies in none."""
     try:
-        folder = os.path.realpath(os.path.expanduser(path))
-        if not os.path.lexists(folder):
-            return None
+        start = Path(os.path.realpath(os.path.expanduser(path)))
+        exists = os.path.lexists(start)
     except ValueError:
         return None
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-    return _repository(folder)
+    roots = (each for each in (start, *start.parents) if os.path.exists(each / ".git"))
+    root = next(roots, None) if exists else None
+    return None if root is None else _repository(str(root))
 
 
-def _repository(folder: str) -> Repository:
-    private = _private_folder(folder)
-    shared = _text(os.path.join(private, "commondir")).strip()
-    common = os.path.normpath(os.path.join(private, shared)) if shared else private
-    root, name = folder, os.path.basename(folder)
-    if shared:
-        common = os.path.realpath(common)
+def _repository(root: str) -> Repository:
+    git_folder, name = _git_folder(root), os.path.basename(root)
+    common = git_folder
+    if shared := _text(os.path.join(git_folder, "commondir")).strip():  # a linked worktree
+        common = os.path.realpath(os.path.join(git_folder, shared))
         root = os.path.dirname(common) if os.path.basename(common) == ".git" else common
         name = os.path.basename(root).removesuffix(".git")
-    branch, commit = _head(_text(os.path.join(private, "HEAD")))
-    return Repository(_sound(name) or "root", _sound(root), _origin(common), branch, commit)
+    branch, commit = _branch_or_commit(_text(os.path.join(git_folder, "HEAD")))
+    return Repository(_one_line(name) or "root", _one_line(root), _origin(common), branch, commit)
 
 
-def _private_folder(folder: str) -> str:
-    """Where HEAD is: `.git`, or the folder a `.git` file names."""
-    place = os.path.join(folder, ".git")
+def _git_folder(root: str) -> str:
+    """The folder that holds HEAD: `.git`, or the one a `.git` file names."""
+    place = os.path.join(root, ".git")
     if os.path.isdir(place):
         return place
     named = _text(place).partition("\n")[0].removeprefix("gitdir:").strip()
-    return os.path.normpath(os.path.join(folder, named)) if named else place
+    return os.path.normpath(os.path.join(root, named)) if named else place
 
 
-def _head(text: str) -> tuple[str | None, str | None]:
-    """(branch, commit) as HEAD's text says."""
-    line = "".join(sign for sign in text.partition("\n")[0] if sign.isprintable()).strip()
+def _branch_or_commit(head: str) -> tuple[str | None, str | None]:
+    line = "".join(sign for sign in head.partition("\n")[0] if sign.isprintable()).strip()
     if line.startswith("ref:"):
         name = line.removeprefix("ref:").strip().removeprefix("refs/heads/")
         return (name if name and name != ".invalid" else None), None  # .invalid: the branch is kept elsewhere
     return None, line[:7] if _HASH.fullmatch(line) else None
 
 
-def _origin(common: str) -> str | None:
-    """The address of the remote `origin`."""
+def _origin(git_folder: str) -> str | None:
+    """The URL of the remote `origin`."""
     inside = False
-    for line in _text(os.path.join(common, "config")).splitlines():
+    for line in _text(os.path.join(git_folder, "config")).splitlines():
         if section := _SECTION.match(line):
             inside = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
         if inside and (url := _URL.match(line)) and url[1].strip():
-            return _SECRET.sub("", _sound(url[1].strip()))
+            return _CREDENTIALS.sub("", _one_line(url[1].strip()))
     return None
 
 
 def _text(path: str) -> str:
-    """The beginning of a regular file; "" for anything else."""
+    """The first 64 KiB of a regular file; "" for anything else. Does not wait for a FIFO."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return ""
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return ""
-        return os.read(fd, _LONGEST).decode("utf-8", "replace")
+        is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        return os.read(fd, _MOST_BYTES).decode("utf-8", "replace") if is_file else ""
     except OSError:
         return ""
     finally:
         os.close(fd)
 
 
-def _sound(text: str) -> str:
-    """`text` on one line, with `?` for bytes that are no text."""
+def _one_line(text: str) -> str:
+    """`text` without line breaks; bytes that are not UTF-8 become `?`."""
     return " ".join(text.encode("utf-8", "replace").decode().split("\n"))

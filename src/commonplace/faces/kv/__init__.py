@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from commonplace.faces.kv import schema
-from commonplace.faces.kv.replies import LIMIT
+from commonplace.errors import InvalidInput
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool, Toolset
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from commonplace.engine.entries import Entries
     from commonplace.engine.json_entries import JsonPlace
 
-
-def note_entries(memory: Memory) -> Entries:
-    """The caller's entries, kept as notes of the project `kv`."""
-    from commonplace.engine.entries import NoteEntries
-
-    return NoteEntries(memory)
+# The engine is imported by the first call, not by the handshake.
 
 
 class JsonFolder:
@@ -34,7 +29,7 @@ class JsonFolder:
         self._place: JsonPlace | None = None
 
     def __call__(self, memory: Memory) -> Entries:
-        from commonplace.engine.json_entries import JsonPlace  # needs the engine, which the handshake does not
+        from commonplace.engine.json_entries import JsonPlace
 
         self._place = self._place or JsonPlace(self._folder)
         return self._place.entries(memory)
@@ -47,24 +42,21 @@ class JsonFolder:
 
 def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
     """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
-    tools = [
-        Tool(
-            each["name"],
-            each["description"],
-            each["inputSchema"],
-            partial(_run, each["name"], each["inputSchema"], kept_in or note_entries),
-            annotations=each["annotations"],
-            unknown="own",
-        )
-        for each in json.loads(text_file("kv-tools.json"))
-    ]
+    tools = []
+    for each in json.loads(text_file("kv-tools.json")):
+        shown, run = (each["name"], each["description"], each["inputSchema"]), partial(_run, each["name"], kept_in)
+        tools.append(Tool(*shown, run, annotations=each["annotations"], contract="kv", refuse=_refuse))
     return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
 
 
-def _run(name: str, shape: dict[str, Any], kept_in: Callable[[Memory], Entries], memory: Memory, given: Any) -> Reply:
-    """Check the arguments, then let the tool answer; no reply is longer than the limit."""
-    if wrong := schema.problem(shape, given):
-        return Reply(f"Input validation error: {wrong}"[:LIMIT], is_error=True)
-    from commonplace.faces.kv.tools import answer  # needs the engine, which the handshake does not
+def _run(name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments) -> Reply:
+    from commonplace.engine.entries import NoteEntries
+    from commonplace.faces.kv.tools import answer
 
-    return answer(name, kept_in(memory), {key: value for key, value in given.items() if value is not None})
+    return answer(name, kept_in(memory) if kept_in else NoteEntries(memory), arguments)
+
+
+def _refuse(error: InvalidInput) -> Reply:
+    from commonplace.faces.kv.tools import LIMIT
+
+    return Reply(str(error)[:LIMIT], is_error=True)

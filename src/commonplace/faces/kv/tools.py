@@ -1,25 +1,33 @@
-"""The seven key-value tools: arguments in, wording out (contract 004, 1 to 6)."""
+"""The seven key-value tools and their replies: one text, in markdown or JSON, never longer than LIMIT characters
+(contract 004, 1 to 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from commonplace.engine.entries import Entries, EntryError
 from commonplace.errors import CommonplaceError
-from commonplace.faces.kv import replies
+from commonplace.faces.arguments import Arguments, has_surrogate
 from commonplace.faces.reply import Reply
 from commonplace.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
 
-Given = dict[str, Any]
-
+LIMIT = 25_000
+"""Characters of a reply at most."""
 NAME_CHARACTERS = 1000
 VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
-"""Seconds; a year of five digits would be no time any more."""
-_FREE, _PRO = 1000, "unlimited"
-_AT_ONCE = 400
+"""Seconds; later expiry times would have years of five digits."""
+_SHOWN, _SHOWN_TIGHT = 500, 100
+"""Characters of a text that is shown by its beginning, and in a reply where even that would be too long."""
+_MARK = "... [TRUNCATED at {} chars]"
+_MARK_ROOM = 30
+_MOST_RESULTS = 400
 """More results than any reply has room for."""
+
+Fields = Mapping[str, Any]
 
 
 class Refused(CommonplaceError):
@@ -28,25 +36,28 @@ class Refused(CommonplaceError):
     code = "invalid"
 
 
-def answer(tool: str, entries: Entries, given: Given) -> Reply:
+def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
     """The reply of `tool` to arguments of the right types."""
-    form = given.get("format", "markdown")
+    form = arguments["format"]
     try:
-        return Reply(_TOOLS[tool](entries, given, form))
-    except (Refused, EntryError) as error:
-        return Reply(replies.failure(str(error), form), is_error=True)
+        return Reply(_TOOLS[tool](entries, arguments, form))
     except CommonplaceError as error:
-        return Reply(replies.failure(f"Internal error in {tool}: {error}", form), is_error=True)
+        is_known = isinstance(error, Refused | EntryError)
+        message = str(error) if is_known else f"Internal error in {tool}: {error}"
+    if form == "json":
+        text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
+        return Reply(text, is_error=True)
+    return Reply(f"## ❌ Error\n**{message}**", is_error=True)
 
 
-def _remember(entries: Entries, given: Given, form: str) -> str:
-    key, value, namespace = _key(given), given["value"], _namespace(given)
+def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
+    key, value, namespace = _key(arguments), arguments["value"], _namespace(arguments)
     if not value:
         raise Refused("Value must not be empty")
-    size = len(_encoded("Value", value))
+    size = len(_unicode("Value", value).encode())
     if size > VALUE_BYTES:
         raise Refused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
-    ttl = _whole(given, "ttl_seconds", 0)
+    ttl = _natural(arguments, "ttl_seconds")
     if ttl > LONGEST_TTL:
         raise Refused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
     entry = entries.put(namespace, key, value, ttl)
@@ -57,11 +68,11 @@ def _remember(entries: Entries, given: Given, form: str) -> str:
         "expires_in": f"{ttl}s" if ttl else "never",
         "expires_at": entry.expires and milliseconds(entry.expires),
     }
-    return replies.success(fields, form)
+    return _success(fields, form)
 
 
-def _recall(entries: Entries, given: Given, form: str) -> str:
-    key, namespace, offset = _key(given), _namespace(given), _whole(given, "offset", 0)
+def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
+    key, namespace, offset = _key(arguments), _namespace(arguments), _natural(arguments, "offset")
     entry = entries.get(namespace, key)
     if offset and offset >= len(entry.value):
         raise Refused(f"offset {offset} is past the end of the value ({len(entry.value)} characters)")
@@ -75,40 +86,40 @@ def _recall(entries: Entries, given: Given, form: str) -> str:
         "expires_at": entry.expires and milliseconds(entry.expires),
         "access_count": entry.access_count,
     }
-    return replies.piece(fields, offset, form)
+    return _value_reply(fields, offset, form)
 
 
-def _forget(entries: Entries, given: Given, form: str) -> str:
-    key, namespace = _key(given), _namespace(given)
+def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
+    key, namespace = _key(arguments), _namespace(arguments)
     entries.remove(namespace, key)
     message = f"Deleted '{key}' from namespace '{namespace}'"
-    return replies.success({"message": message, "key": key, "namespace": namespace}, form)
+    return _success({"message": message, "key": key, "namespace": namespace}, form)
 
 
-def _search(entries: Entries, given: Given, form: str) -> str:
-    query = given["query"]
+def _search(entries: Entries, arguments: Arguments, form: str) -> str:
+    query = arguments["query"]
     if not query.strip():
         raise Refused("Query must not be empty")
-    _encoded("Query", query)
-    limit, offset = _whole(given, "limit", 10), _whole(given, "offset", 0)
-    namespace = _namespace(given) if given.get("namespace") is not None else None
-    found, total = entries.search(query, namespace, min(limit, _AT_ONCE), offset)
+    _unicode("Query", query)
+    limit, offset = _natural(arguments, "limit"), _natural(arguments, "offset")
+    namespace = _namespace(arguments) if "namespace" in arguments else None
+    found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
     results = [
         {
             "namespace": entry.namespace,
             "key": entry.key,
-            "value": replies.cut(entry.value, replies.SHOWN),
+            "value": _cut(entry.value, _SHOWN),
             "created_at": seconds(entry.created),
             "access_count": entry.access_count,
         }
         for entry in found
     ]
-    fields = {"query": replies.cut(query, replies.SHOWN), "total_matches": total, "returned": len(results)}
-    return replies.page(fields, "results", results, offset, form)
+    fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
+    return _list_reply(fields, "results", results, offset, form)
 
 
-def _list_namespaces(entries: Entries, given: Given, form: str) -> str:
-    offset = _whole(given, "offset", 0)
+def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
+    offset = _natural(arguments, "offset")
     tallies = entries.namespaces()
     items = [
         {
@@ -119,19 +130,19 @@ def _list_namespaces(entries: Entries, given: Given, form: str) -> str:
         }
         for each in tallies[offset:]
     ]
-    return replies.page({"namespace_count": len(tallies)}, "namespaces", items, offset, form)
+    return _list_reply({"namespace_count": len(tallies)}, "namespaces", items, offset, form)
 
 
-def _clear_namespace(entries: Entries, given: Given, form: str) -> str:
-    if not given["namespace"].strip():
+def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
+    if not arguments["namespace"].strip():
         raise Refused("Namespace must not be empty")
-    namespace = _namespace(given)
+    namespace = _namespace(arguments)
     count = entries.clear(namespace)
     message = f"Cleared {count} entries from namespace '{namespace}'"
-    return replies.success({"message": message, "namespace": namespace, "deleted_count": count}, form)
+    return _success({"message": message, "namespace": namespace, "deleted_count": count}, form)
 
 
-def _stats(entries: Entries, given: Given, form: str) -> str:
+def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
     totals = entries.stats()
     fields = {
         "total_entries": totals.entries,
@@ -141,13 +152,13 @@ def _stats(entries: Entries, given: Given, form: str) -> str:
         "oldest_entry": seconds(totals.oldest) if totals.oldest else "N/A",
         "newest_entry": seconds(totals.newest) if totals.newest else "N/A",
         "storage_path": totals.place,
-        "free_tier_limit": _FREE,
-        "pro_tier_limit": _PRO,
+        "free_tier_limit": 1000,
+        "pro_tier_limit": "unlimited",
     }
-    return replies.success(fields, form)
+    return _success(fields, form)
 
 
-_TOOLS: dict[str, Callable[[Entries, Given, str], str]] = {
+_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {
     "memory_remember": _remember,
     "memory_recall": _recall,
     "memory_forget": _forget,
@@ -158,33 +169,31 @@ _TOOLS: dict[str, Callable[[Entries, Given, str], str]] = {
 }
 
 
-def _key(given: Given) -> str:
-    if not given["key"].strip():
+def _key(arguments: Arguments) -> str:
+    if not arguments["key"].strip():
         raise Refused("Key must not be empty")
-    return _name("Key", given["key"])
+    return _name("Key", arguments["key"])
 
 
-def _namespace(given: Given) -> str:
-    return _name("Namespace", given.get("namespace") or DEFAULT_NAMESPACE)
+def _namespace(arguments: Arguments) -> str:
+    return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
 
 
 def _name(what: str, text: str) -> str:
-    _encoded(what, text)
-    if len(text) > NAME_CHARACTERS:
+    if len(_unicode(what, text)) > NAME_CHARACTERS:
         raise Refused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
-def _encoded(what: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise Refused(f"{what} is not valid Unicode text") from None
+def _unicode(what: str, text: str) -> str:
+    if has_surrogate(text):
+        raise Refused(f"{what} is not valid Unicode text")
+    return text
 
 
-def _whole(given: Given, name: str, default: int) -> int:
-    """A whole number of the arguments, which JSON may write as `3.0`."""
-    value = int(given.get(name, default))
+def _natural(arguments: Arguments, name: str) -> int:
+    """A number of the arguments that must not be negative; 0 when there is none."""
+    value = arguments.get(name, 0)
     if value < 0:
         raise Refused(f"{name} must not be negative")
     return value
@@ -196,3 +205,72 @@ def _human(size: float) -> str:
             return f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TB"
+
+
+def _success(fields: Fields, form: str) -> str:
+    """The reply with these fields; texts in it are shortened if it would be too long."""
+    text = _worded(fields, form)
+    return text if len(text) <= LIMIT else _worded(_cut_all(fields, _SHOWN), form)
+
+
+def _worded(fields: Fields, form: str) -> str:
+    if form == "json":
+        return json.dumps({**fields, "status": "ok"}, indent=2)
+    lines = ["## ✅ Success"]
+    for name, value in fields.items():
+        if not isinstance(value, list):
+            lines.append(f"**{name}:** {value}")
+            continue
+        lines.append(f"**{name}:** {len(value)} items")
+        for item in value:
+            lines += [*(f"  - **{key}:** {inner}" for key, inner in item.items()), ""]
+    return "\n".join(lines)
+
+
+def _cut(value: Any, most: int) -> Any:
+    """A text longer than `most` as its beginning and a mark; anything else as it is."""
+    if not isinstance(value, str) or len(value) <= most:
+        return value
+    return value[: most - _MARK_ROOM] + _MARK.format(most)
+
+
+def _cut_all(fields: Fields, most: int) -> Fields:
+    return {name: _cut(value, most) for name, value in fields.items()}
+
+
+def _value_reply(fields: Fields, offset: int, form: str) -> str:
+    """The reply to a recall: the value from `offset` on, as much of it as fits, and how to go on."""
+    value: str = fields["value"]
+    rest = len(value) - offset
+
+    def text(size: int) -> str:
+        if size == len(value):
+            return _worded(fields, form)
+        end, is_cut = offset + size, size < rest
+        mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
+        paging = {"truncated": is_cut, "value_length": len(value), "offset": offset}
+        shown = {**fields, "value": value[offset:end] + mark, **paging, "next_offset": end if is_cut else None}
+        return _worded(shown, form)
+
+    if rest <= LIMIT and len(whole := text(rest)) <= LIMIT:
+        return whole
+    return _longest(min(rest - 1, LIMIT), text)
+
+
+def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int, form: str) -> str:
+    """The reply with a list: as many whole items as fit, and how to go on. `returned`, if a field, counts them."""
+
+    def text(size: int) -> str:
+        counted = {"returned": size} if "returned" in fields else {}
+        more = {"truncated": True, "next_offset": offset + size} if size < len(items) else {}
+        return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
+
+    if items and len(text(1)) > LIMIT:  # an item too long by itself would never be passed
+        items = [_cut_all(items[0], _SHOWN_TIGHT), *items[1:]]
+    whole = text(len(items))
+    return whole if len(whole) <= LIMIT else _longest(len(items) - 1, text)
+
+
+def _longest(most: int, text: Callable[[int], str]) -> str:
+    """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the size."""
+    return text(max(bisect_right(range(most + 1), LIMIT, key=lambda size: len(text(size))) - 1, 0))

@@ -7,21 +7,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces.notes import changing, context, editing, finding, projects, prompts, reading, resources
-from commonplace.faces.notes.words import answering
+from commonplace.faces.arguments import Arguments
+from commonplace.faces.notes import prompts, reading, writing
+from commonplace.faces.notes.replies import answering
+from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
-from commonplace.faces.tool import Arguments, Reply, Tool, Toolset
+from commonplace.faces.tool import Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 _IGNORED = (
-    "project_id", "workspace", "compact", "include_frontmatter", "include_content", "entity_types", "min_similarity",
-    "search_all_projects",
-)  # fmt: skip
+    "project_id workspace compact include_frontmatter include_content entity_types min_similarity search_all_projects"
+)
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
-    **dict.fromkeys(_IGNORED),
+    **dict.fromkeys(_IGNORED.split()),
 }
 _ALSO: dict[str, dict[str, Any]] = {
     "write_note": {"folder": "directory", "entity_type": "note_type"},
@@ -37,20 +38,20 @@ _ALSO: dict[str, dict[str, Any]] = {
 def toolset(agents_may_add_projects: bool = True) -> Toolset:
     """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
     runs: dict[str, Callable[[Memory, Arguments], Reply]] = {
-        "write_note": changing.write_note,
+        "write_note": writing.write_note,
         "read_note": reading.read_note,
-        "edit_note": editing.edit_note,
-        "move_note": changing.move_note,
-        "delete_note": changing.delete_note,
+        "edit_note": writing.edit_note,
+        "move_note": writing.move_note,
+        "delete_note": writing.delete_note,
         "list_directory": reading.list_directory,
-        "search_notes": finding.search_notes,
-        "build_context": context.build_context,
+        "search_notes": reading.search_notes,
+        "build_context": reading.build_context,
         "recent_activity": reading.recent_activity,
-        "list_memory_projects": projects.list_memory_projects,
-        "create_memory_project": partial(projects.create_memory_project, allowed=agents_may_add_projects),
-        "delete_project": projects.delete_project,
+        "list_memory_projects": writing.list_memory_projects,
+        "create_memory_project": partial(writing.create_memory_project, allowed=agents_may_add_projects),
+        "delete_project": writing.delete_project,
     }
-    rewrites = {"move_note": changing.with_destination, "search_notes": finding.as_text_search}
+    rewrites = {"move_note": writing.with_destination, "search_notes": reading.as_text_search}
     tools = [
         Tool(
             name := each["name"],
@@ -67,6 +68,6 @@ def toolset(agents_may_add_projects: bool = True) -> Toolset:
         "notes",
         tools,
         instructions=text_file("notes-instructions.md").strip(),
-        prompts=prompts.prompts(),
-        templates=[resources.template()],
+        prompts=prompts.PROMPTS,
+        templates=[prompts.TEMPLATE],
     )

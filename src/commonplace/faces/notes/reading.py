@@ -1,60 +1,126 @@
-"""The tools that show notes as they lie: read_note, list_directory, recent_activity (contract 000b, 7)."""
+"""The tools that find and show notes (contract 000b, 6 and 7)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from commonplace.clock import stamp
-from commonplace.errors import InvalidInput
-from commonplace.faces.notes.folders import folder_named
-from commonplace.faces.notes.page import TEXT_LIMIT, Page, compact, lengths, whole
-from commonplace.faces.notes.words import DATA_TITLE, address, lines, local, note_data, plural, short, tail, told
-from commonplace.faces.tool import Arguments, Reply
-from commonplace.note.model import Note
+from commonplace.errors import InvalidInput, NotFound, OutsideError
+from commonplace.faces.arguments import Arguments
+from commonplace.faces.notes.replies import (
+    DATA_TITLE,
+    ROOM,
+    TEXT_LIMIT,
+    Page,
+    address,
+    compact,
+    day,
+    fitting,
+    lengths,
+    lines,
+    note_data,
+    plural,
+    short,
+    shown_warnings,
+    warning_lines,
+    whole,
+)
+from commonplace.faces.reply import Reply
+from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
+from commonplace.note.model import Note, Observation
+from commonplace.query import Query, parse
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
-NOT_UTF8 = "not_utf8"
+_SCHEME = "memory://"
 _HEADER_ROOM = 6000
 _REST, _WARNING, _LEAST = 160, 400, 1000
+"""Characters read_note leaves for its last line and for a warning, and gives the content at least."""
+_SNIPPETS = (200, 100, 50)
+"""Characters of a snippet in the text; data holds it whole."""
+_FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
+_MINUTE = "%Y-%m-%d %H:%M"
+_LINE, _CONTENT = 240, 2000
+_SECTIONS = {
+    "observations": ("Observations", "read_note shows them"),
+    "relations": ("Relations", 'find them with search_notes "{title}"'),
+    "related_results": ("Related notes", "lower max_related"),
+}
+"""Of each list in build_context: its heading, and how to see what is left out."""
+_STATES = {"unwritten": " (not written yet)", "ambiguous": " (ambiguous)"}
+
+
+def relative(path: str, project: str) -> str:
+    """`path` without a final `/`; `/` alone is the root. Raises OutsideError for other absolute paths."""
+    if path.startswith(("/", "\\")) and path.strip("/\\"):
+        raise OutsideError(path, project)
+    return path.strip("/\\")
+
+
+def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, str]:
+    """(project, folder) for a folder's name, "" = the project's root.
+
+    Without `project`: the default project, else the project its first segment names. A leading `/` stands
+    for the project's root when such a folder is there. Raises ProjectNotFound, OutsideError, NotFound.
+    """
+    name = memory.project(project).name if project is not None else memory.default_project
+    path = (unquote(text[len(_SCHEME) :]) if text.startswith(_SCHEME) else text).strip()
+    if path.startswith("/") and path.strip("/"):
+        if not _is_folder(memory, name, path.strip("/")):
+            raise OutsideError(text, name)
+        return name, path.strip("/")
+    path = relative(path, name)
+    if path in ("", "."):
+        return name, ""
+    if _is_folder(memory, name, path):
+        return name, path
+    first, _, rest = path.partition("/")
+    for each in memory.projects if project is None else [memory.project(name)]:
+        if each.name.lower() == first.lower() and (not rest or _is_folder(memory, each.name, rest)):
+            return each.name, rest
+    raise NotFound(text, name)
+
+
+def _is_folder(memory: Memory, project: str, folder: str) -> bool:
+    try:
+        memory.directory(project, folder, limit=1)
+    except NotFound:
+        return False
+    return True
 
 
 def read_note(memory: Memory, args: Arguments) -> Reply:
     """The file's text, or some of its lines, cut at a line end when it is too long."""
-    first, last = _range(args)
-    note = memory.read(args["identifier"], project=args.get("project"))
-    data = note_data(note) | {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
-    room = TEXT_LIMIT - len(tail(told(memory.warnings))) - (_WARNING if _is_mended(note) else 0)
-    if args["as_json"]:
-        room = max(room - len(compact(data)) - _REST, _LEAST)
-    part = excerpt(note.text, first, last, room, args["as_json"])
-    data |= {
-        "content": part.content, "start_line": part.first, "end_line": part.last, "total_lines": part.total,
-        "truncated": part.last < part.asked or part.length > 0,
-    }  # fmt: skip
-    if _is_mended(note):
-        data["warnings"] = [f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."]
-    return Reply(part.content + part.rest(), data)
-
-
-def _is_mended(note: Note) -> bool:
-    """Whether bytes that are not UTF-8 were replaced."""
-    return any(each.startswith(NOT_UTF8) for each in note.warnings)
-
-
-def _range(args: Arguments) -> tuple[int, int]:
     first, last = args.get("start_line", 1), args.get("end_line", -1)
     if first < 1:
         raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
     if last != -1 and last < first:
         raise InvalidInput(f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}.")
-    return first, last
+    note = memory.read(args["identifier"], project=args.get("project"))
+    data = note_data(note) | {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
+    has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
+    room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
+    if args["as_json"]:
+        room = max(room - len(compact(data)) - _REST, _LEAST)
+    part = _excerpt(note.text, first, last, room, args["as_json"])
+    data |= {
+        "content": part.content,
+        "start_line": part.first,
+        "end_line": part.last,
+        "total_lines": part.total,
+        "truncated": part.last < part.asked or part.length > 0,
+    }
+    if has_bad_bytes:
+        data["warnings"] = [f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."]
+    return Reply(part.content + part.rest(), data)
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class _Excerpt:
     """Lines `first` to `last` of a text of `total` lines, of which those up to `asked` were asked for.
 
     `length` is set when the text is one line cut short: how long that line is in all.
@@ -78,94 +144,240 @@ class Excerpt:
         return f"{gap}[lines {self.first}-{self.last} of {self.total}{more}]" if more else ""
 
 
-def excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> Excerpt:
+def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> _Excerpt:
     """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at least one."""
-    rows = text.split("\n")
-    closed = rows[-1] == ""
-    if closed:
-        rows.pop()
+    *rows, end = text.split("\n")
+    rows = [f"{row}\n" for row in rows] + ([end] if end else [])
     total = len(rows)
     asked = total if last == -1 else min(last, total)
     used, shown, safe = 0, first - 1, first - 1
     for row in rows[first - 1 : asked]:
-        used += len(compact(row)) if as_json else len(row) + 1
-        if used - (shown + 1 == total and not closed) > room:
+        used += len(compact(row)) - (2 if row.endswith("\n") else 1) if as_json else len(row)
+        if used > room:
             shown = safe
             break
         shown += 1
         if used <= room - _REST:
             safe = shown
     if shown < first <= asked:
-        room -= _REST
-        part = rows[first - 1][: room // 6 if as_json else room]  # one character takes up to six in JSON
-        return Excerpt(part, first, first, total, asked, len(rows[first - 1]))
-    if first == 1 and shown == total:
-        return Excerpt(text, 1, total, total, asked)
-    content = "".join(row + "\n" for row in rows[first - 1 : shown])
-    if shown == total and not closed:
-        content = content[:-1]
-    return Excerpt(content, first, shown, total, asked)
+        row = rows[first - 1].removesuffix("\n")
+        part = row[: (room - _REST) // (6 if as_json else 1)]  # one character takes up to six in JSON
+        return _Excerpt(part, first, first, total, asked, len(row))
+    return _Excerpt("".join(rows[first - 1 : shown]), first, shown, total, asked)
 
 
 def _frontmatter(note: Note) -> dict[str, Any]:
     """The frontmatter as written; one of unusual size with its long values cut."""
     if len(compact(note.header)) <= _HEADER_ROOM:
         return note.header
-    kept: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for key, value in note.header.items():
         value = value if len(compact(value)) <= 200 else short(value if isinstance(value, str) else compact(value), 200)
-        if len(compact(kept)) + len(key) + 200 > _HEADER_ROOM:
+        if len(compact(shown)) + len(key) + 200 > _HEADER_ROOM:
             break
-        kept[key] = value
-    return kept
+        shown[key] = value
+    return shown
 
 
 def list_directory(memory: Memory, args: Arguments) -> Reply:
     """Folders and notes of a folder, one line each."""
     page = Page.of(args, 200)
-    depth = whole(args, "depth", 1, 10)
+    depth, glob = whole(args, "depth", 1, 10), args.get("file_name_glob")
     project, folder = folder_named(memory, args["dir_name"], args.get("project"))
-    glob = args.get("file_name_glob")
-    found = memory.directory(project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset)
-    entries = [_entry(each) for each in found.entries]
-    rows = [_entry_line(memory, each) for each in entries]
-    page = page.fitting(lengths(entries, rows, args["as_json"]))
-    entries, rows = entries[: page.size], rows[: page.size]
+    found: Any = memory.directory(project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset)
+    entries: list[dict[str, Any]] = []
+    rows = []
+    for each in found.entries:
+        if each.kind == "folder":
+            entries.append({"kind": "folder", "path": each.path, "notes": each.notes})
+            rows.append(f"{each.path}/  ({plural(each.notes, 'note')})")
+            continue
+        names = {"path": each.path, "title": each.title[:DATA_TITLE], "permalink": each.permalink}
+        entries.append({"kind": "note", **names, "changed": each.changed})
+        rows.append(f"{each.path}  {short(each.title)}  {day(memory, each.changed)}")
+    page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
     head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
     data = {"project": project, "directory": folder, "entries": entries, **page.data(found.total, len(entries))}
     return Reply(lines(head, *rows, page.foot(found.total, len(entries))), data)
 
 
-def _entry(each: Any) -> dict[str, Any]:
-    if each.kind == "folder":
-        return {"kind": "folder", "path": each.path, "notes": each.notes}
-    return {
-        "kind": "note", "path": each.path, "title": each.title[:DATA_TITLE], "permalink": each.permalink,
-        "changed": each.changed,
-    }  # fmt: skip
-
-
-def _entry_line(memory: Memory, entry: dict[str, Any]) -> str:
-    if entry["kind"] == "folder":
-        return f"{entry['path']}/  ({plural(entry['notes'], 'note')})"
-    return f"{entry['path']}  {short(entry['title'])}  {local(memory, entry['changed']):%Y-%m-%d}"
-
-
 def recent_activity(memory: Memory, args: Arguments) -> Reply:
     """Notes by changed time, newest first."""
-    page = Page.of(args, 100)
-    named = args.get("project")
+    page, named, frame = Page.of(args, 100), args.get("project"), args["timeframe"]
     projects = (memory.project(named).name,) if named is not None else None
-    infos, total, since = memory.recent(args["timeframe"], projects=projects, limit=page.size, offset=page.offset)
+    infos, total, since = memory.recent(frame, projects=projects, limit=page.size, offset=page.offset)
     entries = [note_data(each) for each in infos]
-    rows = [f"{local(memory, each.changed):%Y-%m-%d %H:%M}  {short(each.title)}  ({address(each)})" for each in infos]
-    page = page.fitting(lengths(entries, rows, args["as_json"]))
-    entries, rows = entries[: page.size], rows[: page.size]
+    rows = [f"{day(memory, each.changed, _MINUTE)}  {short(each.title)}  ({address(each)})" for each in infos]
+    page, entries, rows = page.fit(entries, rows, args["as_json"])
     where = f" in {projects[0]}" if projects else ""
-    head = f"# Changed since {local(memory, since):%Y-%m-%d %H:%M}{where}: {plural(total, 'note')}"
+    head = f"# Changed since {day(memory, since, _MINUTE)}{where}: {plural(total, 'note')}"
     hint = "" if total else "Try a longer timeframe, e.g. 30d, or search_notes."
-    data = {
-        "results": entries, "timeframe": args["timeframe"], "since": stamp(since), **page.data(total, len(entries)),
-    }  # fmt: skip
+    data = {"results": entries, "timeframe": frame, "since": stamp(since), **page.data(total, len(entries))}
     return Reply(lines(head, *rows, page.foot(total, len(entries)), hint), data)
+
+
+def as_text_search(args: Arguments) -> Arguments:
+    """Search types of other programs mean `text`."""
+    if args.get("search_type") in ("vector", "semantic", "hybrid"):
+        args["search_type"] = "text"
+    return args
+
+
+def search_notes(memory: Memory, args: Arguments) -> Reply:
+    """The notes that match, best first; without query the newest that pass the filters."""
+    page, words = Page.of(args, 100), args.get("query", "").strip()
+    if "max_tokens" in args:
+        whole(args, "max_tokens", 1)
+    if not words and not any(args.get(name) for name in _FILTERS):
+        raise InvalidInput(
+            f"Parameter `query` must be a text unless one of {', '.join(_FILTERS)} is given; got nothing. "
+            "recent_activity and list_directory list notes without a query."
+        )
+    query = _query(memory, args, words)
+    hits = memory.search(query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens"))
+    found, total = hits.hits, hits.total
+    if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
+        page = page.shorter(len(found))
+        found = found[: page.size]
+    entries = [_hit_data(hit) for hit in found]
+    for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
+        blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
+        if sum(map(len, blocks)) <= ROOM:
+            break
+    page, entries, blocks = page.fit(entries, blocks, args["as_json"])
+    about = f' for "{short(words, 200)}"' if words else ""
+    head = f"# {plural(total, 'note')}{about}" + (" (relaxed: not all words)" if hits.relaxed else "")
+    hint = "" if total else "Try fewer or other words, search_type=title, or list_directory."
+    data = {"query": words, "results": entries, **page.data(total, len(entries)), "relaxed": hits.relaxed}
+    return Reply(lines(head, *blocks, page.foot(total, len(entries)), hint), data)
+
+
+def _query(memory: Memory, args: Arguments, words: str) -> Query:
+    kind = args["search_type"]
+    query = parse(words, now=memory.clock(), zone=memory.settings.zone) if kind != "permalink" else Query(text=words)
+    named = [args["project"]] if args.get("project") is not None else args.get("projects")
+    projects = _both(tuple(memory.project(each).name for each in named) if named else None, query.projects)
+    types: tuple[str, ...] | None = tuple(args.get("note_types", ())) or None
+    if types and query.types:
+        types = _both(types, query.types) or ("",)  # "" is no note's type
+    since = memory.since(args["after_date"]) if args.get("after_date") is not None else None
+    return query.replace(
+        search_type=kind,
+        projects=projects,
+        types=types or query.types,
+        tags=(*query.tags, *(each.lstrip("#") for each in args.get("tags", ()))),
+        categories=(*query.categories, *args.get("categories", ())),
+        status=args.get("status", query.status),
+        metadata=args.get("metadata_filters", {}),
+        after=max(filter(None, (since, query.after)), default=None),
+    )
+
+
+def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names that are in both lists, in any case; None stands for all names."""
+    if names is None or others is None:
+        return others if names is None else names
+    folded = {each.casefold() for each in others}
+    return tuple(each for each in names if each.casefold() in folded)
+
+
+def _hit_data(hit: Hit) -> dict[str, Any]:
+    note = hit.note
+    found = {"score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
+    return {**note_data(note), **found, "date": note.date or note.created, "source": note.source, "why": hit.why}
+
+
+def _hit_block(number: int, hit: Hit, width: int) -> str:
+    note, snippet = hit.note, short(hit.passage, width)
+    head = f"{number}. {short(note.title)} ({address(note)}), {note.type}, {(note.date or note.created)[:10]}"
+    return f"{head}\n   {snippet}" if snippet else head
+
+
+def build_context(memory: Memory, args: Arguments) -> Reply:
+    """The notes at an address, each with its observations, relations and related notes."""
+    url, project, page = args["url"].strip(), args.get("project"), Page.of(args, 100)
+    depth, most = whole(args, "depth", 1, 5), whole(args, "max_related", 0, 100)
+    since = memory.since(args["timeframe"]) if args.get("timeframe") is not None else None
+    if not url:
+        raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
+    if "*" in url:
+        infos, total = memory.matching(url, project=project, limit=page.size, offset=page.offset)
+    else:
+        infos, total = [memory.find(url, project)][page.offset : page.offset + page.size], 1
+    entries: list[dict[str, Any]] = []
+    blocks: list[str] = []
+    for info in infos:
+        if sum(lengths(entries, blocks, args["as_json"])) > ROOM:
+            break  # the rest goes to the next pages
+        entry, block = _with_context(memory, info, depth, since, most, args["as_json"])
+        entries.append(entry)
+        blocks.append(block)
+    page, entries, blocks = page.fit(entries, blocks, args["as_json"], len(infos))
+    foot = page.foot(total, len(entries))
+    if not total:
+        foot = f'No note matches "{short(url)}". Find one with search_notes or list_directory.'
+    data = {"results": entries, **page.data(total, len(entries))}
+    return Reply("\n\n".join([*blocks, foot] if foot else blocks), data)
+
+
+def _with_context(
+    memory: Memory, info: NoteInfo, depth: int, since: datetime | None, most: int, as_json: bool
+) -> tuple[dict[str, Any], str]:
+    """A note's entry in the data and its block of text; long lists are cut in both alike."""
+    found = memory.context(info, depth=depth, since=since, limit=most)
+    parts = {
+        "observations": [_observation(each) for each in found.observations],
+        "relations": [_relation(each) for each in found.edges],
+        "related_results": [_related(each) for each in found.reached],
+    }
+    counts = _shares(
+        [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()]
+    )
+    entry: dict[str, Any] = {"primary_result": note_data(found.note)}
+    block = [f"# {short(info.title)} ({address(info)}), {info.type}, changed {day(memory, info.changed)}"]
+    more: dict[str, int] = {}
+    for (key, part), count in zip(parts.items(), counts, strict=True):
+        entry[key] = [data for data, _ in part[:count]]
+        heading, hint = _SECTIONS[key]
+        if part:
+            block += [f"## {heading}", *(row for _, row in part[:count])]
+        if count < len(part):
+            block.append(f"- and {len(part) - count:,} more: {hint.format(title=short(info.title))}")
+            more |= {f"more_{key}": len(part) - count} if key != "related_results" else {}
+    return entry | more, lines(*block)
+
+
+def _shares(lists: list[list[int]]) -> list[int]:
+    """How many entries of each list are shown: what a short list leaves of its share goes to longer ones."""
+    counts, room = [0] * len(lists), ROOM - 1000
+    order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
+    for left, n in zip(range(len(lists), 0, -1), order, strict=True):
+        counts[n] = fitting(lists[n], room // left)
+        room -= sum(lists[n][: counts[n]])
+    return counts
+
+
+def _observation(each: Observation) -> tuple[dict[str, Any], str]:
+    content, context = each.content[:_CONTENT], f" ({each.context})" if each.context else ""
+    data = {"category": each.category, "content": content, "tags": list(each.tags), "context": each.context}
+    category = f"[{each.category}] " if each.category else ""
+    return data, "- " + short(f"{category}{each.content}{context}", _LINE)
+
+
+def _relation(each: Edge) -> tuple[dict[str, Any], str]:
+    permalink = each.note.permalink if each.note else None
+    ends = {"type": each.type, "direction": each.direction, "target": each.target, "permalink": permalink}
+    context = f" ({each.context})" if each.context else ""
+    place = f" ({address(each.note)})" if each.note else ""
+    if each.direction == "in":
+        row = f"from {each.target}{place}: {each.type}{context}"
+    else:
+        kind = f'"{each.type}"' if " " in each.type else each.type  # as the line in the note would have it
+        row = f"{kind} [[{each.target}]]{context}{place or _STATES.get(each.state, '')}"
+    return {**ends, "state": each.state, "context": each.context}, "- " + short(row, _LINE)
+
+
+def _related(each: Reached) -> tuple[dict[str, Any], str]:
+    row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {each.via}"
+    return {**note_data(each.note), "depth": each.depth, "via": each.via}, row

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.faces.bank import templates
-from commonplace.faces.bank.names import KINDS
-from commonplace.faces.bank.rules import categories, categorise, place
+from commonplace.faces.bank.bank import KINDS, bank_data, template_files
+from commonplace.faces.bank.placement import categorise, category_patterns, explain, place_by_rules
 
 
 @pytest.mark.parametrize(
@@ -36,12 +35,12 @@ def test_title_and_patterns_choose_the_category(text: str, category: str, confid
 
 
 def test_every_category_has_a_file_of_each_kind_of_bank() -> None:
-    assert len(categories()) == 14
+    categories = [*category_patterns(), "default"]
+    assert len(categories) == 15
     for kind in KINDS:
-        for category in [*categories(), "default"]:
-            targets = templates.data("categories")["targets"][kind]
-            assert targets.get(category, targets["default"]) in templates.files(kind)
-        assert set(templates.data("categories")["targets"][kind]) <= {*categories(), "default"}
+        targets = bank_data("categories")["targets"][kind]
+        assert {targets.get(each, targets["default"]) for each in categories} <= set(template_files(kind))
+        assert set(targets) <= set(categories)
 
 
 def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:
@@ -50,19 +49,27 @@ def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:
         "doc/architecture.md": "# Code Architecture\n\nWe decided to use microservices.\n",
         "doc/api.md": "# API\n\nA system design question.\n",
     }
-    placed = place("code", texts, "We decided to use one Storage for all orders, see readme.md and the Database")
-    assert placed.target_file == "doc/architecture.md"
-    assert placed.referenced_files == ["readme.md"]
-    assert placed.related_files == ["doc/api.md"]
-    assert placed.similar_content == ["Storage of orders", "Orders"]
-    assert placed.concepts == ["decided to use", "database"]
-    data = placed.as_data(datetime(2026, 5, 7, 10, 0, 0, 5, tzinfo=UTC))
-    assert list(data) == ["target_file", "operation", "position", "content", "metadata"]
-    assert data["metadata"]["timestamp"] == "2026-05-07T10:00:00Z"
-    keys = ["timestamp", "category", "confidence", "concepts", "relationships", "processing_method"]
-    assert list(data["metadata"]) == keys
+    text = "We decided to use one Storage for all orders, see readme.md and the Database"
+    data = explain(place_by_rules("code", text), texts, datetime(2026, 5, 7, 10, 0, 0, 5, tzinfo=UTC))
+    relationships = {
+        "related_files": ["doc/api.md"],
+        "similar_content": ["Storage of orders", "Orders"],
+        "referenced_files": ["readme.md"],
+    }
+    metadata = {
+        "timestamp": "2026-05-07T10:00:00Z",
+        "category": "architecture",
+        "confidence": 0.9,
+        "concepts": ["decided to use", "database"],
+        "relationships": relationships,
+        "processing_method": "rule-based",
+    }
+    place = {"target_file": "doc/architecture.md", "operation": "append", "position": None, "content": text}
+    assert list(data.items()) == [*place.items(), ("metadata", metadata)]
+    assert list(data["metadata"]) == list(metadata)
 
 
 def test_at_most_ten_concepts_are_named() -> None:
     text = "goal deadline survey benchmark experiment agenda attendees backlog milestone wireframe mockup monolith"
-    assert len(place("project", {}, text).concepts) == 10
+    data = explain(place_by_rules("project", text), {}, datetime(2026, 5, 7, tzinfo=UTC))
+    assert len(data["metadata"]["concepts"]) == 10

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.faces.bank.blocks import AppendBlock, InsertInSection, named
+from commonplace.faces.bank.placement import append_block, insert_in_section
 
 LINES = st.lists(
     st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]),
@@ -40,7 +40,7 @@ def said(text: str) -> list[str]:
     ],
 )
 def test_a_block_is_appended_after_one_empty_line(old: str, block: str, new: str) -> None:
-    assert AppendBlock(block).apply(old).text == new
+    assert append_block(old, block) == new
 
 
 @pytest.mark.parametrize(
@@ -60,49 +60,32 @@ def test_a_block_is_appended_after_one_empty_line(old: str, block: str, new: str
         ("", "A", "## A\n\nx\n"),
         ("t\r\nu\r\n", " New\n one ", "t\r\nu\r\n\r\n## New one\r\n\r\nx\r\n"),
         ("t\n", "### New ###", "t\n\n### New\n\nx\n"),
+        ("t\n", "####### A", "t\n\n## ####### A\n\nx\n"),
+        ("t\n", "#A", "t\n\n## #A\n\nx\n"),
+        ("t\n", "A #", "t\n\n## A #\n\nx\n"),
         ("# 词汇\n甲\n\n# 乙\n", "词汇", "# 词汇\n甲\n\nx\n\n# 乙\n"),
     ],
 )
 def test_a_text_is_put_at_the_end_of_its_section(old: str, position: str, new: str) -> None:
-    assert InsertInSection(position, "x").apply(old).text == new
+    assert insert_in_section(old, position, "x") == new
 
 
 def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays() -> None:
-    edited = InsertInSection("A", " \n\n    code  \n\n \n").apply("# A\n\n# B\n")
-    assert edited.text == "# A\n\n    code  \n\n# B\n"
-    assert (edited.line, edited.section_added) == (3, False)
-    assert InsertInSection("C", "x").apply("# A\n").section_added
-
-
-@pytest.mark.parametrize(
-    ("position", "level", "text"),
-    [
-        ("A", 0, "A"),
-        ("## A ##", 2, "A"),
-        ("  ### A b", 3, "A b"),
-        ("#A", 0, "#A"),
-        ("##", 2, ""),
-        (" ", 0, ""),
-        ("A #", 0, "A #"),
-        ("####### A", 0, "####### A"),
-    ],
-)
-def test_a_position_may_name_the_level(position: str, level: int, text: str) -> None:
-    assert named(position) == (level, text)
+    assert insert_in_section("# A\n\n# B\n", "A", " \n\n    code  \n\n \n") == "# A\n\n    code  \n\n# B\n"
 
 
 @given(TEXTS, TEXTS)
 def test_an_append_keeps_every_line_and_ends_in_one_line_break(old: str, fresh: str) -> None:
-    new = AppendBlock(f"new\n{fresh}").apply(old).text
+    new = append_block(old, f"new\n{fresh}")
     assert said(new) == [*said(old), "new", *said(fresh)]
     assert new.endswith("\n")
-    assert AppendBlock("end").apply(new).text.startswith(new)
+    assert append_block(new, "end").startswith(new)
 
 
 @given(TEXTS, st.sampled_from(["A", "B", "## b", "c", "D"]))
 def test_inserts_keep_every_line_and_their_order(old: str, position: str) -> None:
-    new = InsertInSection(position, "first").apply(old).text
-    new = InsertInSection(position, "second").apply(new).text
+    new = insert_in_section(old, position, "first")
+    new = insert_in_section(new, position, "second")
     lines = said(new)
     at = lines.index("first")
     rest = [line for line in lines if line not in ("first", "second")]

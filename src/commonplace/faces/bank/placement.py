@@ -1,0 +1,220 @@
+"""Which file of a bank a text belongs in, by a table of patterns or a language model, and how it is put there
+(contract 003, 6 and 9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from commonplace.clock import stamp
+from commonplace.faces.bank.bank import bank_data, is_target, template_files
+from commonplace.faces.texts import text_file
+from commonplace.note.frontmatter import is_crlf, split
+from commonplace.note.grammar import scan
+from commonplace.text.tokens import words
+
+if TYPE_CHECKING:
+    from commonplace.llm import Endpoint
+
+OPERATIONS = ("append", "replace", "insert")
+BY_RULES, BY_LLM = "rule-based", "llm"
+DEFAULT = "default"
+_FREE_FOLDERS = ("doc/", "notes/")
+"""Where a language model may choose files that are in no template."""
+_CATEGORY_LENGTH, _MOST_CONCEPTS, _MOST_SIMILAR = 40, 10, 3
+_POSITION = re.compile(r"(#{1,6})(?:[ \t]+(.*?)(?:[ \t]+#+)?)?[ \t]*")
+_BLANK_START = re.compile(r"(?:[ \t]*\r?\n)+")
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_LIST_OR_QUOTE_SIGNS = re.compile(r"^[\s>*+-]+")
+
+
+@dataclass(slots=True)
+class Placement:
+    """Which text goes where: `content` into the file `target` of a bank. `category` is None when the caller named
+    the file; else `method` tells who found it, with which `confidence` from 0 to 1."""
+
+    target: str
+    content: str
+    operation: str = "append"
+    position: str = ""
+    category: str | None = None
+    confidence: float = 0.0
+    method: str = BY_RULES
+
+    def apply(self, text: str) -> str:
+        """The new text of the file that has `text` now."""
+        if self.operation == "replace":
+            return self.content
+        if self.operation == "insert":
+            return insert_in_section(text, self.position, self.content)
+        return append_block(text, self.content)
+
+
+def place_by_rules(kind: str, content: str) -> Placement:
+    """Where the table of patterns puts `content` in a bank of this kind."""
+    category, confidence = categorise(content)
+    targets = bank_data("categories")["targets"][kind]
+    target = targets.get(category, targets[DEFAULT])
+    return Placement(target, content, category=category, confidence=confidence)
+
+
+def categorise(text: str) -> tuple[str, float]:
+    """(category, confidence): a category's name in the title, a pattern there, most hits in the whole text."""
+    title = next((line.strip() for line in text.splitlines() if line.strip()), "").lstrip("#").strip()
+    for name in category_patterns():
+        if _compiled(rf"\b{name}\b").search(title):
+            return name, 1.0
+    for name, patterns in category_patterns().items():
+        if any(pattern.search(title) for pattern in patterns):
+            return name, 0.9
+    counts = {name: sum(len(each.findall(text)) for each in found) for name, found in category_patterns().items()}
+    best = max(counts, key=lambda name: counts[name])
+    total = sum(counts.values())
+    return (best, round(counts[best] / total, 2)) if total else (DEFAULT, 0.0)
+
+
+@cache
+def category_patterns() -> dict[str, list[re.Pattern[str]]]:
+    """All categories in their order, `default` apart, with their patterns."""
+    rows = bank_data("categories")["category"]
+    return {row["name"]: [_compiled(pattern) for pattern in row["patterns"]] for row in rows}
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.ASCII)
+
+
+def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
+    """The placement as data, with what its text has to do with the bank's files `texts`."""
+    text, wanted = placed.content, set(words(placed.content))
+    patterns = [pattern for each in category_patterns().values() for pattern in each]
+    hits = sorted((hit.start(), hit[0].lower()) for pattern in patterns for hit in pattern.finditer(text))
+    same_category = category_patterns().get(placed.category or "", ())
+    others = {path: other for path, other in texts.items() if path != placed.target}
+    headings = dict.fromkeys(found[1] for other in texts.values() for found in _HEADING.findall(other))
+    shared = {heading: len(wanted & set(words(heading))) for heading in headings}
+    similar = sorted((each for each in shared if shared[each]), key=lambda each: -shared[each])
+    relationships = {
+        "related_files": [path for path, other in others.items() if any(one.search(other) for one in same_category)],
+        "similar_content": similar[:_MOST_SIMILAR],
+        "referenced_files": [path for path in texts if path in text],
+    }
+    metadata = {
+        "timestamp": stamp(moment.replace(microsecond=0)),
+        "category": placed.category,
+        "confidence": placed.confidence,
+        "concepts": list(dict.fromkeys(word for _, word in hits))[:_MOST_CONCEPTS],
+        "relationships": relationships,
+        "processing_method": placed.method,
+    }
+    place = {"target_file": placed.target, "operation": placed.operation, "position": placed.position or None}
+    return {**place, "content": text, "metadata": metadata}
+
+
+def place_by_llm(endpoint: Endpoint, kind: str, texts: Mapping[str, str], content: str) -> Placement:
+    """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks a rule."""
+    shown = dict.fromkeys([*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))])
+    lines = []
+    for path in shown:
+        headings = [text for signs, text in _HEADING.findall(texts.get(path, "")) if signs != "#"]
+        lines.append(f"- {path}: {', '.join(headings) or 'no headings'}")
+    values = {"type": kind, "files": "\n".join(lines), "categories": ", ".join(category_patterns())}
+    system = Template(text_file("bank-llm.md")).substitute(values)
+    return endpoint.ask(system, content, lambda answer: _checked_answer(answer, kind, texts, content))
+
+
+def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> Placement:
+    """The placement an answer stands for. Raises ValueError for one that must not be followed."""
+    if not isinstance(answer, dict):
+        raise ValueError("it is no object")
+    for key in ("target_file", "operation", "content", "category"):
+        if not isinstance(answer.get(key), str):
+            raise ValueError(f"{key} is missing or no text")
+    target, category, text = answer["target_file"], answer["category"].strip(), answer["content"]
+    if not is_target(target) or not (target in template_files(kind) or target.startswith(_FREE_FOLDERS)):
+        raise ValueError("its target_file is none of this bank")
+    if not category or len(category) > _CATEGORY_LENGTH or not category.isprintable():
+        raise ValueError("its category is no name")
+    if not _lines(content) <= _lines(text):
+        raise ValueError("it leaves out lines of the text")
+    if not _is_unicode(text):
+        raise ValueError("its content is no valid text")
+    operation, position = answer["operation"], answer.get("position")
+    has_position = isinstance(position, str) and bool(parse_position(position)[1]) and _is_unicode(position)
+    loses = operation == "replace" and not _lines(texts.get(target, "")) <= _lines(text)
+    if operation not in OPERATIONS or (operation == "insert" and not has_position) or loses:
+        operation = "append"
+    share = answer.get("confidence")
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        share = 0.5
+    where = str(position) if operation == "insert" else ""
+    return Placement(target, text, operation, where, category, round(float(share), 2), BY_LLM)
+
+
+def _lines(text: str) -> set[str]:
+    """The lines of a text that are not blank, without list and quote signs."""
+    return {_LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip() for line in text.splitlines() if line.strip()}
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def append_block(text: str, block: str) -> str:
+    """`text` with `block` at its end after one empty line; it ends with exactly one line break."""
+    newline, block = _same_breaks(text, block)
+    before = text.rstrip("\r\n")
+    return (before + 2 * newline if before else "") + block.rstrip("\r\n") + newline
+
+
+def insert_in_section(text: str, position: str, block: str) -> str:
+    """`text` with `block` at the end of the own text of the section `position`, a heading with or without its `#`s.
+
+    A section's own text ends before the next heading of any level. The first heading of exactly this text counts,
+    else the first that differs only in case. A missing section is added at the end.
+    """
+    newline, block = _same_breaks(text, block)
+    if blank := _BLANK_START.match(block):
+        block = block[blank.end() :]
+    block = _without_blank_end(block)
+    level, name = parse_position(position)
+    headings = scan(text, split(text).body_at)[2]
+    fitting = [each for each in headings if level in (0, each.level)]
+    found = [each for each in fitting if each.text.strip() == name]
+    found = found or [each for each in fitting if each.text.strip().casefold() == name.casefold()]
+    if not found:
+        return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
+    end = next((each.line for each in headings if each.line > found[0].line), None)
+    rest = "" if end is None else text.split("\n", end - 1)[-1]
+    before = _without_blank_end(text.removesuffix(rest))
+    return before + 2 * newline + block + newline + (newline + rest if rest else "")
+
+
+def parse_position(position: str) -> tuple[int, str]:
+    """(level or 0, text on one line) of the heading a position names; the text may be empty."""
+    line = " ".join(position.split())
+    match = _POSITION.fullmatch(line)
+    return (len(match[1]), (match[2] or "").strip()) if match else (0, line)
+
+
+def _same_breaks(text: str, block: str) -> tuple[str, str]:
+    """The line break of `text` (of `block` where there is no text yet), and `block` with its own made alike."""
+    if not is_crlf(text) and (text or not is_crlf(block)):
+        return "\n", block
+    return "\r\n", block.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _without_blank_end(text: str) -> str:
+    """`text` without the line break and the blank lines at its end."""
+    end = text.find("\n", len(text.rstrip(" \t\r\n")))
+    return text if end < 0 else text[:end].removesuffix("\r")

@@ -1,0 +1,356 @@
+"""The `memory` tool: Anthropic's six commands over the project `memories` (contract 000a).
+
+One implementation serves MCP, socket, command line and the SDK adapters: (arguments, caller) -> reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import (
+    CommonplaceError,
+    Conflict,
+    CountMismatch,
+    Exists,
+    InvalidInput,
+    LineOutOfRange,
+    NotFound,
+    NotText,
+    OutsideError,
+    StorageError,
+)
+from commonplace.faces.arguments import Arguments, check
+from commonplace.faces.reply import Reply, plain_error_reply
+from commonplace.faces.texts import text_file
+from commonplace.faces.tool import Prompt, Tool, Toolset
+from commonplace.note.edit import InsertLine, StrReplace
+from commonplace.store.files import NAME_REASONS
+from commonplace.store.path_guard import NAME_BYTES, climbs
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.files import Files
+
+PROJECT = "memories"
+MAX_LINES = 999_999
+SNIPPET = 2
+_ROOT = "/memories"
+_FOLDER_SIZE = "4K"
+_PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "view": (("path",), ("path",)),
+    "create": (("path", "file_text"), ("file_text", "path")),
+    "str_replace": (("path", "old_str"), ("old_str", "new_str", "path")),
+    "insert": (("path", "insert_line", "insert_text"), ("insert_line", "insert_text", "path")),
+    "delete": (("path",), ("path",)),
+    "rename": (("old_path", "new_path"), ("old_path", "new_path")),
+}
+"""Of each command: the required parameters, and all that are checked, both in the order of the errors."""
+COMMANDS = tuple(_PARAMETERS)
+_SCHEMAS = {
+    command: {
+        "required": required,
+        "properties": {name: {"type": "integer" if name == "insert_line" else "string"} for name in names},
+    }
+    for command, (required, names) in _PARAMETERS.items()
+}
+_ERRORS: dict[type[CommonplaceError], str] = {
+    OutsideError: "Path {path} would escape /memories directory",
+    NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
+    NotFound: "The path {path} does not exist. Please provide a valid path.",
+    StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
+    InvalidInput: "{path} was not changed: {error}",
+    Conflict: "{path} was not changed: another program keeps writing it. Try again.",
+}
+_RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}
+
+
+def toolset(
+    *,
+    create_existing: str = "overwrite",
+    instructions: Sequence[str] = (),
+    view_max_characters: int = 0,
+    with_notes: bool = True,
+) -> Toolset:
+    """The toolset `memory`: one tool, one prompt, and what the model is told (contract 000a, 2, 8, 11)."""
+    definition = json.loads(text_file("memory-tool.json"))
+    overwrites = create_existing == "overwrite"
+    phrase = "an existing file is overwritten" if overwrites else "an existing file is refused"
+    commands = MemoryCommands(create_existing=create_existing, view_max_characters=view_max_characters)
+    tool = Tool(
+        name="memory",
+        description=definition["description"].replace("{create}", phrase),
+        schema=definition["inputSchema"],
+        annotations=definition["annotations"],
+        run=commands.run,
+        contract=None,
+    )
+    owner = "## From the owner\n" + "\n".join(instructions) if instructions else ""
+    names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
+    told = "\n".join(text_file(f"memory-{name}.md") for name in names)
+    guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
+    prompt = Prompt("memory_guide", "How to use the memory directory well, with examples.", lambda memory, given: guide)
+    return Toolset("memory", (tool,), told, closing=owner, prompts=(prompt,))
+
+
+class MemoryCommands:
+    """The six commands. `folder` makes `/memories` a folder of the project, e.g. one per end user."""
+
+    def __init__(self, *, create_existing: str = "overwrite", view_max_characters: int = 0, folder: str = ""):
+        self._overwrite = create_existing == "overwrite"
+        self._view_max = view_max_characters
+        self._folder = folder
+
+    def run(self, memory: Memory, arguments: Any) -> Reply:
+        """Carry out one command. Bad input is answered, never raised."""
+        try:
+            return Reply(self._run(memory, arguments))
+        except CommonplaceError as error:
+            return plain_error_reply(error)
+
+    def clear(self, memory: Memory) -> Reply:
+        """Move everything to the history, as one change."""
+        try:
+            with _worded(_ROOT):
+                self._files(memory).clear()
+        except CommonplaceError as error:
+            return plain_error_reply(error)
+        return Reply("All memory cleared")
+
+    def _files(self, memory: Memory) -> Files:
+        from commonplace.engine.files import Files  # the engine is needed by the first call, not by the handshake
+
+        return Files(memory, PROJECT, self._folder)
+
+    def _run(self, memory: Memory, arguments: Any) -> str:
+        command = arguments.get("command") if isinstance(arguments, dict) else None
+        if not isinstance(command, str) or command not in COMMANDS:
+            raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+        if command == "rename" and arguments.get("old_path") is None:
+            arguments = arguments | {"old_path": arguments.get("path")}
+        args = check(arguments, _SCHEMAS[command], "memory", command)
+        files = self._files(memory)
+        with files.alone():
+            if command == "view":
+                return self._view(files, args["path"], _line_range(arguments.get("view_range")))
+            if command == "create":
+                return self._create(files, args["path"], args["file_text"])
+            return _COMMANDS[command](files, args)
+
+    def _view(self, files: Files, path: str, span: tuple[int, int] | None) -> str:
+        inside = _inside(path)
+        with _worded(path, "read"):
+            place = files.at(inside)
+            if place.kind == "folder":
+                return _listing(files, inside, path)
+            if place.kind != "file":
+                raise NotFound(path)
+            data = files.read(inside).data
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is.") from None
+        files.count_access(place)
+        lines = text.split("\n")
+        total = len(lines)
+        if total > MAX_LINES:
+            raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
+        header = f"Here's the content of {path} with line numbers:\n"
+        if span is not None:
+            first, last = max(span[0], 1), total if span[1] == -1 else min(span[1], total)
+            return header + _numbered(lines[first - 1 : max(last, 0)], first)
+        if self._view_max and len(text) > self._view_max:
+            return header + self._beginning(lines)
+        return header + _numbered(lines, 1)
+
+    def _beginning(self, lines: list[str]) -> str:
+        """As many whole lines as the configured length allows, at least one, and how to see the rest."""
+        room, shown, total = self._view_max, 0, len(lines)
+        while shown < total and (shown == 0 or len(lines[shown]) + 1 <= room):
+            room -= len(lines[shown]) + 1
+            shown += 1
+        if shown == total:
+            return _numbered(lines, 1)
+        more = f"[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
+        return f"{_numbered(lines[:shown], 1)}\n{more}"
+
+    def _create(self, files: Files, path: str, text: str) -> str:
+        inside = _inside(path)
+        if path.endswith("/") and inside:
+            with _worded(path, "read"):
+                is_missing = files.at(inside).kind == "missing"
+            if is_missing:
+                raise InvalidInput(f"The path {path} is not a file.")
+        missing = f"Invalid path: a part of {path} does not exist or is not a directory."
+        with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
+            files.write(inside, text, overwrite=self._overwrite)
+        return f"File created successfully at: {path}"
+
+
+def _str_replace(files: Files, args: Arguments) -> str:
+    path, old = args["path"], args["old_str"]
+    inside = _existing_file(files, path)
+    if not old:
+        raise InvalidInput("No replacement was performed: `old_str` is empty. Give the exact text to replace.")
+    try:
+        with _worded(path):
+            edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
+    except CountMismatch as error:
+        text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        if error.found:
+            where = ", ".join(map(str, error.lines))
+            text = (
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}. "
+                "Please ensure it is unique"
+            )
+        raise InvalidInput(text) from None
+    lines = edited.text.split("\n")
+    first = max(edited.line - SNIPPET, 1)
+    header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+    return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
+
+
+def _insert(files: Files, args: Arguments) -> str:
+    path, line = args["path"], args["insert_line"]
+    inside = _existing_file(files, path)
+    try:
+        with _worded(path):
+            files.edit(inside, InsertLine(line, args["insert_text"]))
+    except LineOutOfRange as error:
+        raise InvalidInput(
+            f"Invalid `insert_line` parameter: {line}. "
+            f"It should be within the range of lines of the file: [0, {error.total}]"
+        ) from None
+    return f"The file {path} has been edited."
+
+
+def _delete(files: Files, args: Arguments) -> str:
+    path = args["path"]
+    inside = _inside(path)
+    if not inside:
+        raise InvalidInput("Cannot delete the /memories directory itself")
+    with _worded(path, own={NotFound: f"The path {path} does not exist"}):
+        files.delete(inside)
+    return f"Successfully deleted {path}"
+
+
+def _rename(files: Files, args: Arguments) -> str:
+    old, new = args["old_path"], args["new_path"]
+    source = _inside(old)
+    if not source:
+        raise InvalidInput("Cannot rename the /memories directory itself")
+    target = _inside(new)
+    for inside, path in ((source, old), (target, new)):
+        with _worded(path):
+            files.itself(inside)
+    own = {Exists: f"The destination {new} already exists", NotFound: f"The path {old} does not exist"}
+    with _worded(new, own=own):
+        files.rename(source, target)
+    return f"Successfully renamed {old} to {new}"
+
+
+_COMMANDS = {"str_replace": _str_replace, "insert": _insert, "delete": _delete, "rename": _rename}
+
+
+def _line_range(value: Any) -> tuple[int, int] | None:
+    """A line range of exactly two integers; anything else is ignored."""
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+        first, last = check({"range": value}, _RANGE, "memory")["range"]
+    except (InvalidInput, ValueError, RecursionError):
+        return None
+    return first, last
+
+
+def _inside(path: str) -> str:
+    """The path below /memories, checked on the text as given (contract 000a, 3)."""
+    if any(bad in path for bad in "\0\n\r"):
+        raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
+    rooted = path if path.startswith("/") else f"/{path}"
+    # A backslash after the root is read as `/` only to refuse what it would climb to.
+    if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
+    rest = rooted[len(_ROOT) :]
+    if climbs(rest):
+        raise InvalidInput(f"Path {path} would escape /memories directory")
+    if rest.startswith("\\"):
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
+    if "\\" in rest:
+        raise InvalidInput(f"Invalid path: {path} contains a backslash. Use / between folders.")
+    parts = [part for part in rest.split("/") if part not in ("", ".")]
+    for part in parts:
+        if len(part.encode()) > NAME_BYTES:
+            raise InvalidInput(f"Invalid path: the name {_short(part)} has more than {NAME_BYTES} bytes.")
+    return "/".join(parts)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:60]}…"
+
+
+def _existing_file(files: Files, path: str) -> str:
+    """The inside path of an existing file."""
+    inside = _inside(path)
+    with _worded(path, "read"):
+        kind = files.at(inside).kind
+        if kind not in ("file", "folder"):
+            raise NotFound(path)
+    if kind == "folder":
+        raise InvalidInput(f"The path {path} is not a file.")
+    return inside
+
+
+@contextmanager
+def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], str] | None = None) -> Iterator[None]:
+    """Raises engine errors again in this tool's words, which `own` may replace for some of them.
+
+    CountMismatch and LineOutOfRange pass, for their callers have the words.
+    """
+    try:
+        yield
+    except (CountMismatch, LineOutOfRange):
+        raise
+    except CommonplaceError as error:
+        if isinstance(error, StorageError) and error.reason in NAME_REASONS:
+            raise InvalidInput(f"Invalid path: {error.reason}: {_short(path)}") from None
+        for kind, text in (own or {}).items():
+            if isinstance(error, kind):
+                raise InvalidInput(text) from None
+        text = next((text for kind, text in _ERRORS.items() if isinstance(error, kind)), "{error}")
+        raise InvalidInput(text.format(path=path, what=what, error=error)) from None
+
+
+def _numbered(lines: Sequence[str], first: int) -> str:
+    return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
+
+
+def _listing(files: Files, inside: str, path: str) -> str:
+    rows = [
+        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:",
+        f"{_FOLDER_SIZE}\t{path}",
+    ]
+    try:
+        _list_level(files, inside, path.rstrip("/"), 2, rows)
+    except NotFound:  # it was deleted meanwhile
+        pass
+    return "\n".join(rows)
+
+
+def _list_level(files: Files, inside: str, shown: str, levels: int, rows: list[str]) -> None:
+    for name, place in files.entries(inside):
+        if place.kind == "folder":
+            rows.append(f"{_FOLDER_SIZE}\t{shown}/{name}/")
+            if levels > 1 and not place.link:
+                _list_level(files, f"{inside}/{name}" if inside else name, f"{shown}/{name}", levels - 1, rows)
+        else:
+            rows.append(f"{size(place.size)}\t{shown}/{name}")
+
+
+def size(count: int) -> str:
+    """Bytes in base 1024 as both SDKs show them: `0B`, `1K`, `1.5K`, `1024.0K`, `1M`; at most `G`."""
+    unit = min((count.bit_length() - 1) // 10, 3) if count else 0
+    value = count / 1024**unit
+    text = str(int(value)) if value.is_integer() else f"{value:.1f}"
+    return f"{text}{'BKMG'[unit]}"

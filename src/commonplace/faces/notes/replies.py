@@ -1,0 +1,222 @@
+"""Wording and bounds of the note tools' replies: pages of lists, notes as data and as lines (contract 000b, 7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from commonplace.clock import parse_stamp, stamp
+from commonplace.errors import CommonplaceError, InvalidInput, OutsideError
+from commonplace.faces.arguments import Arguments
+from commonplace.faces.reply import Reply, error_reply
+from commonplace.index.rows import NoteInfo
+from commonplace.note.model import Note
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+
+TEXT_LIMIT = 20_000
+ROOM = 17_000
+"""Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
+TITLE = 120
+DATA_TITLE = 1000
+"""Characters of a title in a line, and in data."""
+_WARNINGS, _WARNING = 5, 300
+_ERROR = 2500
+_SHORTER, _KEYS = (2000, 500, 200, 80), 50
+_LAST_ROW = 2**62  # an offset the index still counts to
+
+
+def whole(args: Arguments, name: str, least: int, most: int | None = None) -> int:
+    """The whole number `args[name]`, lowered to `most`. Raises InvalidInput below `least`."""
+    value = args[name]
+    if value < least:
+        raise InvalidInput(f"Parameter `{name}` must be {least} or more; got {value}.")
+    return value if most is None else min(value, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is asked for: `number` from 1, `size` entries."""
+
+    number: int
+    size: int
+
+    @classmethod
+    def of(cls, args: Arguments, most: int) -> Page:
+        """The page `args` asks for, its size lowered to `most`. Raises InvalidInput below 1."""
+        return cls(whole(args, "page", 1), whole(args, "page_size", 1, most))
+
+    @property
+    def offset(self) -> int:
+        """How many entries come before this page."""
+        return min((self.number - 1) * self.size, _LAST_ROW)
+
+    def fit(
+        self, entries: list[dict[str, Any]], rows: list[str], as_json: bool, asked: int | None = None
+    ) -> tuple[Page, list[dict[str, Any]], list[str]]:
+        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM.
+
+        `asked` is how many entries the page should have, when not all of them are given.
+        """
+        count = max(fitting(lengths(entries, rows, as_json)), 1)
+        page = self if count >= (asked or len(rows)) else self.shorter(count)
+        return page, entries[: page.size], rows[: page.size]
+
+    def shorter(self, count: int) -> Page:
+        """A page of at most `count` entries with the same first one.
+
+        Its size divides the offset, so that the following pages miss nothing.
+        """
+        size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
+        return Page(self.offset // size + 1, size)
+
+    def data(self, total: int, shown: int) -> dict[str, Any]:
+        """The keys every list carries; `shown` entries of `total` are on this page."""
+        more = self.offset + shown < total
+        return {"total": total, "page": self.number, "page_size": self.size, "more": more}
+
+    def foot(self, total: int, shown: int) -> str:
+        """The line that says what is shown and how to get the next page; "" when everything is."""
+        if not shown:
+            last = -(-total // self.size)
+            return f"Nothing on page {self.number}. Last page: {last}." if total else ""
+        if shown == total:
+            return ""
+        line = f"Shown: {self.offset + 1}-{self.offset + shown} of {total}."
+        if self.offset + shown < total:
+            line += f" Next: page={self.number + 1}, page_size={self.size}."
+        return line
+
+
+def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
+    """What each entry takes in the reply's text: its line, or its JSON when that is the text."""
+    return [len(compact(each)) + 1 for each in entries] if as_json else [len(row) + 1 for row in rows]
+
+
+def fitting(lengths: Sequence[int], room: int = ROOM) -> int:
+    """How many of the first entries, of these lengths, fit into `room`."""
+    return sum(used <= room for used in accumulate(lengths))
+
+
+def note_data(note: Note | NoteInfo) -> dict[str, Any]:
+    """A note as every reply's data holds it."""
+    return {
+        "title": note.title[:DATA_TITLE],
+        "permalink": note.permalink,
+        "file_path": note.path,
+        "project": note.project,
+        "type": note.type,
+        "changed": note.changed if isinstance(note.changed, str) else stamp(note.changed),
+    }
+
+
+def compact(data: Any) -> str:
+    """`data` as JSON without blanks."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def short(text: str, most: int = TITLE) -> str:
+    """`text` on one line, at most `most` characters."""
+    head = text[: 4 * most]
+    line = " ".join(head.split())
+    return line if len(line) <= most and len(head) == len(text) else line[: most - 1].rstrip() + "…"
+
+
+def address(note: Note | NoteInfo) -> str:
+    """`project: permalink`, by which any tool finds the note again."""
+    return f"{note.project}: {note.permalink}"
+
+
+def day(memory: Memory, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
+    """A stored time in the memory's time zone."""
+    moment = parse_stamp(moment) if isinstance(moment, str) else moment
+    return moment.astimezone(memory.settings.zone).strftime(form)
+
+
+def plural(count: int, word: str) -> str:
+    """`1 note`, `1,204 notes`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def lines(*parts: str) -> str:
+    """The parts that are not empty, one below the other."""
+    return "\n".join(part for part in parts if part)
+
+
+def answering(run: Callable[[Memory, Arguments], Reply]) -> Callable[[Memory, Arguments], Reply]:
+    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
+
+    `run` sees `as_json` in its arguments.
+    """
+
+    def answer(memory: Memory, args: Arguments) -> Reply:
+        args["as_json"] = args.pop("output_format", "text") == "json"
+        try:
+            reply = run(memory, args)
+        except OutsideError as error:  # an address alone does not know whose it is
+            project = error.project or short(args.get("project") or memory.default_project)
+            reply = error_reply(OutsideError(error.path, project))
+        except CommonplaceError as error:
+            reply = error_reply(error)
+        return _finished(reply, memory.warnings, args["as_json"])
+
+    return answer
+
+
+def _finished(reply: Reply, warnings: list[str], as_json: bool) -> Reply:
+    """`reply` with the warnings of the last look at the disk, its text within the limit."""
+    data = dict(reply.data or {})
+    listed = [*data.get("warnings", ()), *shown_warnings(warnings)]
+    if listed:
+        data["warnings"] = listed
+    if as_json and not reply.is_error:
+        return Reply(_bounded_json(data), data)
+    end, text = warning_lines(listed), reply.text
+    if len(text) + len(end) > TEXT_LIMIT:
+        text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
+    if reply.is_error:
+        if len(text) > _ERROR:  # the remedy stands at its end
+            text = f"{text[: _ERROR - 500]} … {text[-500:]}"
+        data["error"] = text + end
+    return Reply(text + end, data, reply.is_error)
+
+
+def shown_warnings(warnings: list[str]) -> list[str]:
+    """The warnings a reply carries: the first few, each on one line."""
+    more = len(warnings) - _WARNINGS
+    rest = [f"{more} more warnings; `memory doctor` lists them."] if more > 0 else []
+    return [short(each, _WARNING) for each in warnings[:_WARNINGS]] + rest
+
+
+def warning_lines(warnings: list[str]) -> str:
+    """The lines below a reply's text that carry these warnings; "" for none."""
+    return "\n" + "".join(f"\nWarning: {each}" for each in warnings) if warnings else ""
+
+
+def _bounded_json(data: dict[str, Any]) -> str:
+    """`data` as JSON within the limit: long texts are cut first, then long lists."""
+    text = compact(data)
+    for most in _SHORTER:
+        if len(text) <= TEXT_LIMIT:
+            return text
+        text = compact(_cut(data, most))
+    entries = 256
+    while len(text) > TEXT_LIMIT and entries:
+        text = compact({**_cut(data, _SHORTER[-1], entries), "truncated": True})
+        entries //= 2
+    return text
+
+
+def _cut(value: Any, most: int, entries: int | None = None) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= most else value[: most - 1] + "…"
+    if isinstance(value, list):
+        return [_cut(each, most, entries) for each in value[:entries]]
+    if isinstance(value, dict):
+        return {key: _cut(each, most, entries) for key, each in [*value.items()][:_KEYS]}
+    return value

@@ -1,0 +1,289 @@
+"""The tools that change notes and projects (contract 000b, 1 and 7)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from commonplace.errors import Exists, InvalidInput, NotFound, ProjectRefused
+from commonplace.faces.arguments import Arguments
+from commonplace.faces.notes.reading import folder_named, relative
+from commonplace.faces.notes.replies import lines, note_data, plural, short, whole
+from commonplace.faces.reply import Reply
+from commonplace.note import edit as edits
+from commonplace.note.model import CATEGORIES, Draft, Note
+from commonplace.query import Query
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+
+_SHOWN = 20
+_STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
+_SECTION_EDITS = {
+    "replace_section": edits.ReplaceSection,
+    "insert_before_section": edits.InsertBeforeSection,
+    "insert_after_section": edits.InsertAfterSection,
+}
+_OWNERS = "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
+
+
+def write_note(memory: Memory, args: Arguments) -> Reply:
+    """Create a note, or replace one with `overwrite`."""
+    draft = _draft(memory, args)
+    try:
+        stored = memory.store(draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum"))
+    except Exists as error:
+        return _taken(memory, draft, error, args["overwrite"])
+    note, action = stored.note, "created" if stored.created else "updated"
+    states = Counter(edge.state for edge in memory.outgoing(note))
+    observations = _by_category(note)
+    data = {
+        "action": action,
+        **note_data(note),
+        "checksum": note.checksum,
+        "observations": observations,
+        "relations": {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]},
+        "tags": list(note.tags),
+    }
+    counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
+    relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
+    text = lines(
+        *_changed(action, note),
+        f"observations: {short(counts, 1000)}" if counts else "",
+        f"relations: {relations}" if relations else "",
+        f"tags: {short(', '.join(note.tags), 1000)}" if note.tags else "",
+    )
+    return Reply(text, data)
+
+
+def _changed(action: str, note: Note, detail: str = "") -> list[str]:
+    """What was done to a note and where it lies."""
+    where = {"project": note.project, "file_path": note.path, "permalink": note.permalink, "checksum": note.checksum}
+    return [f"# {action.capitalize()} note{detail}", *(f"{name}: {value}" for name, value in where.items())]
+
+
+def _draft(memory: Memory, args: Arguments) -> Draft:
+    project = memory.project(args.get("project") or memory.default_project).name
+    folder = relative(args.get("directory", ""), project)
+    kind = args["note_type"] if args["note_type"] != "note" else None  # the default leaves the content's own type
+    title = args["title"].strip()
+    if not title:
+        raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
+    draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind)
+    draft.tags, draft.metadata = args.get("tags", []), args.get("metadata", {})
+    if project == "categories":
+        draft.category = folder or (kind if kind in CATEGORIES else None)
+        if folder and folder not in CATEGORIES:
+            names = ", ".join(CATEGORIES)
+            raise InvalidInput(f'Parameter `directory` must be one of {names} in project categories; got "{folder}".')
+    return draft
+
+
+def _taken(memory: Memory, draft: Draft, error: Exists, overwrite: bool) -> Reply:
+    """The refusal, with a remedy that works: what is no note, or not the caller's, cannot be changed by them."""
+    try:
+        memory.find_ref((draft.project, error.path))
+        is_hidden = overwrite
+    except NotFound:
+        is_hidden = True
+    text = str(error)
+    if is_hidden:
+        text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
+    return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
+
+
+def _by_category(note: Note) -> dict[str, int]:
+    """How many observations each category has, most first; named as first written, "" for those without."""
+    counts: Counter[str] = Counter()
+    spelled: dict[str, str] = {}
+    for each in note.observations:
+        category = each.category or ""
+        counts[spelled.setdefault(category.casefold(), category)] += 1
+    return dict(counts.most_common())
+
+
+def edit_note(memory: Memory, args: Arguments) -> Reply:
+    """Apply one operation; `append` and `prepend` make a missing note."""
+    operation, checksum = args["operation"], args.get("expected_checksum")
+    create = operation in ("append", "prepend")
+    changed = memory.edit(
+        args["identifier"], _edit(operation, args), checksum=checksum, create=create, project=args.get("project")
+    )
+    note, edited = changed.note, changed.edited
+    action = "created" if changed.created else "edited"
+    data: dict[str, Any] = {"action": action, "operation": operation, **note_data(note), "checksum": note.checksum}
+    if operation == "find_replace":
+        data["replacements"] = edited.count
+    if edited.section_added:
+        data["section_added"] = True
+    result = "" if changed.created else _edit_line(operation, args, edited)
+    return Reply(lines(*_changed(action, note, f" ({operation})"), result), data)
+
+
+def _edit(operation: str, args: Arguments) -> Any:
+    """The edit as the engine takes it. Raises InvalidInput when a parameter of its own is missing."""
+    content = args["content"]
+    if operation == "append":
+        return edits.Append(content)
+    if operation == "prepend":
+        return edits.Prepend(content)
+    if operation == "find_replace":
+        find = args.get("find_text", "")
+        if not find:
+            raise InvalidInput("Parameter `find_text` must be the exact text to replace for find_replace; got nothing.")
+        return edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
+    section = args.get("section", "")
+    if not section.strip(" \t#"):
+        raise InvalidInput(f'Parameter `section` must name a heading for {operation}; got "{section}".')
+    return _SECTION_EDITS[operation](section, content)
+
+
+def _edit_line(operation: str, args: Arguments, edited: edits.Edited) -> str:
+    """One line on what changed."""
+    section = short(args.get("section", "").strip())
+    if operation == "find_replace":
+        return f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
+    if edited.section_added:
+        return f'added: section "{section}", which was missing, at the end, line {edited.line}'
+    if operation == "replace_section":
+        return f'replaced: the text of section "{section}", from line {edited.line}'
+    added = args["content"].count("\n") + (not args["content"].endswith("\n"))
+    return f"added: {plural(added, 'line')} at line {edited.line}"
+
+
+def with_destination(args: Arguments) -> Arguments:
+    """`destination_folder` is `destination_path` with a final `/`: the name stays."""
+    folder = args.pop("destination_folder", None)
+    if isinstance(folder, str) and args.get("destination_path") is None:
+        args["destination_path"] = folder.rstrip("/") + "/"
+    return args
+
+
+def move_note(memory: Memory, args: Arguments) -> Reply:
+    """Move or rename a note, or a folder with `is_directory`."""
+    destination, is_folder = args["destination_path"], args["is_directory"]
+    if not destination.strip():
+        raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
+    try:
+        if is_folder:
+            project, folder = _folder(memory, args)
+            relative(destination, project)
+            moved = memory.move_folder(project, folder, destination)
+        else:
+            moved = memory.move(_note(memory, args, "move"), destination)
+    except Exists as error:
+        raise Exists(error.path) from None  # here it is the destination, whatever lies there
+    data = {
+        "action": "moved",
+        "project": moved.project,
+        "old_path": moved.old_path,
+        "new_path": moved.new_path,
+        "notes": moved.notes,
+        "broken_links": moved.broken,
+    }
+    text = lines(
+        f"# Moved {'folder' if is_folder else 'note'}",
+        f"project: {moved.project}",
+        f"from: {moved.old_path}",
+        f"to: {moved.new_path}",
+        f"notes: {moved.notes}" if is_folder else "",
+        f"Links by path that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
+    )
+    return Reply(text, data)
+
+
+def delete_note(memory: Memory, args: Arguments) -> Reply:
+    """Delete a note, or the notes of a folder with `is_directory`."""
+    if args["is_directory"]:
+        project, folder = _folder(memory, args)
+        deleted = memory.delete_folder(project, folder)
+        what = f"folder {folder} of {deleted.project} with {plural(deleted.notes, 'note')}: {_listed(deleted.paths)}"
+    else:
+        deleted = memory.delete(_note(memory, args, "delete"))
+        what = f"{deleted.paths[0]} from {deleted.project}"
+    text = f"Deleted {what}\nThe owner can bring it back with `memory undo {deleted.change}`."
+    data = {"action": "deleted", "project": deleted.project, "paths": deleted.paths, "notes": deleted.notes}
+    return Reply(text, data)
+
+
+def _note(memory: Memory, args: Arguments, verb: str) -> Any:
+    """The note; a folder named without `is_directory` gets its own answer. Raises NotFound, InvalidInput."""
+    identifier, project = args["identifier"], args.get("project")
+    try:
+        return memory.find(identifier, project)
+    except NotFound:
+        try:
+            _, folder = folder_named(memory, identifier, project)
+        except NotFound:
+            folder = ""
+        if not folder:
+            raise
+    raise InvalidInput(f"Parameter `is_directory` must be true to {verb} the folder {folder}; got false.")
+
+
+def _folder(memory: Memory, args: Arguments) -> tuple[str, str]:
+    name = args["identifier"]
+    project, folder = folder_named(memory, name, args.get("project"))
+    if not folder:
+        raise InvalidInput(f'Parameter `identifier` must name a folder below the project\'s root; got "{name}".')
+    return project, folder
+
+
+def _listed(paths: list[str]) -> str:
+    more = len(paths) - _SHOWN
+    return short(", ".join(paths[:_SHOWN]), 4000) + (f" and {more:,} more" if more > 0 else "")
+
+
+def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
+    """Every project with its folder and how many notes the caller sees in it."""
+    entries: list[dict[str, Any]] = []
+    rows = []
+    for each in memory.projects:
+        path, count = str(each.root), _note_count(memory, each.name)
+        entry = {"name": each.name, "path": path, "notes": count, "default": each.default, "built_in": each.built_in}
+        entries.append(entry)
+        rows.append(f"{each.name}: {plural(count, 'note')}, {path}" + (" (default)" if each.default else ""))
+    return Reply(lines("# Projects", *rows), {"projects": entries})
+
+
+def _note_count(memory: Memory, project: str) -> int:
+    """How many notes of a project the caller sees."""
+    return memory.list(Query(projects=(project,)), limit=1)[1]
+
+
+def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = True) -> Reply:
+    """Add a folder as a project; refused when the owner keeps that to themselves."""
+    name, folder = args["project_name"], args["project_path"]
+    if not allowed:
+        raise ProjectRefused(short(folder), _OWNERS)
+    try:
+        project, action = memory.add_project(name, folder, args["set_default"])
+    except Exists:
+        text = (
+            f'A project "{short(name)}" exists already, with another folder. '
+            "Choose another project_name; list_memory_projects shows those in use."
+        )
+        return Reply(text, {"error": text, "is_error": True, "code": Exists.code}, is_error=True)
+    except InvalidInput:
+        raise InvalidInput(
+            "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`; "
+            f'got "{short(name, 80)}".'
+        ) from None
+    count = _note_count(memory, project.name)
+    data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
+    head = "# Created project" if action == "created" else "# Project unchanged"
+    default = "default: yes" if project.default else ""
+    return Reply(lines(head, f"name: {project.name}", f"path: {project.root}", f"notes: {count}", default), data)
+
+
+def delete_project(memory: Memory, args: Arguments) -> Reply:
+    """Take a project off the list; its files stay."""
+    project = memory.project(args["project_name"])
+    if project.built_in:
+        raise InvalidInput(
+            f"Project {project.name} is built in and cannot be removed. Projects added with create_memory_project can."
+        )
+    memory.remove_project(project.name)
+    rest = "Its files stay. Add it again with create_memory_project."
+    text = lines("# Removed project", f"name: {project.name}", f"path: {project.root}", rest)
+    return Reply(text, {"action": "removed", "name": project.name, "path": str(project.root)})

@@ -45,15 +45,15 @@ def upgrade(call: Invocation, ref: str, *, category: str | None, dry_run: bool) 
         raise Failure(f'invalid category "{category}"')
     with call.memory() as memory:
         from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs import job
-        from commonplace.jobs.upgrade import plan_one
+        from commonplace.jobs.job import MemoryState, apply
+        from commonplace.jobs.lifecycle import plan_upgrade_of
 
         upkeep = Upkeep(memory)
 
         def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
-            action = plan_one(job.Known(info, job.digest_of(info, upkeep.content(info))), category)
+            action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), category)
             if action is not None and not dry_run:
-                (info,) = job.apply(upkeep, action, info, None)
+                (info,) = apply(upkeep, action, info, None)
             return info, action
 
         info, action = upkeep.retried(ref, organized)
@@ -70,9 +70,10 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
     """Remove organized memories that are old and were never read. `memory undo` brings one back."""
     call.tidies = not dry_run
     with call.memory() as memory:
-        from commonplace.jobs import decay, job
+        from commonplace.jobs import lifecycle
+        from commonplace.jobs.job import Round
 
-        outcome = job.run(memory, decay.JOB, dry_run=dry_run)
+        outcome = Round(memory, dry_run=dry_run).run("decay", lifecycle.plan_decay)
         if outcome.error is not None:
             raise outcome.error
         count = len(outcome.actions)
@@ -86,9 +87,9 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
     """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
     call.tidies = not dry_run
     with call.memory() as memory:
-        from commonplace.jobs import consolidate
+        from commonplace.jobs import lifecycle
 
-        outcomes = consolidate.run(memory, dry_run=dry_run)
+        outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
         said = "\n".join(_result(each) for each in outcomes)
         if dry_run and not any(each.error for each in outcomes):
             said = _lines(action for each in outcomes for action in each.actions)
@@ -119,14 +120,14 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
 @click.option("--report", is_flag=True, help="Show the report of the last dream again.")
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     """Put memories in order: classify, merge, link, make reminders."""
-    from commonplace.jobs import asking, dream
+    from commonplace.jobs import dream
 
     dream.check(level)
     call.tidies = not (dry_run or report)
     with call.memory() as memory:
         if report:
             return _last_report(call, memory)
-        done = dream.run(memory, level, dry_run=dry_run, endpoint=asking.endpoint(memory.settings))
+        done = dream.run(memory, level, dry_run=dry_run, endpoint=dream.endpoint_of(memory.settings))
         is_deep = level == dream.LEVELS[-1]
         said = _lines(done.actions) if dry_run else _dreamt(memory, done.report, with_report=is_deep)
         keys = ("level", "processed", "actions", "report")

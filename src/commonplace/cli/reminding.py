@@ -51,14 +51,14 @@ def remind(call: Invocation, *words: str, when: str | None, tags: str | None, sc
         raise Failure("content must not be empty")
     with call.memory() as memory:
         from commonplace.engine.storing import check_scope
-        from commonplace.jobs import reminding
+        from commonplace.jobs import reminders
 
         check_scope(memory, scope)
-        found = reminding.read(memory, text if when is None else when)
+        found = reminders.read_time(memory, text if when is None else when)
         row = _row(memory, text, found)
         if dry_run:
             return call.answer(f"Would remind: {row['reading']}", **row)
-        note = reminding.store(memory, text, found, tags=split_list(tags), scope=scope, source=source)
+        note = reminders.store(memory, text, found, tags=split_list(tags), scope=scope, source=source)
         row |= {"stored": True, "memory": memories.record(memory, note, note.content)}
         call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
 
@@ -99,9 +99,9 @@ def _day_and_time(local: datetime) -> str:
 
 def _listed(call: Invocation, *, every: bool) -> None:
     with call.memory() as memory:
-        from commonplace.jobs import reminding
+        from commonplace.jobs import reminders
 
-        found = reminding.listed(memory, fired=every)
+        found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=memories.records(memory, (info for info, _ in found)))
         lines = [
@@ -119,9 +119,9 @@ def _when(memory: Memory, each: Reminder) -> str:
 
 def _done(call: Invocation, ref: str, *, dry_run: bool) -> None:
     with call.memory() as memory:
-        from commonplace.jobs import reminding
+        from commonplace.jobs import reminders
 
-        info = memory.memory_id(ref) if dry_run else reminding.done(memory, ref)
+        info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
         row = memories.record(memory, info, memories.content_of(memory, info))
         call.answer(f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}", id=info.id, memory=row)
 
@@ -132,9 +132,9 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
     """Fire the reminders that are due: list them in pending.md and show them on the desktop."""
     call.tidies = not dry_run
     with call.memory() as memory:
-        from commonplace.jobs import notify
+        from commonplace.jobs import reminders
 
-        done = notify.run(memory, dry_run=dry_run)
+        done = reminders.notify(memory, dry_run=dry_run)
         said = f"Notified {len(done.notified)} reminders"
         if dry_run:
             said = "\n".join(each.line() for each in done.actions) or "Nothing to do."

@@ -17,14 +17,14 @@ from commonplace.cli.syntax import Names, command
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
-    from commonplace.ingest import Source
-    from commonplace.ingest.taking import Outcome, Plan
+    from commonplace.ingest.plan import Ingestion, IngestPlan
+    from commonplace.ingest.sources import Source
 
 ALL = "all"
 
 
 def _names() -> Sequence[str]:
-    from commonplace.ingest import SOURCES
+    from commonplace.ingest.sources import SOURCES
 
     return [ALL, *SOURCES]
 
@@ -46,13 +46,13 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     with call.memory() as memory, output.progress("Ingesting") as progress:
         from commonplace.engine.ingested import Ingested
         from commonplace.engine.memories import on_one_line
-        from commonplace.ingest import taking
+        from commonplace.ingest import plan
         from commonplace.ingest.tree import Tree
 
         known = Ingested(memory).known()
         reads = [(source, Tree(root, (memory.home,))) for source, root in roots]
-        plans = taking.plan(reads, known, again=again)
-        done = [taking.outcome(each) for each in plans] if dry_run else taking.apply(memory, plans, known, progress)
+        plans = plan.plan(reads, known, again=again)
+        done = [plan.expected(each) for each in plans] if dry_run else plan.apply(memory, plans, known, progress)
     outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
     total = sum(each.ingested for each in done)
     if not call.json:
@@ -69,7 +69,7 @@ def _split(wanted: str) -> list[str]:
 
 def _sources(wanted: str) -> list[Source]:
     """The sources named. Raises Failure for one there is not."""
-    from commonplace.ingest import SOURCES
+    from commonplace.ingest.sources import SOURCES
 
     names = _split(wanted)
     for name in names or [wanted]:
@@ -100,12 +100,12 @@ def _roots(
     return found
 
 
-def _done(outcomes: Mapping[str, Outcome], total: int) -> list[str]:
+def _done(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
     lines = [f"Ingested {each.ingested} memories from {name}" for name, each in outcomes.items()]
     return [*lines, *([""] if lines else []), f"Total: {total} new memories ingested"]
 
 
-def _intended(plans: Sequence[Plan]) -> list[str]:
+def _intended(plans: Sequence[IngestPlan]) -> list[str]:
     from commonplace.engine.memories import on_one_line
 
     lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]

@@ -20,7 +20,7 @@ from commonplace.errors import NotFound
 from commonplace.note.model import CATEGORIES, FURTHER, Draft
 from commonplace.note.record import Record
 from commonplace.transfer.jsonl import Import, Tally, exported
-from commonplace.transfer.lines import BadRecord
+from commonplace.transfer.records import BadRecord
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 ONE = "550e8400-e29b-41d4-a716-446655440000"

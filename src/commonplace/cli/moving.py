@@ -16,7 +16,7 @@ from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.transfer.moving import Plan
+    from commonplace.transfer.moving import MovePlan
 
 KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")
 
@@ -33,15 +33,15 @@ def move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry_
             return _graph(call, memory, path, dry_run)
         _check_apart(memory.home, place)
         if kind == "agent-memory":
-            from commonplace.transfer import agent_memory
+            from commonplace.transfer import moving
 
-            plan, what = agent_memory.plan(memory, place, skip_bad=skip_bad), "entries"
+            plan, what = moving.plan_agent_memory(memory, place, skip_bad=skip_bad), "entries"
         elif kind == "memory-bank":
             plan, what = _banks(memory, place), "files"
         else:
-            from commonplace.transfer import copying
+            from commonplace.transfer import moving
 
-            plan, what = copying.vault(memory, place, project or memory.default_project), "files"
+            plan, what = moving.plan_vault(memory, place, project or memory.default_project), "files"
         _tell_skipped(plan)
         number = plan.count("import") + plan.count("update")
         said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
@@ -52,10 +52,10 @@ def _graph(call: Invocation, memory: Memory, path: str, dry_run: bool) -> None:
     """The same as `memory graph import`."""
     from commonplace.cli import graph
     from commonplace.engine.graph_lines import read
-    from commonplace.transfer.graph import plan
+    from commonplace.transfer.moving import plan_graph
 
     found = read(graph.text_of(path))
-    made = plan(graph.graph_at(memory, graph.place_for(call, path)), found)
+    made = plan_graph(graph.graph_at(memory, graph.place_for(call, path)), found)
     for number, why in found.bad:
         output.notice(f"line {number}: {why}")
     entities = len({each.name for each, _ in found.entities})
@@ -73,11 +73,11 @@ def _check_apart(home: Path, place: Path) -> None:
         raise Failure(f"{place} holds the memory home itself: {home}")
 
 
-def _banks(memory: Memory, place: Path) -> Plan:
+def _banks(memory: Memory, place: Path) -> MovePlan:
     """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of its repository,
     else of a project of its name, as the tools would find it."""
     from commonplace.faces.bank import names, repository
-    from commonplace.transfer import copying
+    from commonplace.transfer import moving
 
     def named(folder: Path) -> tuple[str, str]:
         found = repository.find(str(folder))
@@ -87,15 +87,15 @@ def _banks(memory: Memory, place: Path) -> Plan:
         plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
         return "projects", names.id_of_repository((folder.parent if plain else folder).name)
 
-    return copying.banks(memory, place, named, names.is_id)
+    return moving.plan_banks(memory, place, named, names.is_id)
 
 
-def _tell_skipped(plan: Plan) -> None:
+def _tell_skipped(plan: MovePlan) -> None:
     for name, why in plan.skipped:
         output.notice(f"skipped {name}: {why}")
 
 
-def _carry_out(call: Invocation, plan: Plan, dry_run: bool, said: str) -> None:
+def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> None:
     if dry_run and not call.json:
         for line in plan.lines():
             output.text(line)

@@ -71,24 +71,14 @@ class MemoryState:
             return str(value) if value not in (None, "") else None
 
         return cls(
-            info.id,
-            info.scope,
-            content,
-            info.category or INBOX,
-            parse_stamp(info.created),
-            phase=info.phase or ORGANIZED,
-            access_count=info.access_count,
+            info.id, info.scope, content, info.category or INBOX, parse_stamp(info.created),
+            phase=info.phase or ORGANIZED, access_count=info.access_count,
             updated=parse_stamp(info.updated) if info.updated else None,
             expires=parse_stamp(info.expires) if info.expires else None,
-            due_at=text("due_at"),
-            repeat=text("repeat"),
-            tags=info.tags,
-            links=info.links,
-            unlinked=texts(info.header.get("unlinked")),
-            merged=texts(info.header.get("merged")),
-            targets=targets,
-            info=info,
-        )
+            due_at=text("due_at"), repeat=text("repeat"), tags=info.tags, links=info.links,
+            unlinked=texts(info.header.get("unlinked")), merged=texts(info.header.get("merged")),
+            targets=targets, info=info,
+        )  # fmt: skip
 
     @property
     def header(self) -> Mapping[str, Any]:

@@ -184,18 +184,12 @@ def _next_reading(reading: Reading, settings: Settings, now: datetime) -> Readin
 
 
 def _remind(memory: MemoryState, id: str, paragraph: str, reading: Reading, now: datetime) -> Action:
+    tags = tuple(dict.fromkeys((*memory.tags, TAG)))
+    now = now.astimezone(UTC)
     record = Record(
-        id,
-        paragraph,
-        REMINDERS,
-        created=now.astimezone(UTC),
-        updated=now.astimezone(UTC),
-        scope=memory.scope,
-        phase=ORGANIZED,
-        tags=tuple(dict.fromkeys((*memory.tags, TAG))),
-        source=SOURCE,
+        id, paragraph, REMINDERS, now, now, memory.scope, ORGANIZED, tags, SOURCE,
         further=keys_of(reading) | {"reminder_of": memory.id},
-    )
+    )  # fmt: skip
     reason = f'"{reading.phrase}": {reading.reading}'
     return Action("dream", REMIND, id, reason, memory.path, target=memory.id, phrase=reading.phrase, record=record)
 

@@ -82,10 +82,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory):
         yield memory
 
 
-PIECES = st.sampled_from(
-    ["\n", "\r\n", "\r", " ", "\t", "---", "...", "id: x", "# ", "[[", "]]", "- "]
-    + ["\ufeff", "\u2028", "\x00", "é", "😀"]
-)
+BREAKS = ["\n", "\r\n", "\r", " ", "\t", "\u2028"]
+PIECES = st.sampled_from([*BREAKS, "---", "...", "id: x", "# ", "[[", "]]", "- ", "\ufeff", "\x00", "é", "😀"])
 ANY = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=15).map("".join))
 
 

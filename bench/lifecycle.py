@@ -34,7 +34,6 @@ from table import Budget, Row, table  # noqa: E402
 
 RARE = "heron"
 START = datetime(2026, 5, 1, tzinfo=UTC)
-SETTLED = 5.0
 NOW = "2026-05-02T00:00:00Z"
 MEMORY = [sys.executable, "-m", "commonplace"]
 CATEGORIES = ("people", "project", "knowledge", "preferences", "decisions", "lessons", "habits", "skills")
@@ -70,7 +69,7 @@ def seconds(home: Path, *argv: str) -> float:
     return time.perf_counter() - begin
 
 
-def measured(folder: Path, memories: int, inbox: int, rounds: int) -> list[Row]:
+def measured(folder: Path, memories: int, inbox: int, rounds: int, settle: float) -> list[Row]:
     """All figures."""
     full, organized = folder / "inbox", folder / "organized"
     make_home(full, inbox, inbox=True)
@@ -86,7 +85,7 @@ def measured(folder: Path, memories: int, inbox: int, rounds: int) -> list[Row]:
         Row(f"decay, {memories:,} memories, nothing to do", "s",
             [seconds(organized, "decay", *now) for _ in range(rounds)]),
     ]  # fmt: skip
-    rows += commands(organized, memories, rounds) + socket_rows(organized, memories)
+    rows += commands(organized, memories, rounds) + socket_rows(organized, memories, settle)
     for level in ("2", "3"):
         for what in ("the first", "the second"):
             taken = seconds(organized, "dream", "--level", level, *now)
@@ -110,7 +109,7 @@ def commands(home: Path, memories: int, rounds: int) -> list[Row]:
     ]
 
 
-def socket_rows(home: Path, memories: int) -> list[Row]:
+def socket_rows(home: Path, memories: int, settle: float) -> list[Row]:
     """One client of the daemon, which has no upkeep to do: a request on its way, and back."""
     (home / "config.yaml").write_text("daemon:\n  decay_threshold: 9999d\n  dream: false\n", encoding="utf-8")
     environment = os.environ | {"MEMORY_HOME": str(home), "PYTHONPATH": str(SOURCE)}
@@ -124,7 +123,7 @@ def socket_rows(home: Path, memories: int) -> list[Row]:
             client.connect("memory.sock")
             os.chdir(here)
             with client.makefile("rwb") as wire:
-                time.sleep(SETTLED)  # the first round of upkeep is over then
+                time.sleep(settle)  # the first round of upkeep is over then
                 calls = {
                     "search of a rare word": ("memory_search", {"query": RARE}, Budget(most=5)),
                     "search, in every hundredth": ("memory_search", {"query": "a17or"}, None),
@@ -157,9 +156,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--memories", type=int, default=10_000, help="organized memories [10000]")
     parser.add_argument("--inbox", type=int, default=2_500, help="memories in the inbox [2500]")
     parser.add_argument("--rounds", type=int, default=3, help="runs of what finds nothing to do [3]")
+    parser.add_argument("--settle", type=float, default=5.0, help="seconds the daemon's first round may take [5]")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="commonplace-lifecycle-") as folder:
-        print(table(measured(Path(folder), given.memories, given.inbox, given.rounds)))
+        print(table(measured(Path(folder), given.memories, given.inbox, given.rounds, given.settle)))
     return 0
 
 

@@ -16,8 +16,6 @@ SECONDS = 20.0
 MOST_FAILURES = 3
 PAUSE = 600.0
 """After three failures in a row the endpoint is left alone so long (s)."""
-_LONGEST = 1 << 20
-_LONGEST_VECTORS = 1 << 25
 
 
 class NoAnswer(CommonplaceError):
@@ -26,7 +24,7 @@ class NoAnswer(CommonplaceError):
     code = "llm"
 
 
-class _Asked:
+class _Endpoint:
     """What is common to the endpoints: asking with patience, and leaving one alone that fails.
 
     `base_url` is http or https, `path` is added to it; an answer may take `seconds` (20), counted by `clock`, and
@@ -35,17 +33,12 @@ class _Asked:
 
     name = "language model"
     path = "/chat/completions"
-    longest = _LONGEST
+    longest = 1 << 20
 
     def __init__(
-        self,
-        base_url: str,
-        model: str,
-        key: str | None = None,
-        *,
-        seconds: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ):
+        self, base_url: str, model: str, key: str | None = None, *,
+        seconds: float | None = None, clock: Callable[[], float] = time.monotonic,
+    ):  # fmt: skip
         self._url = base_url.rstrip("/").removesuffix(self.path) + self.path
         self._model, self._key = model, key
         self._seconds, self._clock = SECONDS if seconds is None else seconds, clock
@@ -69,49 +62,44 @@ class _Asked:
             raise NoAnswer(f"The {self.name} failed too often and is left alone for a while.")
         try:
             answer = make()
-        except NoAnswer:
-            self._failed()
-            raise
-        except ValueError as error:
-            self._failed()
+        except (NoAnswer, ValueError) as error:
+            self._failures += 1
+            if self._failures >= MOST_FAILURES:
+                self._failures, self._off_until = 0, self._clock() + PAUSE
+            if isinstance(error, NoAnswer):
+                raise
             raise NoAnswer(f"The {self.name}'s answer cannot be used: {error}") from None
         self._failures = 0
         return answer
 
-    def _failed(self) -> None:
-        self._failures += 1
-        if self._failures >= MOST_FAILURES:
-            self._failures, self._off_until = 0, self._clock() + PAUSE
-
-    def _post(self, body: bytes) -> bytes:
+    def _post(self, asked: dict[str, Any]) -> bytes:
+        """The body of the reply to `asked`, within the time and size it may take. Raises NoAnswer."""
         from http.client import HTTPException
         from urllib.error import HTTPError
         from urllib.request import Request
 
         try:
-            request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
+            request = Request(
+                self._url, json.dumps(asked).encode(), {"Content-Type": "application/json"}, method="POST"
+            )
             if self._key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._key}")
             with _opener(self._url).open(request, timeout=self._seconds) as response:
-                return self._read(response)
+                deadline, parts, size = self._clock() + self._seconds, [], 0
+                while part := response.read1(65536):
+                    parts.append(part)
+                    size += len(part)
+                    if size > self.longest or self._clock() > deadline:
+                        raise NoAnswer(f"The {self.name}'s reply is too long, or takes too long.")
+                return b"".join(parts)
         except HTTPError as error:
             with error:
                 raise NoAnswer(f"The {self.name}'s endpoint answered {error.code}.") from None
         except (OSError, HTTPException, ValueError) as error:
             raise NoAnswer(f"The {self.name}'s endpoint cannot be reached ({type(error).__name__}).") from None
 
-    def _read(self, response: Any) -> bytes:
-        """The body, within the time and size an answer may take. Raises NoAnswer, OSError."""
-        deadline, parts, size = self._clock() + self._seconds, [], 0
-        while part := response.read1(65536):
-            parts.append(part)
-            size += len(part)
-            if size > self.longest or self._clock() > deadline:
-                raise NoAnswer(f"The {self.name}'s reply is too long, or takes too long.")
-        return b"".join(parts)
 
-
-class Endpoint(_Asked):
+class Endpoint(_Endpoint):
     """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None.
 
     An answer may take `seconds` (20); `clock` counts them. Not thread-safe.
@@ -134,7 +122,7 @@ class Endpoint(_Asked):
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
         }
         try:
-            content = json.loads(self._post(json.dumps(asked).encode()))["choices"][0]["message"]["content"]
+            content = json.loads(self._post(asked))["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError, RecursionError):
             raise NoAnswer("The language model's reply is not a chat completion.") from None
         if not isinstance(content, str):
@@ -142,28 +130,29 @@ class Endpoint(_Asked):
         return content
 
 
-class Embeddings(_Asked):
+class Embeddings(_Endpoint):
     """One endpoint that makes vectors of texts: as `Endpoint`, with `/embeddings` added."""
 
     name = "embedding model"
     path = "/embeddings"
-    longest = _LONGEST_VECTORS
+    longest = 1 << 25
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, as the model gives it. Raises NoAnswer."""
         asked = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        return self._answer(lambda: self._vectors(self._post(json.dumps(asked).encode()), len(texts)))
 
-    def _vectors(self, body: bytes, count: int) -> list[list[float]]:
-        """Raises ValueError."""
-        try:
-            rows = {row["index"]: row["embedding"] for row in json.loads(body)["data"]}
-            found = [rows[at] for at in range(count)]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise ValueError("it is no list of embeddings") from None
-        if not all(isinstance(row, list) and row and all(type(each) in (int, float) for each in row) for row in found):
-            raise ValueError("an embedding is no list of numbers")
-        return found
+        def read(body: bytes) -> list[list[float]]:
+            try:
+                rows = {row["index"]: row["embedding"] for row in json.loads(body)["data"]}
+                found = [rows[at] for at in range(len(texts))]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise ValueError("it is no list of embeddings") from None
+            numbers = (each for row in found for each in (row if isinstance(row, list) and row else [None]))
+            if not all(type(each) in (int, float) for each in numbers):
+                raise ValueError("an embedding is no list of numbers")
+            return found
+
+        return self._answer(lambda: read(self._post(asked)))
 
 
 def _opener(url: str) -> Any:

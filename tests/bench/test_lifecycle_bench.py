@@ -7,17 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_every_job_has_a_row_and_nothing_stays(tmp_path: Path) -> None:
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    ran = subprocess.run(
-        [sys.executable, str(ROOT / "bench" / "lifecycle.py"), "--memories", "30", "--inbox", "10", "--rounds", "1"],
-        capture_output=True, text=True, timeout=300, env=environment,
-    )  # fmt: skip
+    small = ["--memories", "8", "--inbox", "3", "--rounds", "1", "--settle", "0"]
+    command = [sys.executable, str(ROOT / "bench" / "lifecycle.py"), *small]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert ran.returncode == 0, ran.stderr
-    for what in ("dream 1, 10 in the inbox", "consolidate, 30 memories, nothing to do", "dream 3, 30 memories"):
+    for what in ("dream 1, 3 in the inbox", "consolidate, 8 memories, nothing to do", "dream 3, 8 memories"):
         assert f"\n{what}" in ran.stdout
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.ingest import SOURCES
+from commonplace.ingest.sources import SOURCES
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
 MEMORY = "projects/-srv-heron/memory"

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from commonplace.engine.upkeep import Upkeep
-from commonplace.jobs import similar
 
 LATER = "2027-01-01T00:00:00Z"
 
@@ -15,9 +14,6 @@ LATER = "2027-01-01T00:00:00Z"
 def tree(terminal: Any) -> dict[str, bytes]:
     categories = terminal.home / "categories"
     return {str(each): each.read_bytes() for each in sorted(categories.rglob("*")) if each.is_file()}
-
-
-# --- upgrade ------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("001-17.6")
@@ -72,9 +68,6 @@ def test_upgrade_dry_run_only_says_what_it_would_do(terminal: Any) -> None:
     assert terminal.ok("upgrade", one, "--dry-run") == "Nothing to do.\n"
 
 
-# --- decay and consolidate ----------------------------------------------------------------------
-
-
 def test_decay_says_how_many_or_which(terminal: Any) -> None:
     one = terminal.write("old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z")
     now = ("--now", "2026-06-10T00:00:00Z")
@@ -115,12 +108,12 @@ def test_a_dry_run_of_consolidate_names_what_the_run_then_does(terminal: Any) ->
 
 
 def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from commonplace.jobs import consolidate
+    from commonplace.jobs import lifecycle
 
     def fails(*_: object) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(consolidate, "plan_duplicates", fails)
+    monkeypatch.setattr(lifecycle, "plan_duplicates", fails)
     terminal.write("soon gone", "--now", "2026-05-01T00:00:00Z")
     ran = terminal("consolidate", "--json", "--now", LATER)
     assert ran.status == 1
@@ -140,9 +133,6 @@ def test_a_bad_threshold_is_said_once(terminal: Any) -> None:
     ran = terminal("decay")
     assert (ran.status, ran.out) == (1, "")
     assert ran.error.endswith('daemon.decay_exempt: invalid category "souls"')
-
-
-# --- dream --------------------------------------------------------------------------------------
 
 
 def test_a_light_dream_prints_one_line(terminal: Any) -> None:
@@ -197,7 +187,7 @@ def test_before_the_first_dream_there_is_no_report(terminal: Any) -> None:
 def test_a_step_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from commonplace.jobs import dream
 
-    def fails(*_: object) -> similar.Similar:
+    def fails(*_: object) -> None:
         raise RuntimeError("out of order")
 
     monkeypatch.setattr(dream, "plan_similar", fails)
@@ -223,9 +213,6 @@ def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any)
     assert foreign not in terminal.ok("dream", "--report", "--json", "--agent", "copilot")
     ran = terminal("upgrade", foreign, "--agent", "copilot")
     assert (ran.status, ran.error) == (1, f"memory not found: {foreign}")
-
-
-# --- while another program writes ---------------------------------------------------------------
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ CONTENTS = {
     "NUL": "before\x00after",
     "quotes": "'\"`$HOME %s {x} \\n \\",
     "yaml": "key: [1, 2\n- : ?",
-    "a megabyte": "0123456789 äöü 中文\n" * 45_000,
+    "many lines": "0123456789 äöü 中文\n" * 3_000,
     "one long line": "x" * 1_000_000,
     "links": "[[a]] ![[b|c]] [[#d]] [[",
 }
@@ -53,14 +53,13 @@ def test_a_content_comes_back_byte_for_byte(terminal: Any, content: str) -> None
     assert terminal.ok("read", written["id"]).split("\n\n", 1)[1] == content + "\n"
     (listed,) = json.loads(terminal.ok("list", "--json"))["memories"]
     assert listed["content"] == content
-    before = data
     terminal.ok("tag", written["id"], "--add", "later")
     assert json.loads(terminal.ok("read", written["id"], "--json"))["memory"]["content"] == content
     terminal.ok("undo")
-    assert (terminal.home / written["path"]).read_bytes() == before
+    assert (terminal.home / written["path"]).read_bytes() == data
     terminal.ok("delete", written["id"])
     terminal.ok("restore", written["id"])
-    assert (terminal.home / written["path"]).read_bytes() == before
+    assert (terminal.home / written["path"]).read_bytes() == data
 
 
 @pytest.mark.parametrize("content", ["", " ", "\n", "\r\n \t", "\u3000"])
@@ -83,31 +82,12 @@ def memory(tmp_path_factory: pytest.TempPathFactory):
         yield memory
 
 
-PIECES = st.sampled_from(
-    [
-        "---",
-        "\n",
-        "\r\n",
-        "\r",
-        "...",
-        "id: x",
-        "# ",
-        "[[",
-        "]]",
-        "- ",
-        "\ufeff",
-        "\u2028",
-        "\x00",
-        " ",
-        "\t",
-        "é",
-        "😀",
-    ]
-)
+BREAKS = ["\n", "\r\n", "\r", " ", "\t", "\u2028"]
+PIECES = st.sampled_from([*BREAKS, "---", "...", "id: x", "# ", "[[", "]]", "- ", "\ufeff", "\x00", "é", "😀"])
 ANY = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=15).map("".join))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(ANY.filter(str.strip), st.lists(st.text(min_size=1, max_size=12).filter(lambda tag: tag.strip()), max_size=3))
 def test_any_content_comes_back(memory, content: str, tags: list[str]) -> None:
     note = memory.write(Draft(content, project="categories", category="knowledge", tags=tags))
@@ -152,15 +132,9 @@ def test_a_tree_of_the_reference_program_is_read_with_nothing_lost(terminal: Any
         put(terminal.home / path, text)
     before = texts(terminal.home)
     listed = {each["content"]: each for each in json.loads(terminal.ok("list", "--json", "--limit", "0"))["memories"]}
-    assert {
-        name: (each["phase"], each["category"])
-        for name, each in listed.items()
-        if name in ("known thing", "boxed thing")
-    } == {
-        "known thing": ("organized", "knowledge"),
-        "boxed thing": ("inbox", "inbox"),
-    }
-    known = listed["known thing"]
+    known, boxed = listed["known thing"], listed["boxed thing"]
+    assert (known["phase"], known["category"]) == ("organized", "knowledge")
+    assert (boxed["phase"], boxed["category"]) == ("inbox", "inbox")
     assert (known["tags"], known["source"], known["access_count"]) == (["go", "cli"], "claude", 3)
     assert known["created_at"].startswith("2026-05-07T02:00:00.123456")
     assert {"short thing", "skilled thing"} <= set(listed)

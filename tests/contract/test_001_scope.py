@@ -277,6 +277,7 @@ def kept(home: Path) -> None:
         assert (home / path).read_text() == text, path
 
 
+@pytest.mark.slow
 def test_every_command_answers_as_if_foreign_notes_did_not_exist(terminal: Any, homes: tuple[Path, Path]) -> None:
     def run(home: Path) -> str:
         ran = terminal("--home", str(home), "--agent", "x", *argv)

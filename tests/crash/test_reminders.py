@@ -13,7 +13,7 @@ import pytest
 
 from commonplace import open_memory
 from commonplace.engine.upkeep import Upkeep
-from commonplace.jobs import desktop, notify
+from commonplace.jobs import reminders
 from commonplace.note.compose import Record
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ NOTIFYING = r"""
 import os, sys
 from datetime import UTC, datetime
 from commonplace import open_memory
-from commonplace.jobs import desktop, notify
+from commonplace.jobs import reminders
 from crash.mortal import Countdown, arm
 
 def notifies(home, die_at):
@@ -39,11 +39,11 @@ def notifies(home, die_at):
         with open(home + "/pushed", "a") as file:
             file.write("\n".join(texts) + "\n")
 
-    desktop.push = push
+    reminders.show = push
     with open_memory(home, watch=False, clock=lambda: datetime(2026, 5, 7, 15, 0, tzinfo=UTC)) as memory:
         memory.sync()
         countdown.awake = True
-        notify.run(memory)
+        reminders.notify(memory)
         countdown.awake = False
     print(countdown.seen, flush=True)
 
@@ -98,12 +98,12 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
     assert run(homes) == ""
     for home in homes:
         pushed = (home / "pushed").read_text().split() if (home / "pushed").exists() else []
-        monkeypatch.setattr(desktop, "push", lambda settings, texts, to=pushed: to.extend(texts))
+        monkeypatch.setattr(reminders, "show", lambda settings, texts, to=pushed: to.extend(texts))
         with open_memory(home, watch=False, clock=lambda: NOW) as memory:
-            notify.run(memory)
+            reminders.notify(memory)
             assert memories(home) == wanted
-            fired = [change.path for change in memory.log(limit=0) if change.verb == notify.FIRE]
+            fired = [change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE]
             assert len(fired) == len(set(fired)) == 3
-            assert notify.run(memory).notified == ()
+            assert reminders.notify(memory).notified == ()
         assert len(pushed) == len(set(pushed))
         assert memories(home) == wanted

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import config
-from commonplace.ingest import SOURCES, logseq
+from commonplace.ingest.sources import SOURCES, logseq_page
 from commonplace.ingest.tree import Tree
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
@@ -129,7 +129,7 @@ def test_only_the_properties_of_the_page_give_aliases(tmp_path):
      ("%FF", "%FF"), ("a_b", "a_b")],
 )  # fmt: skip
 def test_a_logseq_file_name_is_the_page(name, page):
-    assert logseq.page_name(name) == page
+    assert logseq_page(name) == page
 
 
 def test_the_day_of_a_journal_and_of_a_note_is_kept():

@@ -9,6 +9,8 @@ from typing import Any
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.index.rows import NoteInfo
+from commonplace.jobs import lifecycle
+from commonplace.jobs.job import Outcome, Plan, Round
 from commonplace.note.compose import Record
 from commonplace.note.model import Draft
 
@@ -25,6 +27,10 @@ class Home:
             (folder / "config.yaml").write_text(config, encoding="utf-8")
         self.memory: Memory = open_memory(folder, clock=lambda: self.now, watch=False)
         self.upkeep = Upkeep(self.memory)
+
+    def job(self, name: str, plan: Plan | None = None, *, dry_run: bool = False) -> Outcome:
+        """The outcome of one of the four jobs, or of another plan under its name."""
+        return Round(self.memory, dry_run=dry_run).run(name, plan or lifecycle.JOBS[name])
 
     def later(self, **span: float) -> None:
         """Move the clock on."""

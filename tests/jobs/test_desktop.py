@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.config import Settings
-from commonplace.jobs import desktop
+from commonplace.jobs import reminders
 
 pytestmark = pytest.mark.promise("001-17.9")
 
@@ -48,7 +48,7 @@ def settings(folder: Path, method: str, **more: bool) -> Settings:
 @pytest.mark.parametrize("text", [NASTY, "-u critical", "", "提醒 😀"])
 def test_the_text_arrives_as_it_is_and_as_one_argument(programs: Path, method: str, text: str) -> None:
     place = program(programs, method)
-    assert desktop.push(settings(programs, method), [text]) is None
+    assert reminders.show(settings(programs, method), [text]) is None
     given = arguments(place)
     assert given[given.index("--") + 1 :] == ([text, "Memory CLI"] if method == "osascript" else ["Memory CLI", text])
     assert list(programs.parent.rglob("owned")) == []
@@ -58,7 +58,7 @@ def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
     place = program(programs, "osascript")
     scripts = []
     for text in (NASTY, "x"):
-        desktop.push(settings(programs, "osascript"), [text])
+        reminders.show(settings(programs, "osascript"), [text])
         given = arguments(place)
         scripts.append(given[: given.index("--")])
     assert scripts[0] == scripts[1]
@@ -68,13 +68,13 @@ def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
 @pytest.mark.parametrize(("text", "shown"), [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")])
 def test_a_long_text_is_cut_at_100_characters(programs: Path, text: str, shown: str) -> None:
     place = program(programs, "notify-send")
-    desktop.push(settings(programs, "notify-send"), [text])
+    reminders.show(settings(programs, "notify-send"), [text])
     assert arguments(place)[-1] == shown
 
 
 def test_of_several_only_the_number_is_shown(programs: Path) -> None:
     place = program(programs, "notify-send")
-    desktop.push(settings(programs, "notify-send"), ["a", "b", "c"])
+    reminders.show(settings(programs, "notify-send"), ["a", "b", "c"])
     assert arguments(place) == ["--", "Memory CLI", "You have 3 reminder(s)"]
 
 
@@ -90,14 +90,14 @@ def test_of_several_only_the_number_is_shown(programs: Path) -> None:
 def test_what_goes_wrong_is_said_in_one_line(programs: Path, text: str | None, reason: str) -> None:
     if text is not None:
         program(programs, "notify-send", text)
-    assert desktop.push(settings(programs, "notify-send"), ["x"]) == f"notify: notify-send failed: {reason}"
+    assert reminders.show(settings(programs, "notify-send"), ["x"]) == f"notify: notify-send failed: {reason}"
 
 
 def test_a_program_that_does_not_end_is_not_waited_for(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(programs, "notify-send", "#!/bin/sh\nexec /bin/sleep 60\n")
-    monkeypatch.setattr(desktop, "SECONDS", 0.2)
+    monkeypatch.setattr(reminders, "SECONDS", 0.2)
     start = time.monotonic()
-    said = desktop.push(settings(programs, "notify-send"), ["x"])
+    said = reminders.show(settings(programs, "notify-send"), ["x"])
     assert said == "notify: notify-send failed: no answer within 0.2 s"
     assert time.monotonic() - start < 30
 
@@ -105,22 +105,22 @@ def test_a_program_that_does_not_end_is_not_waited_for(programs: Path, monkeypat
 @pytest.mark.parametrize(("method", "more"), [("file", {}), ("notify-send", {"notify": False}), ("auto", {})])
 def test_nothing_is_started_when_nothing_is_to_be_shown(programs: Path, method: str, more: dict[str, bool]) -> None:
     place = program(programs, "notify-send")
-    assert desktop.push(settings(programs, method, **more), ["x"]) is None
+    assert reminders.show(settings(programs, method, **more), ["x"]) is None
     assert not os.path.exists(f"{place}.arguments")
 
 
 def test_auto_is_the_desktop_where_there_is_one(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
-    assert desktop.chosen("auto") == "osascript"
+    assert reminders.notification_method("auto") == "osascript"
     monkeypatch.setattr("sys.platform", "linux")
-    assert desktop.chosen("auto") == "file"
+    assert reminders.notification_method("auto") == "file"
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/x")
-    assert desktop.chosen("auto") == "file"
+    assert reminders.notification_method("auto") == "file"
     program(programs, "notify-send")
-    assert desktop.chosen("auto") == "notify-send"
+    assert reminders.notification_method("auto") == "notify-send"
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(programs))
-    assert desktop.chosen("auto") == "file"
+    assert reminders.notification_method("auto") == "file"
     (programs / "bus").touch()
-    assert desktop.chosen("auto") == "notify-send"
-    assert desktop.chosen("file") == "file"
+    assert reminders.notification_method("auto") == "notify-send"
+    assert reminders.notification_method("file") == "file"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import InvalidInput
-from commonplace.jobs import asking, consolidate, dream, report
+from commonplace.jobs import dream, lifecycle, report
 from contract.language_model import LanguageModel, language_model
 from jobs.homes import MOMENT, Home
 
@@ -18,13 +18,6 @@ ONE = "11111111-1111-4111-8111-111111111111"
 TWO = "22222222-2222-4222-8222-222222222222"
 THREE = "33333333-3333-4333-8333-333333333333"
 FOUR = "44444444-4444-4444-8444-444444444444"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home")
-    with home.memory:
-        yield home
 
 
 def done(dreamt: dream.Dream) -> list[tuple[str, str, str | None]]:
@@ -44,9 +37,6 @@ def fill(home: Home) -> None:
     home.write("偏好简洁的回答", scope="agent:x")
 
 
-# --- level 1 ------------------------------------------------------------------------------------
-
-
 @pytest.mark.promise("001-17.5")
 def test_a_light_dream_empties_the_inbox_and_says_which_words_decided(home: Home) -> None:
     texts = ("lesson: never force push", "偏好简洁的回答", "xyz")
@@ -64,9 +54,6 @@ def test_a_light_dream_empties_the_inbox_and_says_which_words_decided(home: Home
 def test_a_light_dream_merges_and_links_nothing(home: Home) -> None:
     fill(home)
     assert {verb for verb, *_ in done(dream.run(home.memory, 1))} == {"classify"}
-
-
-# --- level 2 ------------------------------------------------------------------------------------
 
 
 def test_a_medium_dream_merges_what_is_the_same_and_links_what_is_similar(home: Home) -> None:
@@ -101,9 +88,6 @@ def test_what_was_unlinked_is_not_linked_as_similar_again(home: Home) -> None:
     assert done(dream.run(home.memory, 2)) == []
 
 
-# --- level 3 ------------------------------------------------------------------------------------
-
-
 def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     fill(home)
     dreamt = dream.run(home.memory, 3)
@@ -120,9 +104,6 @@ def test_a_level_there_is_not_is_refused(home: Home) -> None:
     for level in (0, 4, -1):
         with pytest.raises(InvalidInput, match=rf"invalid dream level {level} \(must be 1-3\)"):
             dream.run(home.memory, level)
-
-
-# --- every level --------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("001-17.4")
@@ -153,7 +134,7 @@ def test_after_a_deep_dream_no_other_job_finds_anything_to_do(home: Home) -> Non
     fill(home)
     dream.run(home.memory, 3)
     before = home.tree()
-    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
     assert done(dream.run(home.memory, 2)) == []
     assert home.tree() == before
     home.memory.resolve_links()
@@ -191,9 +172,6 @@ def test_a_step_that_fails_stops_no_other(home: Home, monkeypatch: pytest.Monkey
     dreamt = dream.run(home.memory, 3)
     assert [each.job for each in dreamt.outcomes if each.error] == ["similar"]
     assert {each.verb for each in dreamt.actions} >= {"classify", "link"}
-
-
-# --- the report ---------------------------------------------------------------------------------
 
 
 def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home) -> None:
@@ -246,9 +224,6 @@ def test_idle_time_is_counted_from_the_last_change_that_upkeep_did_not_make(home
     assert home.memory.last_change("daemon") == home.now
 
 
-# --- a language model ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def model() -> Iterator[LanguageModel]:
     with language_model() as model:
@@ -263,7 +238,7 @@ def helped(tmp_path: Path, model: LanguageModel) -> Iterator[Home]:
 
 
 def deep(home: Home, level: int = 3) -> dream.Dream:
-    return dream.run(home.memory, level, endpoint=asking.endpoint(home.memory.settings))
+    return dream.run(home.memory, level, endpoint=dream.endpoint_of(home.memory.settings))
 
 
 def answers(model: LanguageModel, *given: Any) -> None:
@@ -343,7 +318,7 @@ def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
     fresh = helped.write("my favorite: the garden at night")
     answers(model, {"links": [{"a": fresh, "b": each, "reason": "garden"} for each in others]})
     linked = [verb for verb, *_ in done(deep(helped)) if verb == "link"]
-    assert len(linked) == asking.MOST_LINKS_PER_MEMORY
+    assert len(linked) == dream.MOST_LINKS
     assert "somebody else" not in model.asked[0][2]["messages"][1]["content"]
 
 

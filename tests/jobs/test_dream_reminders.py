@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.index.rows import NoteInfo
-from commonplace.jobs import consolidate, dream
+from commonplace.jobs import dream, lifecycle
 from jobs.homes import MOMENT, Home
 
 ONE = "11111111-1111-4111-8111-111111111111"
@@ -84,7 +84,7 @@ def test_one_time_said_twice_in_a_paragraph_is_one_reminder(home: Home) -> None:
     home.write("review tomorrow at 4pm and again tomorrow at 4pm", "skills")
     assert len(deep(home)["reminders"]) == 2
     assert deep(home)["reminders"] == []
-    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
 
 
 def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_first_two(home: Home) -> None:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from commonplace.jobs import consolidate, decay, expire, job, upgrade
-from commonplace.jobs.job import Action, Job, Round
+from commonplace.jobs import job, lifecycle
+from commonplace.jobs.job import Action, Plan, Round
 from jobs.homes import Home
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home")
-    with home.memory:
-        yield home
-
-
-def meddling(base: Job, meddle) -> Job:
-    """A job between whose plan and whose actions something happens."""
+def meddling(name: str, meddle) -> Plan:
+    """The plan of a job between which and whose actions something happens."""
 
     def plan(*given):
-        actions = base.plan(*given)
+        actions = lifecycle.JOBS[name](*given)
         meddle()
         return actions
 
-    return Job(base.name, plan)
+    return plan
 
 
 def test_an_action_on_a_memory_that_changed_meanwhile_is_skipped_and_the_others_are_applied(home: Home) -> None:
     one, two = home.write("one"), home.write("two")
     home.later(days=8)
-    outcome = job.run(home.memory, meddling(expire.JOB, lambda: home.memory.tag(one, add=["keep"])))
+    outcome = home.job("expire", meddling("expire", lambda: home.memory.tag(one, add=["keep"])))
     assert [each.id for each in outcome.actions] == [two]
     assert (outcome.skipped, outcome.error) == (1, None)
     assert home.ids() == {one}
@@ -43,7 +34,7 @@ def test_an_action_on_a_memory_that_changed_meanwhile_is_skipped_and_the_others_
 def test_a_memory_that_went_away_meanwhile_is_skipped(home: Home) -> None:
     one = home.write("one")
     home.later(days=8)
-    outcome = job.run(home.memory, meddling(expire.JOB, lambda: home.memory.delete(one)))
+    outcome = home.job("expire", meddling("expire", lambda: home.memory.delete(one)))
     assert (outcome.actions, outcome.skipped, outcome.error) == ((), 1, None)
 
 
@@ -52,14 +43,14 @@ def test_a_memory_locked_meanwhile_is_skipped(home: Home) -> None:
     home.later(days=31)
     path = home.file(one)
     lock = partial(path.write_text, path.read_text().replace("version: 1", "version: 1\nlocked: true"))
-    assert job.run(home.memory, meddling(decay.JOB, lock)).skipped == 1
+    assert home.job("decay", meddling("decay", lock)).skipped == 1
     assert home.ids() == {one}
 
 
 def test_a_memory_read_meanwhile_does_not_decay(home: Home) -> None:
     one = home.write("one", "people")
     home.later(days=31)
-    outcome = job.run(home.memory, meddling(decay.JOB, lambda: home.memory.read(one)))
+    outcome = home.job("decay", meddling("decay", lambda: home.memory.read(one)))
     assert (outcome.actions, outcome.skipped) == ((), 1)
     assert home.info(one).access_count == 1
 
@@ -71,10 +62,10 @@ def test_locked_memories_and_files_that_share_an_id_are_left_alone(home: Home) -
     copy.write_bytes(home.file(twice).read_bytes())
     before = home.tree()
     home.later(days=8)
-    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
     assert home.tree() == before
     copy.unlink()
-    assert [each.id for each in consolidate.run(home.memory)[0].actions] == [twice]
+    assert [each.id for each in lifecycle.consolidate(home.memory)[0].actions] == [twice]
     assert home.ids() == {locked}
 
 
@@ -86,7 +77,7 @@ def test_a_job_that_fails_is_reported_and_the_next_one_runs(home: Home) -> None:
         raise RuntimeError("out of order")
 
     turn = Round(home.memory)
-    first, second = turn.run(Job("first", fails)), turn.run(expire.JOB)
+    first, second = turn.run("first", fails), turn.run("expire", lifecycle.JOBS["expire"])
     assert first.failure is not None
     assert "RuntimeError: out of order" in first.failure
     assert len(second.actions) == 1
@@ -105,7 +96,7 @@ def test_what_was_applied_before_a_failure_counts(home: Home, monkeypatch: pytes
         return apply(upkeep, action, info, other)
 
     monkeypatch.setattr(job, "apply", fails_on_the_second)
-    outcome = job.run(home.memory, expire.JOB)
+    outcome = home.job("expire")
     assert [each.id for each in outcome.actions] == [one]
     assert isinstance(outcome.error, OSError)
 
@@ -115,7 +106,7 @@ def test_a_round_that_is_to_stop_ends_between_two_actions(home: Home) -> None:
         home.write(text)
     home.later(days=8)
     asked = iter([False, True])
-    outcome = Round(home.memory, stop=lambda: next(asked)).run(expire.JOB)
+    outcome = Round(home.memory, stop=lambda: next(asked)).run("expire", lifecycle.JOBS["expire"])
     assert len(outcome.actions) == 1
     assert len(home.ids()) == 2
 
@@ -125,7 +116,7 @@ def test_as_an_agent_a_job_touches_only_what_that_agent_sees(home: Home) -> None
     home.write("of x", scope="agent:x")
     home.write("of all")
     home.later(days=8)
-    outcome = job.run(home.memory.as_caller("x"), expire.JOB)
+    outcome = Round(home.memory.as_caller("x")).run("expire", lifecycle.JOBS["expire"])
     assert len(outcome.actions) == 2
     assert home.ids() == {foreign}
 
@@ -134,7 +125,7 @@ def test_an_action_says_in_json_what_its_verb_needs(home: Home) -> None:
     one = home.write("lesson learned: never again")
     for _ in range(3):
         home.memory.read(one)
-    (action,) = job.run(home.memory, upgrade.JOB, dry_run=True).actions
+    (action,) = home.job("upgrade", dry_run=True).actions
     assert list(action.document()) == ["job", "verb", "id", "reason", "path", "category", "words"]
     assert action.document() == {
         "job": "upgrade", "verb": "upgrade", "id": one,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.config import load
 from commonplace.errors import ConfigError
-from commonplace.jobs import consolidate, decay, expire, job, upgrade
+from commonplace.jobs import job, lifecycle
 from commonplace.jobs.job import Round
 from jobs.homes import MOMENT, Home
 
@@ -20,27 +20,17 @@ THREE = "33333333-3333-4333-8333-333333333333"
 LONG = "p" * 100
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home")
-    with home.memory:
-        yield home
-
-
 def verbs(outcomes: list[job.Outcome]) -> dict[str, list[tuple[str, str]]]:
     assert [each.error for each in outcomes] == [None] * len(outcomes)
     return {each.job: [(action.verb, action.id) for action in each.actions] for each in outcomes}
 
 
-# --- expire -------------------------------------------------------------------------------------
-
-
 def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(home: Home) -> None:
     one = home.write("soon gone")
     home.later(days=7)
-    assert job.run(home.memory, expire.JOB).actions == ()
+    assert home.job("expire").actions == ()
     home.later(microseconds=1)
-    (action,) = job.run(home.memory, expire.JOB).actions
+    (action,) = home.job("expire").actions
     assert (action.verb, action.id, action.reason) == ("expire", one, "expired 2026-05-13T10:00:00Z")
     assert home.ids() == set()
 
@@ -48,7 +38,7 @@ def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(ho
 def test_an_organized_memory_never_expires_whatever_its_file_says(home: Home) -> None:
     home.put(ONE, "kept", "people", expires=MOMENT)
     home.later(days=1)
-    assert job.run(home.memory, expire.JOB).actions == ()
+    assert home.job("expire").actions == ()
 
 
 def test_what_expired_is_in_the_history_and_comes_back_with_undo(home: Home) -> None:
@@ -56,13 +46,10 @@ def test_what_expired_is_in_the_history_and_comes_back_with_undo(home: Home) -> 
     home.memory.link(one, other)
     before = home.tree()
     home.later(days=8)
-    job.run(home.memory, expire.JOB)
+    home.job("expire")
     assert home.info(other).links == ()
     assert home.memory.undo().verb == "undo"
     assert home.tree() == before
-
-
-# --- decay --------------------------------------------------------------------------------------
 
 
 def test_old_memories_nobody_read_decay(home: Home) -> None:
@@ -72,9 +59,9 @@ def test_old_memories_nobody_read_decay(home: Home) -> None:
     home.memory.read(read)
     home.later(days=30)
     young = home.write("young", "knowledge")
-    assert job.run(home.memory, decay.JOB).actions == ()
+    assert home.job("decay").actions == ()
     home.later(seconds=1)
-    assert [each.id for each in job.run(home.memory, decay.JOB).actions] == [old]
+    assert [each.id for each in home.job("decay").actions] == [old]
     assert home.ids() == {read, soul, inbox, young}
 
 
@@ -83,7 +70,7 @@ def test_a_folded_count_keeps_a_memory_as_a_pending_one_does(home: Home) -> None
     home.memory.read(one)
     assert home.upkeep.fold() == 1
     home.later(days=31)
-    assert job.run(home.memory, decay.JOB).actions == ()
+    assert home.job("decay").actions == ()
 
 
 def test_a_reminder_decays_only_when_it_will_not_fire_any_more(home: Home) -> None:
@@ -93,7 +80,7 @@ def test_a_reminder_decays_only_when_it_will_not_fire_any_more(home: Home) -> No
     home.put(THREE, "fired", "reminders", further={"due_at": "2026-05-01T09:00:00Z",
                                                   "fired_at": "2026-05-01T09:00:00Z"})  # fmt: skip
     home.later(days=31)
-    assert [each.id for each in job.run(home.memory, decay.JOB).actions] == [THREE]
+    assert [each.id for each in home.job("decay").actions] == [THREE]
 
 
 def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_often(tmp_path: Path) -> None:
@@ -103,7 +90,7 @@ def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_ofte
         kept, gone, often = home.write("kept", "people"), home.write("gone", "soul"), home.write("often")
         home.memory.read(often)
         home.later(hours=2)
-        assert verbs(consolidate.run(home.memory)) == {
+        assert verbs(lifecycle.consolidate(home.memory)) == {
             "expire": [], "decay": [("decay", gone)], "upgrade": [("upgrade", often)], "consolidate": []
         }  # fmt: skip
         assert home.ids() == {kept, often}
@@ -124,9 +111,6 @@ def test_a_threshold_nobody_can_read_is_an_error(tmp_path: Path, lines: str, sai
     assert said in str(raised.value)
 
 
-# --- upgrade ------------------------------------------------------------------------------------
-
-
 @pytest.mark.promise("001-17.5")
 def test_a_memory_read_three_times_is_organized_and_keeps_what_must_not_change(home: Home) -> None:
     one, other = home.write("I prefer dark mode", source="claude"), home.write("read twice")
@@ -136,14 +120,14 @@ def test_a_memory_read_three_times_is_organized_and_keeps_what_must_not_change(h
     home.memory.read(other)
     home.memory.read(other)
     home.later(days=1)
-    (action,) = job.run(home.memory, upgrade.JOB).actions
+    (action,) = home.job("upgrade").actions
     assert (action.id, action.category, action.words) == (one, "preferences", ("prefer",))
     info = home.info(one)
     assert (info.phase, info.category, info.expires) == ("organized", "preferences", None)
     assert (info.access_count, info.source, info.created) == (3, "claude", "2026-05-06T10:00:00Z")
     assert not path.exists()
     assert home.file(one).name == path.name
-    assert job.run(home.memory, upgrade.JOB).actions == ()
+    assert home.job("upgrade").actions == ()
     home.memory.undo()
     assert (home.file(one), home.info(one).phase) == (path, "inbox")
 
@@ -155,7 +139,7 @@ def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organi
     (before,) = home.upkeep.every()
     for _ in range(3):
         home.memory.read(before.id)
-    job.run(home.memory, upgrade.JOB)
+    home.job("upgrade")
     after = home.info(before.id)
     assert (after.path, after.created, after.source) == ("decisions/mine.md", before.created, "file")
     assert home.file(before.id).read_text().endswith("\n---\nwe decided to use Postgres\n")
@@ -163,18 +147,15 @@ def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organi
 
 def test_a_memory_of_the_inbox_that_somebody_put_into_a_category_keeps_it(home: Home) -> None:
     home.put(ONE, "lesson learned", "people", phase="inbox", access_count=5)
-    (action,) = job.run(home.memory, upgrade.JOB).actions
+    (action,) = home.job("upgrade").actions
     assert (action.category, home.category(ONE), home.info(ONE).phase) == ("people", "people", "organized")
-
-
-# --- consolidate --------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("001-17.5")
 def test_equal_texts_are_merged_into_the_one_that_is_read_more(home: Home) -> None:
     a, b = home.write("same text here", tags=["x"]), home.write("Same  text here", tags=["y"])
     home.memory.read(b)
-    assert verbs(consolidate.run(home.memory))["consolidate"] == [("merge", a)]
+    assert verbs(lifecycle.consolidate(home.memory))["consolidate"] == [("merge", a)]
     info = home.info(a)
     assert (info.id, info.tags, info.access_count, info.header["merged"]) == (b, ("y", "x"), 1, [a])
     assert home.memory.read(a).content == "Same  text here"
@@ -183,7 +164,7 @@ def test_equal_texts_are_merged_into_the_one_that_is_read_more(home: Home) -> No
 @pytest.mark.promise("001-17.5")
 def test_texts_that_only_begin_alike_both_survive(home: Home) -> None:
     both = {home.write(f"{LONG} alpha"), home.write(f"{LONG} beta")}
-    assert verbs(consolidate.run(home.memory))["consolidate"] == []
+    assert verbs(lifecycle.consolidate(home.memory))["consolidate"] == []
     assert home.ids() == both
 
 
@@ -191,7 +172,7 @@ def test_links_to_what_was_merged_lead_to_the_survivor_and_wikilinks_still_find_
     home.put(ONE, f"{LONG}\nsecond line")
     home.put(TWO, LONG, further={"title": "The short one"})
     home.put(THREE, "see [[The short one]]", links=(TWO,))
-    consolidate.run(home.memory)
+    lifecycle.consolidate(home.memory)
     assert home.info(THREE).links == (ONE,)
     assert [each.id for each in home.memory.backlinks(home.info(TWO))] == [THREE]
     assert home.info(ONE).aliases == ("The short one",)
@@ -208,14 +189,14 @@ def test_of_two_in_the_inbox_the_later_end_counts(home: Home) -> None:
     one = home.write("same text here")
     home.later(days=1)
     home.write("same text here")
-    consolidate.run(home.memory)
+    lifecycle.consolidate(home.memory)
     assert home.info(one).expires == "2026-05-14T10:00:00Z"
 
 
 def test_undo_takes_a_merge_back(home: Home) -> None:
     a, b = home.write("same text here"), home.write("same text here", "people")
     before = home.tree()
-    consolidate.run(home.memory)
+    lifecycle.consolidate(home.memory)
     home.memory.undo()
     assert home.tree() == before
     assert home.info(a).id == a
@@ -229,7 +210,7 @@ def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
     often, other = home.write("same text here"), home.write("same text here", "people")
     for _ in range(3):
         home.memory.read(often)
-    assert verbs(consolidate.run(home.memory)) == {
+    assert verbs(lifecycle.consolidate(home.memory)) == {
         "expire": [("expire", gone)], "decay": [], "upgrade": [("upgrade", often)], "consolidate": [("merge", other)]
     }  # fmt: skip
     assert home.category(often) == "knowledge"
@@ -238,13 +219,10 @@ def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
 def test_counts_are_folded_before_the_jobs_but_not_by_a_dry_run(home: Home) -> None:
     one = home.write("read", "people")
     home.memory.read(one)
-    consolidate.run(home.memory, dry_run=True)
+    lifecycle.consolidate(home.memory, dry_run=True)
     assert b"access_count: 0" in home.file(one).read_bytes()
-    consolidate.run(home.memory)
+    lifecycle.consolidate(home.memory)
     assert b"access_count: 1" in home.file(one).read_bytes()
-
-
-# --- all of them --------------------------------------------------------------------------------
 
 
 def fill(home: Home) -> None:
@@ -263,8 +241,8 @@ def fill(home: Home) -> None:
 
 
 RUNS: dict[str, Callable[[Home, bool], list[job.Outcome]]] = {
-    "consolidate": lambda home, dry: consolidate.run(home.memory, dry_run=dry),
-    "decay": lambda home, dry: [job.run(home.memory, decay.JOB, dry_run=dry)],
+    "consolidate": lambda home, dry: lifecycle.consolidate(home.memory, dry_run=dry),
+    "decay": lambda home, dry: [home.job("decay", dry_run=dry)],
 }
 
 
@@ -294,7 +272,7 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
     fill(home)
     home.upkeep.fold()
     before = home.tree()
-    done = sum(len(each.actions) for each in consolidate.run(home.memory))
+    done = sum(len(each.actions) for each in lifecycle.consolidate(home.memory))
     assert done == 5
     for _ in range(done):
         home.memory.undo()
@@ -303,26 +281,26 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
 
 def test_what_is_due_next_is_known_so_that_an_idle_daemon_need_not_look(home: Home) -> None:
     settings = home.memory.settings
-    assert consolidate.due(Round(home.memory).known, settings) is None
+    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
     home.write("core", "soul")
-    assert consolidate.due(Round(home.memory).known, settings) is None
+    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
     one = home.write("unread", "people")
-    assert consolidate.due(Round(home.memory).known, settings) == MOMENT + timedelta(days=30)
+    assert lifecycle.next_due(Round(home.memory).memories, settings) == MOMENT + timedelta(days=30)
     home.write("in the inbox")
-    assert consolidate.due(Round(home.memory).known, settings) == MOMENT + timedelta(days=7)
+    assert lifecycle.next_due(Round(home.memory).memories, settings) == MOMENT + timedelta(days=7)
     home.memory.read(one)
     home.now = MOMENT + timedelta(days=7)
-    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
     home.later(microseconds=1)
-    assert len(consolidate.run(home.memory)[0].actions) == 1
-    assert consolidate.due(Round(home.memory).known, settings) is None
+    assert len(lifecycle.consolidate(home.memory)[0].actions) == 1
+    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
 
 
 def test_the_state_changes_with_every_change_and_every_read_and_else_not(home: Home) -> None:
     one = home.write("one", "people")
     seen = [home.upkeep.state()]
     assert home.upkeep.state() == seen[0]
-    assert [each.actions for each in consolidate.run(home.memory)] == [(), (), (), ()]
+    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
     assert home.upkeep.state() == seen[0]
     for change in (
         lambda: home.memory.tag(one, add=["x"]),

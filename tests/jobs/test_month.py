@@ -13,7 +13,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.errors import NotFound
-from commonplace.jobs import consolidate, dream
+from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.tick import FACE, Tick
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
@@ -57,7 +57,7 @@ class Month:
             for each in reversed(news):
                 name = each.path.rpartition("/")[2].rpartition("-")[0]
                 self.events.append((self.day, each.verb, name))
-            again = consolidate.run(self.memory)
+            again = lifecycle.consolidate(self.memory)
             assert all(not outcome.actions for outcome in again), "a second run has nothing to do"
 
     def files(self):

@@ -13,7 +13,7 @@ from commonplace.clock import stamp
 from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import StorageError
-from commonplace.jobs import desktop, notify, reminding
+from commonplace.jobs import reminders
 from commonplace.jobs.tick import Tick
 from jobs.homes import MOMENT, Home
 
@@ -28,7 +28,7 @@ HEAD = "# Pending Reminders\n\n"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     home = Home(tmp_path / "home", "timezone: UTC\n")
-    monkeypatch.setattr(desktop, "push", lambda settings, texts: pushed.append(list(texts)))
+    monkeypatch.setattr(reminders, "show", lambda settings, texts: pushed.append(list(texts)))
     pushed: list[list[str]] = []
     home.pushed = pushed  # type: ignore[attr-defined]
     with home.memory:
@@ -41,7 +41,7 @@ def remind(home: Home, identity: str, text: str, due: datetime = MOMENT, **more:
 
 
 def fire(home: Home) -> list[str]:
-    return [info.id for info in notify.run(home.memory).notified]
+    return [info.id for info in reminders.notify(home.memory).notified]
 
 
 def pending(home: Home, name: str = "pending.md") -> str:
@@ -53,10 +53,7 @@ def header(home: Home, identity: str) -> dict[str, Any]:
 
 
 def fired(home: Home) -> list[str]:
-    return [change.path for change in home.memory.log(limit=0) if change.verb == notify.FIRE]
-
-
-# --- when it fires ------------------------------------------------------------------------------
+    return [change.path for change in home.memory.log(limit=0) if change.verb == reminders.FIRE]
 
 
 def test_a_reminder_fires_at_its_time_once_and_not_a_moment_before(home: Home) -> None:
@@ -155,11 +152,11 @@ def test_several_go_in_the_order_of_their_times_and_are_one_notification(home: H
 def test_a_dry_run_names_what_would_fire_and_changes_nothing(home: Home) -> None:
     remind(home, ONE, "call Bob")
     before = home.everything()
-    planned = notify.run(home.memory, dry_run=True)
+    planned = reminders.notify(home.memory, dry_run=True)
     assert [info.id for info in planned.notified] == [ONE]
     assert [each.line() for each in planned.actions] == ["would fire 11111111 due 2026-05-06 10:00"]
     assert home.everything() == before
-    done = notify.run(home.memory)
+    done = reminders.notify(home.memory)
     assert (done.actions, done.pending) == (planned.actions, planned.pending)
     assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
 
@@ -174,14 +171,11 @@ def test_undo_takes_a_firing_back_and_it_fires_again(home: Home) -> None:
 def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(desktop, "push", lambda settings, texts: "notify: notify-send failed: no bus")
+    monkeypatch.setattr(reminders, "show", lambda settings, texts: "notify: notify-send failed: no bus")
     remind(home, ONE, "call Bob")
     assert dict(Tick(home.memory).steps())["notify"]() == 1
     assert caplog.messages == ["notify: notify-send failed: no bus"]
     assert dict(Tick(home.memory).steps())["notify"]() == 0
-
-
-# --- what an interruption leaves ----------------------------------------------------------------
 
 
 class Died(BaseException):
@@ -206,11 +200,11 @@ def test_a_death_between_any_two_steps_loses_none_and_repeats_none(
     with monkeypatch.context() as patch:
         patch.setattr(Pending, "refresh", dies if seam == "pending.md" else refresh)
         patch.setattr(Upkeep, "change", next_change)
-        patch.setattr(desktop, "push", dies if seam == "push" else desktop.push)
+        patch.setattr(reminders, "show", dies if seam == "push" else reminders.show)
         with pytest.raises(Died):
-            notify.run(home.memory)
+            reminders.notify(home.memory)
     home.later(seconds=30)
-    notify.run(home.memory)
+    reminders.notify(home.memory)
     assert len(fired(home)) == len(set(fired(home))) == 2
     assert header(home, ONE)["fired_at"]
     assert header(home, TWO)["due_at"] == "2026-05-07T09:00:00Z"
@@ -231,7 +225,7 @@ def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, mo
     with monkeypatch.context() as patch:
         patch.setattr("commonplace.engine.overview.put_derived", full)
         with pytest.raises(StorageError):
-            notify.run(home.memory)
+            reminders.notify(home.memory)
     assert "fired_at" not in header(home, ONE)
     assert fire(home) == [ONE]
 
@@ -249,31 +243,28 @@ def test_a_reminder_edited_while_it_is_about_to_fire_fires_the_next_time(
         return written
 
     monkeypatch.setattr(Pending, "refresh", edits_meanwhile)
-    done = notify.run(home.memory)
+    done = reminders.notify(home.memory)
     assert (done.notified, done.pending, home.pushed) == ((), 0, [])  # type: ignore[attr-defined]
     assert pending(home) == f"{HEAD}None.\n"
     assert fire(home) == [ONE]
     assert "1. call Alice\n" in pending(home)
 
 
-# --- the pending lists --------------------------------------------------------------------------
-
-
 def test_a_reminder_stays_listed_for_the_days_configured_after_it_fired(home: Home) -> None:
     remind(home, ONE, "call Bob", datetime(2026, 4, 1, tzinfo=UTC))
     fire(home)
     home.later(days=7)
-    notify.run(home.memory)
+    reminders.notify(home.memory)
     assert "1. call Bob\n   due 2026-04-01 00:00" in pending(home)
     home.later(seconds=1)
-    notify.run(home.memory)
+    reminders.notify(home.memory)
     assert pending(home) == f"{HEAD}None.\n"
 
 
 def test_an_acknowledged_reminder_leaves_the_list_and_a_repeating_one_comes_back(home: Home) -> None:
     remind(home, ONE, "water", further={"repeat": DAILY})
     fire(home)
-    reminding.done(home.memory, ONE)
+    reminders.acknowledge(home.memory, ONE)
     assert Overview(home.memory).keep_up()
     assert pending(home) == f"{HEAD}None.\n"
     home.later(days=1)
@@ -309,15 +300,15 @@ def test_each_agent_has_a_list_of_its_own_and_fires_only_what_it_sees(home: Home
     remind(home, ONE, "for claude", scope="agent:claude")
     remind(home, TWO, "for all")
     other = home.memory.as_caller("other")
-    done = notify.run(other)
+    done = reminders.notify(other)
     assert ([info.id for info in done.notified], done.pending) == ([TWO], 1)
     assert not (home.memory.home / "pending.claude.md").exists()
     assert fire(home) == [ONE]
     assert pending(home, "pending.claude.md") == f"{HEAD}1. for claude\n   due 2026-05-06 10:00, id 11111111\n\n"
     assert "claude" not in pending(home)
-    assert notify.run(other).pending == 1
-    reminding.done(home.memory, ONE)
-    notify.run(home.memory)
+    assert reminders.notify(other).pending == 1
+    reminders.acknowledge(home.memory, ONE)
+    reminders.notify(home.memory)
     assert pending(home, "pending.claude.md") == f"{HEAD}None.\n"
 
 
@@ -334,5 +325,5 @@ def test_a_scope_written_by_hand_leads_to_no_file_outside(home: Home) -> None:
 def test_a_file_of_the_user_that_has_such_a_name_stays(home: Home) -> None:
     mine = home.memory.home / "pending.things.md"
     mine.write_text("my list\n")
-    notify.run(home.memory)
+    reminders.notify(home.memory)
     assert mine.read_text() == "my list\n"

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from commonplace.engine import open_memory
-from commonplace.jobs import consolidate
 from commonplace.jobs.job import Outcome, Round
 from commonplace.jobs.tick import FACE, Tick
 from commonplace.note.model import Draft
@@ -115,7 +114,6 @@ def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, monkey
     def fail(*_):
         raise RuntimeError("the disk is on fire")
 
-    monkeypatch.setattr("commonplace.jobs.expire.plan", fail)
     monkeypatch.setattr("commonplace.jobs.tick.Tick._sync", fail)
     with caplog.at_level(logging.INFO):
         assert not Daemon(Tick(memory), timedelta(minutes=1)).tick()
@@ -135,13 +133,7 @@ def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memo
     daemon = Daemon(Tick(memory), timedelta(minutes=1))
     daemon.tick()
     looked = []
-    plan = consolidate.JOB.plan
-
-    def run(turn, job):
-        looked.append(job.name)
-        return Outcome(job.name, tuple(plan((), None, None)))
-
-    monkeypatch.setattr(Round, "run", run)
+    monkeypatch.setattr(Round, "run", lambda turn, name, plan: looked.append(name) or Outcome(name))
     clock.move(minutes=1)
     daemon.tick()
     assert looked == []
@@ -159,9 +151,9 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(drea
     dreamless.read(dreamless.log()[0].path.rpartition("-")[2].removesuffix(".md"))
     planned, real = [], Round.run
 
-    def run(turn, job):
-        outcome = real(turn, job)
-        planned.append(job.name)
+    def run(turn, name, plan):
+        outcome = real(turn, name, plan)
+        planned.append(name)
         if planned == ["expire"]:
             somebody_writes(dreamless)
         return outcome

@@ -14,7 +14,7 @@ from commonplace.engine.graph_lines import read, written
 from commonplace.engine.graph_notes import NoteGraph
 from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
-from commonplace.transfer import agent_memory, copying, graph
+from commonplace.transfer import moving
 from commonplace.transfer.moving import BATCH, WrongStore
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
@@ -65,7 +65,7 @@ not json
 
 
 def graph_plan(memory, text=GRAPH):
-    return graph.plan(NoteGraph(memory), read(text))
+    return moving.plan_graph(NoteGraph(memory), read(text))
 
 
 @pytest.mark.promise("002-14.30")
@@ -167,7 +167,7 @@ def test_entries_become_notes_with_all_they_carry(memory, tmp_path):
         default=[row(" odd/key\r\n", "---\nline\r\n\n", stars=5, type="x"), row("ends", expires_at=later)],
         a_b=[row("k", "one"), row("k", "two", namespace="a/b")],
     )
-    plan = agent_memory.plan(memory, place)
+    plan = moving.plan_agent_memory(memory, place)
     assert sorted(plan.lines()) == [
         "would import kv/a/b/k", "would import kv/a_b/k", "would import kv/default/ odd/key\r\n",
         "would import kv/default/ends",
@@ -186,9 +186,9 @@ def test_entries_become_notes_with_all_they_carry(memory, tmp_path):
 
 def test_moving_entries_in_twice_changes_nothing(memory, tmp_path):
     place = agent_folder(tmp_path / "am", default=[row("a"), row("b", expires_at="2027-01-01T00:00:00.5Z")])
-    agent_memory.plan(memory, place).carry_out()
+    moving.plan_agent_memory(memory, place).carry_out()
     before = files(memory.home)
-    again = agent_memory.plan(memory, place)
+    again = moving.plan_agent_memory(memory, place)
     assert counts(again) == (0, 0, 2, 0)
     again.carry_out()
     assert files(memory.home) == before
@@ -197,7 +197,7 @@ def test_moving_entries_in_twice_changes_nothing(memory, tmp_path):
 
 def test_expired_entries_and_blank_keys_stay_behind_and_are_named(memory, tmp_path):
     place = agent_folder(tmp_path / "am", default=[row("old", expires_at=1.5), row(" "), row("good")])
-    plan = agent_memory.plan(memory, place)
+    plan = moving.plan_agent_memory(memory, place)
     assert plan.skipped == [("kv/default/old", "its time to live is over"), ("kv/default/ ", "its key is blank")]
     plan.carry_out()
     assert NoteEntries(memory).get("default", "good").value == "v"
@@ -207,7 +207,7 @@ def test_expired_entries_and_blank_keys_stay_behind_and_are_named(memory, tmp_pa
 def test_a_newer_entry_takes_the_place_of_the_one_here_which_goes_to_the_history(memory, tmp_path):
     NoteEntries(memory).put("default", "k", "here")
     place = agent_folder(tmp_path / "am", default=[row("k", "newer", created_at="2026-05-07T11:00:00Z")])
-    plan = agent_memory.plan(memory, place)
+    plan = moving.plan_agent_memory(memory, place)
     assert counts(plan) == (0, 1, 0, 0)
     plan.carry_out()
     assert NoteEntries(memory).get("default", "k").value == "newer"
@@ -219,7 +219,7 @@ def test_an_older_entry_goes_to_the_history_once(memory, tmp_path):
     NoteEntries(memory).put("default", "k", "here")
     place = agent_folder(tmp_path / "am", default=[row("k", "older")])
     for _ in range(2):
-        plan = agent_memory.plan(memory, place)
+        plan = moving.plan_agent_memory(memory, place)
         assert (counts(plan), list(plan.lines())) == ((0, 0, 0, 1), [])
         plan.carry_out()
         assert NoteEntries(memory).get("default", "k").value == "here"
@@ -231,7 +231,7 @@ def test_an_older_entry_goes_to_the_history_once(memory, tmp_path):
 def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, tmp_path):
     NoteEntries(memory).put("default", "k", "here")
     place = agent_folder(tmp_path / "am", default=[row("k", "secret", expires_at="2027-01-01T00:00:00Z")])
-    agent_memory.plan(memory, place).carry_out()
+    moving.plan_agent_memory(memory, place).carry_out()
     kept = [path.read_bytes() for path in (memory.home / ".commonplace" / "history").rglob("*") if path.is_file()]
     assert not any(b"secret" in data for data in kept)
 
@@ -240,13 +240,13 @@ def test_counts_of_an_entry_that_was_here_are_not_those_of_the_one_that_comes(me
     entries = NoteEntries(memory)
     entries.count(entries.put("default", "k", "here"))
     place = agent_folder(tmp_path / "am", default=[row("k", "newer", created_at="2026-05-07T11:00:00Z")])
-    agent_memory.plan(memory, place).carry_out()
+    moving.plan_agent_memory(memory, place).carry_out()
     assert memory.list()[0][0].access_count == 4
 
 
 def test_of_two_entries_with_one_key_the_newer_one_comes(memory, tmp_path):
     rows = [row("k", "new", created_at="2026-05-03T00:00:00Z"), row("k", "old", created_at="2026-05-01T00:00:00Z")]
-    plan = agent_memory.plan(memory, agent_folder(tmp_path / "am", default=rows))
+    plan = moving.plan_agent_memory(memory, agent_folder(tmp_path / "am", default=rows))
     assert plan.skipped == [("kv/default/k", "another with its key is newer")]
     plan.carry_out()
     assert NoteEntries(memory).get("default", "k").value == "new"
@@ -255,15 +255,15 @@ def test_of_two_entries_with_one_key_the_newer_one_comes(memory, tmp_path):
 def test_a_file_that_is_no_list_of_entries_stops_the_move_unless_bad_ones_are_left_out(memory, tmp_path):
     place = agent_folder(tmp_path / "am", default=[row("a")], broken={"no": "list"})
     with pytest.raises(WrongStore, match=r"broken\.json is no list of entries"):
-        agent_memory.plan(memory, place)
-    plan = agent_memory.plan(memory, place, skip_bad=True)
+        moving.plan_agent_memory(memory, place)
+    plan = moving.plan_agent_memory(memory, place, skip_bad=True)
     assert (counts(plan), plan.skipped) == ((1, 0, 0, 1), [("broken.json", "it is no list of entries")])
 
 
 def test_the_source_folder_is_as_it_was(memory, tmp_path):
     place = agent_folder(tmp_path / "am", default=[row("a"), row("old", expires_at=1.5)])
     before = files(place)
-    agent_memory.plan(memory, place).carry_out()
+    moving.plan_agent_memory(memory, place).carry_out()
     assert files(place) == before
 
 
@@ -271,7 +271,7 @@ def test_the_source_folder_is_as_it_was(memory, tmp_path):
 
 
 def bank_plan(memory, place):
-    return copying.banks(memory, place, lambda folder: ("code", "my_repo"), is_bank_id)
+    return moving.plan_banks(memory, place, lambda folder: ("code", "my_repo"), is_bank_id)
 
 
 def test_a_root_of_banks_is_copied_byte_for_byte(memory, tmp_path):
@@ -341,7 +341,7 @@ def test_a_vault_is_copied_with_its_folders_and_other_files(memory, tmp_path):
     put(root, ".obsidian/app.json", "{}")
     put(root, "deep/odd \u2028 name.md", "x")
     os.symlink("/etc/passwd", root / "link.md")
-    plan = copying.vault(memory, root, "notes")
+    plan = moving.plan_vault(memory, root, "notes")
     assert counts(plan) == (3, 0, 0, 2)
     assert [name for name, _ in plan.skipped] == ["notes/link.md", "notes/deep/odd \u2028 name.md"]
     plan.carry_out()
@@ -351,7 +351,7 @@ def test_a_vault_is_copied_with_its_folders_and_other_files(memory, tmp_path):
         "notes/images/c": b"\x00png",
     }
     assert memory.find("deep/folder/b").path == "deep/folder/b.md"
-    assert counts(copying.vault(memory, root, "notes")) == (0, 0, 3, 2)
+    assert counts(moving.plan_vault(memory, root, "notes")) == (0, 0, 3, 2)
     memory.undo()
     assert files(memory.home) == {}
 
@@ -364,7 +364,7 @@ def test_a_note_whose_permalink_or_id_another_has_is_named_and_nothing_is_writte
         one_md="---\npermalink: x/taken\n---\n", two_md="---\nid: n-1\n---\n", three_md="---\npermalink: t\n---\n",
         zwei_md="---\npermalink: t\n---\n",
     )  # fmt: skip
-    plan = copying.vault(memory, root, "notes")
+    plan = moving.plan_vault(memory, root, "notes")
     assert [(name, why.partition(";")[0]) for name, why in plan.skipped] == [
         ("notes/one.md", 'its permalink "x/taken" is that of notes/x/Mine.md'),
         ("notes/two.md", 'its id "n-1" is that of notes/x/Mine.md'),
@@ -377,13 +377,13 @@ def test_a_note_whose_permalink_or_id_another_has_is_named_and_nothing_is_writte
 def test_names_that_differ_in_case_only_do_not_meet(memory, tmp_path):
     memory.write(Draft("mine", title="Plan"))
     root = laid(tmp_path / "vault", plan_md="theirs", a_md="one", A_md="two")
-    plan = copying.vault(memory, root, "notes")
+    plan = moving.plan_vault(memory, root, "notes")
     assert sorted(name for name, _ in plan.skipped) == ["notes/a.md", "notes/plan.md"]
 
 
 def test_a_vault_can_go_into_another_project(memory, tmp_path):
     memory.add_project("work", str(tmp_path / "work"))
-    copying.vault(memory, laid(tmp_path / "vault", a_md="a"), "Work").carry_out()
+    moving.plan_vault(memory, laid(tmp_path / "vault", a_md="a"), "Work").carry_out()
     assert files(tmp_path / "work") == {"a.md": b"a"}
 
 
@@ -394,7 +394,7 @@ def test_an_agent_moves_in_nothing_of_another_scope_and_learns_nothing_of_it(mem
         tmp_path / "vault",
         mine_md="---\nscope: agent:claude\n---\n", theirs_md="---\nscope: agent:codex\n---\n", Secret_md="x",
     )  # fmt: skip
-    plan = copying.vault(memory.as_caller("claude"), root, "notes")
+    plan = moving.plan_vault(memory.as_caller("claude"), root, "notes")
     assert plan.skipped == [
         ("notes/Secret.md", "something else is there"),
         ("notes/theirs.md", 'its scope is "agent:codex"'),
@@ -410,9 +410,9 @@ def test_a_path_that_is_no_such_store_is_named(memory, tmp_path):
     file.write_text("x")
     empty = laid(tmp_path / "empty", sub__x="x")
     plans = {
-        "agent-memory": lambda path: agent_memory.plan(memory, path),
+        "agent-memory": lambda path: moving.plan_agent_memory(memory, path),
         "memory banks": lambda path: bank_plan(memory, path),
-        "notes": lambda path: copying.vault(memory, path, "notes"),
+        "notes": lambda path: moving.plan_vault(memory, path, "notes"),
     }
     for what, plan in plans.items():
         with pytest.raises(WrongStore, match=f"^{file} is a file, not a folder of {what}$"):

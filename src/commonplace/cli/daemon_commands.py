@@ -70,7 +70,7 @@ def serve(
 
 def _serve(call: Invocation, settings: Settings, every: timedelta, served: Registry | None, *, once: bool) -> int:
     from commonplace.engine import open_memory
-    from commonplace.jobs import asking
+    from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Tick
     from commonplace.serve.daemon import Daemon, DaemonLock
     from commonplace.serve.socket import Listener
@@ -91,7 +91,7 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
         with open_memory(config=settings, face=FACE) as memory:
-            tick, callers = Tick(memory, asking.endpoint(settings)), memory.as_caller(call.caller, "socket")
+            tick, callers = Tick(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
             daemon = Daemon(tick, every, callers, served, listener)
             if once:
                 return 0 if daemon.tick() else 1

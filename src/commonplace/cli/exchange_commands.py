@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.engine.graph_file import FileGraph
     from commonplace.engine.graph_lines import Lines
     from commonplace.engine.graph_notes import NoteGraph
-    from commonplace.transfer.moving import Plan
+    from commonplace.transfer.moving import MovePlan
 
 _KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")
 _BLOCK = 1 << 20
@@ -195,7 +195,7 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry
     place = Path(path).expanduser()
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
-            from commonplace.transfer.graph import plan as plan_graph
+            from commonplace.transfer.moving import plan_graph
 
             lines = _read_graph(path)
             return _carry_out(call, plan_graph(_target_graph(call, memory, path), lines), dry_run, _counted(lines))
@@ -203,15 +203,15 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry
         if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
             raise Failure(f"{place} holds the memory home itself: {memory.home}")
         if kind == "agent-memory":
-            from commonplace.transfer import agent_memory
+            from commonplace.transfer import moving
 
-            plan, what = agent_memory.plan(memory, place, skip_bad=skip_bad), "entries"
+            plan, what = moving.plan_agent_memory(memory, place, skip_bad=skip_bad), "entries"
         elif kind == "memory-bank":
             plan, what = _plan_banks(memory, place), "files"
         else:
-            from commonplace.transfer import copying
+            from commonplace.transfer import moving
 
-            plan, what = copying.vault(memory, place, project or memory.default_project), "files"
+            plan, what = moving.plan_vault(memory, place, project or memory.default_project), "files"
         for name, why in plan.skipped:
             output.notice(f"skipped {name}: {why}")
         number = plan.count("import") + plan.count("update")
@@ -219,12 +219,12 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry
         _carry_out(call, plan, dry_run, said)
 
 
-def _plan_banks(memory: Memory, place: Path) -> Plan:
+def _plan_banks(memory: Memory, place: Path) -> MovePlan:
     """Plan a folder of banks. A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank
     of its repository, else of a project of its name, as the tools would find it."""
     from commonplace.faces.bank.bank import is_bank_id, repository_id
     from commonplace.faces.bank.repository import find_repository
-    from commonplace.transfer import copying
+    from commonplace.transfer import moving
 
     def named(folder: Path) -> tuple[str, str]:
         found = find_repository(str(folder))
@@ -234,10 +234,10 @@ def _plan_banks(memory: Memory, place: Path) -> Plan:
         is_plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
         return "projects", repository_id((folder.parent if is_plain else folder).name)
 
-    return copying.banks(memory, place, named, is_bank_id)
+    return moving.plan_banks(memory, place, named, is_bank_id)
 
 
-def _carry_out(call: Invocation, plan: Plan, dry_run: bool, said: str) -> None:
+def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> None:
     if dry_run and not call.json:
         for line in plan.lines():
             output.text(line)

@@ -18,14 +18,14 @@ from commonplace.query import split_list
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
-    from commonplace.ingest import Source
-    from commonplace.ingest.taking import Plan
+    from commonplace.ingest.plan import IngestPlan
+    from commonplace.ingest.sources import Source
 
 _ALL = "all"
 
 
 def _names() -> Sequence[str]:
-    from commonplace.ingest import SOURCES
+    from commonplace.ingest.sources import SOURCES
 
     return [_ALL, *SOURCES]
 
@@ -52,13 +52,13 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     with call.memory() as memory, output.progress("Ingesting") as progress:
         from commonplace.engine.exchange import Ingested
         from commonplace.engine.memories import on_one_line
-        from commonplace.ingest import taking
+        from commonplace.ingest import plan
         from commonplace.ingest.tree import Tree
 
         known = Ingested(memory).known()
         reads = [(source, Tree(root, (memory.home,))) for source, root in sources]
-        plans = taking.plan(reads, known, again=again)
-        done = [taking.outcome(each) for each in plans] if dry_run else taking.apply(memory, plans, known, progress)
+        plans = plan.plan(reads, known, again=again)
+        done = [plan.expected(each) for each in plans] if dry_run else plan.apply(memory, plans, known, progress)
     outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
     total = sum(each.ingested for each in done)
     if not call.json:
@@ -78,7 +78,7 @@ def _sources(wanted: str, path: str | None, settings: Settings) -> list[tuple[So
 
     Raises Failure for an unknown source, or a `--path` that is a file or blank.
     """
-    from commonplace.ingest import SOURCES
+    from commonplace.ingest.sources import SOURCES
 
     names = list(dict.fromkeys(split_list(wanted)))
     for name in names or [wanted]:
@@ -101,6 +101,6 @@ def _absolute(path: str) -> Path:
     return Path(os.path.abspath(os.path.expanduser(path)))
 
 
-def _planned(plans: Sequence[Plan]) -> list[str]:
+def _planned(plans: Sequence[IngestPlan]) -> list[str]:
     lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
     return lines + [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]

@@ -48,15 +48,15 @@ def upgrade(call: Invocation, ref: str, *, category: str | None, dry_run: bool) 
         raise Failure(f'invalid category "{category}"')
     with call.memory() as memory:
         from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs import job
-        from commonplace.jobs.upgrade import plan_one
+        from commonplace.jobs.job import MemoryState, apply
+        from commonplace.jobs.lifecycle import plan_upgrade_of
 
         upkeep = Upkeep(memory)
 
         def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
-            action = plan_one(job.Known(info, job.digest_of(info, upkeep.content(info))), category)
+            action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), category)
             if action is not None and not dry_run:
-                (info,) = job.apply(upkeep, action, info, None)
+                (info,) = apply(upkeep, action, info, None)
             return info, action
 
         info, action = upkeep.retried(ref, organized)
@@ -73,9 +73,10 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
     """Remove organized memories that are old and were never read. `memory undo` brings one back."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
-        from commonplace.jobs import decay, job
+        from commonplace.jobs import lifecycle
+        from commonplace.jobs.job import Round
 
-        outcome = job.run(memory, decay.JOB, dry_run=dry_run)
+        outcome = Round(memory, dry_run=dry_run).run("decay", lifecycle.plan_decay)
         if outcome.error is not None:
             raise outcome.error
         count = len(outcome.actions)
@@ -89,9 +90,9 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
     """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
-        from commonplace.jobs import consolidate
+        from commonplace.jobs import lifecycle
 
-        outcomes = consolidate.run(memory, dry_run=dry_run)
+        outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
         if dry_run and not any(each.error for each in outcomes):
             said = _lines(action for each in outcomes for action in each.actions)
         else:
@@ -129,14 +130,14 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
 @click.option("--report", is_flag=True, help="Show the report of the last dream again.")
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     """Put memories in order: classify, merge, link, make reminders."""
-    from commonplace.jobs import asking, dream
+    from commonplace.jobs import dream
 
     dream.check(level)
     call.checks_overview = not (dry_run or report)
     with call.memory() as memory:
         if report:
             return _last_report(call, memory)
-        done = dream.run(memory, level, dry_run=dry_run, endpoint=asking.endpoint(memory.settings))
+        done = dream.run(memory, level, dry_run=dry_run, endpoint=dream.endpoint_of(memory.settings))
         is_deep = level == dream.LEVELS[-1]
         said = _lines(done.actions) if dry_run else _dream_lines(memory, done.report, with_report=is_deep)
         return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
@@ -191,14 +192,14 @@ def remind(
         return _list_reminders(call, every=every)
     text = content_from(words, scope=scope)
     with call.memory() as memory:
-        from commonplace.jobs import reminding
+        from commonplace.jobs import reminders
 
         memory.check_scope(scope)
-        found = reminding.read(memory, text if when is None else when)
+        found = reminders.read_time(memory, text if when is None else when)
         row = _reading_row(memory, text, found)
         if dry_run:
             return call.answer(f"Would remind: {row['reading']}", **row)
-        note = reminding.store(memory, text, found, tags=split_list(tags), scope=scope, source=source)
+        note = reminders.store(memory, text, found, tags=split_list(tags), scope=scope, source=source)
         row |= {"stored": True, "memory": record(memory, note, note.content)}
         call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
 
@@ -235,9 +236,9 @@ def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:
     with call.memory() as memory:
-        from commonplace.jobs import reminding
+        from commonplace.jobs import reminders
 
-        found = reminding.listed(memory, fired=every)
+        found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
         lines = [
@@ -255,9 +256,9 @@ def _when(memory: Memory, each: Reminder) -> str:
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
     with call.memory() as memory:
-        from commonplace.jobs import reminding
+        from commonplace.jobs import reminders
 
-        info = memory.memory_id(ref) if dry_run else reminding.done(memory, ref)
+        info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
         row = record(memory, info, content_of(memory, info))
         call.answer(f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}", id=info.id, memory=row)
 
@@ -268,9 +269,9 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
     """Fire the reminders that are due: list them in pending.md and show them on the desktop."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
-        from commonplace.jobs import notify
+        from commonplace.jobs import reminders
 
-        done = notify.run(memory, dry_run=dry_run)
+        done = reminders.notify(memory, dry_run=dry_run)
         said = _lines(done.actions) if dry_run else f"Notified {len(done.notified)} reminders"
         call.answer(said, notified=records(memory, done.notified), pending=done.pending)
         if done.failure:

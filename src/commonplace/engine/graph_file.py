@@ -28,7 +28,7 @@ class FileGraph:
     def __init__(self, memory: Memory, store: GraphStore):
         self.memory = memory
         self.store = store
-        self._core = memory._core
+        self._core = memory.engine
         self._held = store.held
         self._is_still = False
 

@@ -23,7 +23,7 @@ def take_back(memory: Memory, change: Change, blocked: Callable[[str, str], Cann
 
     Raises CannotUndo, NotRecords, StorageError.
     """
-    core = memory._core
+    core = memory.engine
     touched = next(each for each in change.files if each.do == LINES and each.new is not None)
     try:
         said = core.home.lines.said(touched)
@@ -46,10 +46,10 @@ def take_back(memory: Memory, change: Change, blocked: Callable[[str, str], Cann
 
 def _store(memory: Memory, touched: Touched) -> GraphStore:
     """The project the file is, if it is one in this process."""
-    known = memory._core.stores.get(touched.project)
+    known = memory.engine.stores.get(touched.project)
     if isinstance(known, GraphStore):
         return known
-    return memory._core.graph_at(touched.file) or GraphStore(touched.project, touched.file)
+    return memory.engine.graph_at(touched.file) or GraphStore(touched.project, touched.file)
 
 
 def _inverse(held: Held, said: Said) -> Edit | None:

@@ -33,7 +33,8 @@ class Tree:
         folder reached so once; others are not.
         """
         found: list[str] = []
-        folders, linked = [folder] if self.root else [], []
+        folders = [folder] if self.root else []
+        linked: list[str] = []
         followed: set[str] = set()
         while folders or linked:
             here = folders.pop() if folders else linked.pop(0)

@@ -3,33 +3,57 @@
 Level 1 classifies the inbox; 2 also merges and links what is similar and turns wikilinks into links; 3 also links
 across categories and makes reminders of what the texts say about time. Those reminders are copies: they are neither
 compared nor counted, or every dream would find work in what the last one made.
+
+At level 3 a language model may propose categories and links. Every answer is checked, and none is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.errors import InvalidInput
-from commonplace.jobs import asking, reminders, report
-from commonplace.jobs.consolidate import merging
-from commonplace.jobs.cross import plan_links
-from commonplace.jobs.digest import Link
-from commonplace.jobs.job import LINK, Action, Job, Known, Outcome, Plan, Round
-from commonplace.jobs.similar import plan_similar
-from commonplace.jobs.upgrade import organizing
-from commonplace.note.model import INBOX
+from commonplace.jobs import reminders, report
+from commonplace.jobs.dedup import plain, plan_similar, terms
+from commonplace.jobs.job import (
+    LINK,
+    Action,
+    MemoryState,
+    Outcome,
+    Plan,
+    Round,
+    linked_pairs,
+    unlinked_pairs,
+)
+from commonplace.jobs.lifecycle import organize
+from commonplace.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
+from commonplace.llm import Endpoint, NoAnswer
+from commonplace.note.model import CATEGORIES, INBOX, ORGANIZED
+from commonplace.note.reminder import CATEGORY as REMINDERS
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
-    from commonplace.llm import Endpoint
+
+T = TypeVar("T")
 
 NAME = "dream"
 LEVELS = (1, 2, 3)
-CLASSIFY, SIMILAR, WIKILINKS, CROSS, REMIND = "classify", "similar", "wikilinks", "cross", "remind"
+CHOICES = tuple(name for name in CATEGORIES if name not in (INBOX, REMINDERS))
+"""The categories a language model may choose."""
+PER_REQUEST, MOST_ASKED = 20, 200
+"""Memories a request to the model holds, and how many it is asked about in a dream; the table decides on the rest."""
+MOST_SHOWN = 60
+"""Older memories a request for links holds: those that share most words with the fresh ones."""
+_TEXT, _REASON = 600, 120
+"""Characters shown of a memory, and of a reason kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +66,7 @@ class Dream:
 
     @property
     def actions(self) -> list[Action]:
+        """Those of all steps."""
         return [action for each in self.outcomes for action in each.actions]
 
 
@@ -51,97 +76,186 @@ def check(level: int) -> None:
         raise InvalidInput(f"invalid dream level {level} (must be 1-3)")
 
 
+def endpoint_of(settings: Settings) -> Endpoint | None:
+    """The language model of the configuration (`llm.*`), if there is one."""
+    if not (settings.llm_base_url and settings.llm_model):
+        return None
+    return Endpoint(settings.llm_base_url, settings.llm_model, settings.llm_key)
+
+
 def run(
-    memory: Memory, level: int, now: datetime | None = None, dry_run: bool = False, *,
-    endpoint: Endpoint | None = None, stop: Callable[[], bool] = lambda: False,
-) -> Dream:  # fmt: skip
+    memory: Memory,
+    level: int,
+    *,
+    dry_run: bool = False,
+    endpoint: Endpoint | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Dream:
     """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`).
 
-    A step that fails does not stop the others: its outcome tells. For `now` and `stop` see Round.
+    A step that fails does not stop the others: its outcome tells. For `stop` see Round.
     Raises InvalidInput for a level there is not.
     """
     check(level)
-    turn = Round(memory, now, dry_run=dry_run, stop=stop)
-    outcomes = [turn.run(_classifying(endpoint if level == 3 else None))]
-    unsure = {each.id for each in outcomes[0].actions}
+    turn = Round(memory, dry_run=dry_run, stop=stop)
+    outcomes = [turn.run("classify", _classification(endpoint if level == 3 else None))]
+    fresh = {each.id for each in outcomes[0].actions}
     if level >= 2:
-        outcomes += [turn.run(Job(SIMILAR, _similar)), turn.run(Job(WIKILINKS, _wikilinks(memory)))]
+        outcomes += [turn.run("similar", _similar), turn.run("wikilinks", _wikilinks(memory))]
     skipped: list[reminders.Skipped] = []
     if level == 3:
-        outcomes += [turn.run(_crossing(endpoint, unsure)), turn.run(_reminding(skipped))]
+        outcomes.append(turn.run("cross", _cross_links(endpoint, fresh)))
+        outcomes.append(turn.run("remind", partial(reminders.plan_from_text, skipped=skipped)))
     found = report.report_of(turn, level, outcomes, skipped)
     if not dry_run:
         report.store(memory, found)
     return Dream(level, tuple(outcomes), found)
 
 
-def _inbox(known: Sequence[Known]) -> list[Known]:
-    return [each for each in known if each.digest.phase == INBOX]
+def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
+    return [each for each in memories if not each.is_reminder_copy]
 
 
-def _classifying(endpoint: Endpoint | None) -> Job:
+def _classification(endpoint: Endpoint | None) -> Plan:
     """Level 1: every memory of the inbox gets its category; with an endpoint it may say those the table cannot."""
 
-    def plan(known: Sequence[Known], settings: Settings, now: datetime) -> list[Action]:
-        planned = {each.id: organizing(NAME, CLASSIFY, each) for each in _inbox(known)}
-        unsure = [each for each in _inbox(known) if each.digest.category == INBOX and not planned[each.id].words]
-        return list((planned | asking.categories(endpoint, NAME, unsure)).values())
+    def plan(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
+        inbox = [each for each in memories if each.phase == INBOX]
+        planned = {each.id: organize(NAME, "classify", each) for each in inbox}
+        unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
+        return list((planned | proposed_categories(endpoint, unsure)).values())
 
-    return Job(CLASSIFY, plan)
+    return plan
 
 
-def _similar(known: Sequence[Known], settings: Settings, now: datetime) -> list[Action]:
+def _similar(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
     """Level 2: same texts are merged, similar ones linked."""
-    found = plan_similar([each.digest for each in known if not each.is_copy])
-    return [*merging(NAME, known, found.merges), *linking(known, found.links)]
-
-
-def linking(known: Sequence[Known], links: Sequence[Link]) -> list[Action]:
-    """The actions of planned links."""
-    paths = {each.id: each.path for each in known}
-    return [Action(NAME, LINK, each.a, each.reason, paths[each.a], target=each.b) for each in links]
+    return plan_similar(_without_copies(memories), NAME)
 
 
 def _wikilinks(memory: Memory) -> Plan:
     """Level 2: what a wikilink in the text of a memory leads to is linked with it."""
 
-    def plan(known: Sequence[Known], settings: Settings, now: datetime) -> list[Action]:
-        now_in = {old: each for each in known if not each.is_copy for old in (*each.digest.merged, each.id)}
+    def plan(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
+        by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
         found: dict[frozenset[str], Action] = {}
         for one in memory.resolve_links(dry_run=True).actions:
-            source, target = now_in.get(one.source), now_in.get(one.target)
-            if source is None or target is None or source is target or _are_linked(source, target):
+            a, b = by_id.get(one.source), by_id.get(one.target)
+            if a is None or b is None or a is b or (a.id in b.links and b.id in a.links):
                 continue
-            action = Action(NAME, LINK, source.id, one.reason, source.path, target=target.id)
-            found.setdefault(frozenset((source.id, target.id)), action)
+            found.setdefault(frozenset((a.id, b.id)), Action(NAME, LINK, a.id, one.reason, a.path, target=b.id))
         return list(found.values())
 
     return plan
 
 
-def _are_linked(a: Known, b: Known) -> bool:
-    return a.id in b.digest.links and b.id in a.digest.links
-
-
-def _crossing(endpoint: Endpoint | None, fresh: set[str]) -> Job:
+def _cross_links(endpoint: Endpoint | None, fresh: set[str]) -> Plan:
     """Level 3: links across categories; an endpoint may add some for what this dream took out of the inbox, so that
     a second dream asks for nothing."""
 
-    def plan(known: Sequence[Known], settings: Settings, now: datetime) -> list[Action]:
-        digests = [each.digest for each in known if not each.is_copy]
-        links = plan_links(digests, now)
-        more = asking.links(endpoint, digests, fresh, links)
-        return linking(known, [*links, *more])
+    def plan(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
+        compared = _without_copies(memories)
+        links = plan_links(compared, now, NAME)
+        return [*links, *proposed_links(endpoint, compared, fresh, links)]
 
-    return Job(CROSS, plan)
+    return plan
 
 
-def _reminding(skipped: list[reminders.Skipped]) -> Job:
-    """Level 3: reminders from the texts; what is no reminder goes to `skipped`."""
+def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
+    """Actions, by id, that put memories the table says nothing of into a category the model chose."""
+    if endpoint is None:
+        return {}
+    found: dict[str, Action] = {}
+    asked = unsure[:MOST_ASKED]
+    for at in range(0, len(asked), PER_REQUEST):
+        part = {each.id: each for each in asked[at : at + PER_REQUEST]}
+        chosen = _ask(endpoint, "dream-categories.md", part.values(), partial(_checked_categories, asked=part))
+        for id, category in (chosen or {}).items():
+            reason = f"{category} (the language model's choice)"
+            found[id] = Action(NAME, "classify", id, reason, part[id].path, category)
+    return found
 
-    def plan(known: Sequence[Known], settings: Settings, now: datetime) -> list[Action]:
-        found = reminders.plan_from_text(known, settings, now)
-        skipped.extend(found.skipped)
-        return list(found.actions)
 
-    return Job(REMIND, plan)
+def proposed_links(
+    endpoint: Endpoint | None, memories: Sequence[MemoryState], fresh: set[str], made: Sequence[Action]
+) -> list[Action]:
+    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made` already.
+
+    None that was unlinked; the limits of `plan_links` hold for both together.
+    """
+    if endpoint is None:
+        return []
+    may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
+    positions = {each.id: at for at, each in enumerate(memories)}
+    closed = linked_pairs(memories) | unlinked_pairs(memories)
+    closed |= {(min(pair), max(pair)) for pair in ((positions[a], positions[b]) for a, b in map(_ends, made))}
+    counts = Counter(end for each in made for end in _ends(each))
+    found: list[Action] = []
+    for scope in sorted({each.scope for each in may if each.id in fresh}):
+        shown = _shown([each for each in may if each.scope == scope], fresh)
+        proposed = _ask(endpoint, "dream-links.md", shown, partial(_checked_links, shown=shown, fresh=fresh))
+        for a, b, reason in proposed or ():
+            pair = min(positions[a], positions[b]), max(positions[a], positions[b])
+            is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
+            if pair not in closed and not is_full:
+                closed.add(pair)
+                counts.update((a, b))
+                found.append(Action(NAME, LINK, a, reason, memories[positions[a]].path, target=b))
+    return found
+
+
+def _ends(link: Action) -> tuple[str, str]:
+    return link.id, link.target or ""
+
+
+def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]) -> T | None:
+    """What `read` makes of the model's answer about these memories; None when there is none that can be used."""
+    system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
+    rows = [{"id": each.id, "category": each.category, "text": each.content[:_TEXT]} for each in memories]
+    try:
+        return endpoint.ask(
+            system.substitute(categories=", ".join(CHOICES)), json.dumps(rows, ensure_ascii=False), read
+        )
+    except NoAnswer:
+        return None
+
+
+def _checked_categories(answer: Any, asked: Iterable[str]) -> dict[str, str]:
+    """The categories by id. Raises ValueError for an answer that must not be followed."""
+    rows = answer.get("categories") if isinstance(answer, dict) else None
+    if not isinstance(rows, dict):
+        raise ValueError("it has no categories")
+    if not rows.keys() <= set(asked):
+        raise ValueError("it names a memory that was not asked about")
+    if not all(category in CHOICES for category in rows.values()):
+        raise ValueError("it names a category there is not")
+    return rows
+
+
+def _checked_links(answer: Any, shown: Iterable[MemoryState], fresh: set[str]) -> list[tuple[str, str, str]]:
+    """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not be followed."""
+    rows = answer.get("links") if isinstance(answer, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("it has no links")
+    ids = {each.id for each in shown}
+    found = []
+    for row in rows:
+        ends: list[Any] = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
+        if len(ends) != 2 or not all(isinstance(end, str) and end in ids for end in ends) or ends[0] == ends[1]:
+            raise ValueError("it links a memory that was not shown")
+        if not fresh.intersection(ends):
+            raise ValueError("it links two memories that are not new")
+        reason = " ".join(str(row.get("reason") or "").split())[:_REASON]
+        if not reason or not reason.isprintable():
+            raise ValueError("it gives no reason")
+        found.append((min(ends), max(ends), f"{reason} (the language model's)"))
+    return found
+
+
+def _shown(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
+    """The fresh memories of a scope, and the older ones that share most words with them."""
+    new = [each for each in memories if each.id in fresh][:PER_REQUEST]
+    words = set[str]().union(*(terms(plain(each.content)) for each in new))
+    shared = {each.id: len(words & terms(plain(each.content))) for each in memories if each.id not in fresh}
+    old = [each for each in memories if shared.get(each.id)]
+    return [*new, *sorted(old, key=lambda each: (-shared[each.id], each.id))[:MOST_SHOWN]]

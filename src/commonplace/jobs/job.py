@@ -1,22 +1,24 @@
-"""Jobs: what they see, what they plan, and the one runner that applies it or only shows it (contract 001, 5).
+"""What jobs see (`MemoryState`), what they plan (`Action`), and the one runner that applies a plan or only shows it.
 
-A job is a name and a plan: a pure function of the memories, the settings and the clock. A `Round` is one run of
+A job is a name and a `Plan`: a pure function of the memories, the settings and the clock. A `Round` is one run of
 several jobs, each of which sees what the ones before it did, or under a dry run would have done.
+Source: contract 001, 4 and 5.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
+from commonplace.engine.memories import contents
 from commonplace.engine.upkeep import PROJECT, Upkeep
 from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText
-from commonplace.jobs.digest import Digest, Link, Merge, after_links, after_merges
-from commonplace.note.model import ORGANIZED
+from commonplace.note.model import INBOX, ORGANIZED
+from commonplace.note.reminder import CATEGORY as REMINDERS
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -29,8 +31,130 @@ REMINDED = "reminded"
 """Header key of a memory: the ids of the reminders made from its text, so that none is made twice."""
 _REMOVING = ("expire", "decay")
 _ORGANIZING = ("upgrade", "classify")
-_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
+_CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 """What a verb of upkeep raises when a memory is no longer as the plan saw it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
+
+    `content` is the text without the header. `targets` are the targets of its wikilinks as written, those in code left
+    out. `links`, `unlinked` and `merged` are whole ids (contract 001, 2). `info` is what the index had when the round
+    read it; under a dry run the other fields tell how the memory would stand by now.
+    """
+
+    id: str
+    scope: str
+    content: str
+    category: str
+    created: datetime
+    phase: str = ORGANIZED
+    access_count: int = 0
+    updated: datetime | None = None
+    expires: datetime | None = None
+    due_at: datetime | str | None = None
+    repeat: str | None = None
+    tags: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    unlinked: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    info: NoteInfo | None = None
+
+    @classmethod
+    def of(cls, info: NoteInfo, content: str, targets: tuple[str, ...] = ()) -> MemoryState:
+        """The state of a memory the index knows."""
+
+        def text(key: str) -> str | None:
+            value = info.header.get(key)
+            return str(value) if value not in (None, "") else None
+
+        return cls(
+            info.id, info.scope, content, info.category or INBOX, parse_stamp(info.created),
+            phase=info.phase or ORGANIZED, access_count=info.access_count,
+            updated=parse_stamp(info.updated) if info.updated else None,
+            expires=parse_stamp(info.expires) if info.expires else None,
+            due_at=text("due_at"), repeat=text("repeat"), tags=info.tags, links=info.links,
+            unlinked=texts(info.header.get("unlinked")), merged=texts(info.header.get("merged")),
+            targets=targets, info=info,
+        )  # fmt: skip
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """All header keys the file had when the round read it."""
+        return self.info.header if self.info else {}
+
+    @property
+    def path(self) -> str:
+        """Where it lies, relative to the home."""
+        path = self.info.path if self.info else ""
+        if self.info and self.category != self.info.category:
+            path = f"{self.category}/{path.rpartition('/')[2]}"
+        return f"{PROJECT}/{path}"
+
+    @property
+    def is_reminder_copy(self) -> bool:
+        """Whether it is a reminder made of another memory's text: what that text says stands there already."""
+        return bool(self.header.get("reminder_of"))
+
+    @property
+    def block(self) -> tuple[object, ...]:
+        """Only memories of one block are merged or linked as similar: one scope, and reminders only with
+        reminders of equal `due_at` and `repeat`."""
+        if self.category != REMINDERS:
+            return (self.scope, False)
+        return (self.scope, True, self.due_at, self.repeat)
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """The items of a header's list as texts; () for anything else."""
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+
+
+def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryState:
+    """The survivor after the others were merged into it, in this order (contract 001, 5, "Merging").
+
+    It keeps id, content and category, but one in the inbox takes category and phase of the first organized
+    other. Tags and links are united, its own first; access counts are summed; `created` is the earliest;
+    `expires` is None if any is organized, else the latest; `merged` gains the others' ids and those in them.
+    """
+    every = (survivor, *others)
+    home = next((each for each in every if each.phase == ORGANIZED), survivor)
+    merged = tuple(dict.fromkeys([*survivor.merged, *(id for each in every[1:] for id in (each.id, *each.merged))]))
+    gone = {survivor.id, *merged}
+    ends = [each.expires for each in every if each.expires is not None]
+    return replace(
+        survivor,
+        category=home.category,
+        phase=home.phase,
+        tags=tuple(dict.fromkeys(tag for each in every for tag in each.tags)),
+        links=tuple(dict.fromkeys(id for each in every for id in each.links if id not in gone)),
+        merged=merged,
+        access_count=sum(each.access_count for each in every),
+        created=min(each.created for each in every),
+        expires=max(ends) if ends and home.phase == INBOX else None,
+    )
+
+
+def linked_pairs(memories: Sequence[MemoryState]) -> set[tuple[int, int]]:
+    """The pairs of positions (smaller first) in `memories` that are linked by either side.
+
+    An id merged into one of them counts as that one.
+    """
+    return _pairs(memories, lambda each: each.links)
+
+
+def unlinked_pairs(memories: Sequence[MemoryState]) -> set[tuple[int, int]]:
+    """The pairs of positions (smaller first) of which either side remembers an `unlink` (contract 001, 4)."""
+    return _pairs(memories, lambda each: each.unlinked)
+
+
+def _pairs(memories: Sequence[MemoryState], ids: Callable[[MemoryState], Iterable[str]]) -> set[tuple[int, int]]:
+    positions = {id: at for at, each in enumerate(memories) for id in each.merged}
+    positions |= {each.id: at for at, each in enumerate(memories)}
+    met = ((at, positions[id]) for at, each in enumerate(memories) for id in ids(each) if id in positions)
+    return {(min(pair), max(pair)) for pair in met if pair[0] != pair[1]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,39 +192,7 @@ class Action:
         return f"would {self.verb} {self.id[:8]} {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A memory as a job sees it: what the index had when the round read it, and how it stands by now."""
-
-    info: NoteInfo
-    digest: Digest
-
-    @property
-    def id(self) -> str:
-        return self.digest.id
-
-    @property
-    def path(self) -> str:
-        """Relative to the home."""
-        if self.digest.category == self.info.category:
-            return f"{PROJECT}/{self.info.path}"
-        return f"{PROJECT}/{self.digest.category}/{self.info.path.rpartition('/')[2]}"
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it is a reminder made of another memory's text: what that text says stands there already."""
-        return bool(self.info.header.get("reminder_of"))
-
-
-Plan = Callable[[Sequence[Known], "Settings", datetime], Sequence[Action]]
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job by its name."""
-
-    name: str
-    plan: Plan
+Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,112 +207,99 @@ class Outcome:
 
     @property
     def failure(self) -> str | None:
-        """What went wrong, as one sentence; None when nothing did."""
+        """What went wrong, as one sentence that names the place in our code; None when nothing did."""
         if self.error is None or isinstance(self.error, CommonplaceError):
             return None if self.error is None else str(self.error)
-        what = f"{type(self.error).__name__}: {self.error}{_place(self.error)}"
-        return f"something went wrong inside commonplace ({what})"
-
-
-def _place(error: Exception) -> str:
-    """Where in our code an error nobody foresaw came from."""
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        module = str(trace.tb_frame.f_globals.get("__name__"))
-        if module.startswith("commonplace"):
-            place = f", at {module}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+        trace, place = self.error.__traceback__, ""
+        while trace is not None:
+            module = str(trace.tb_frame.f_globals.get("__name__"))
+            if module.startswith("commonplace"):
+                place = f", at {module}:{trace.tb_lineno}"
+            trace = trace.tb_next
+        return f"something went wrong inside commonplace ({type(self.error).__name__}: {self.error}{place})"
 
 
 class Round:
     """One run of jobs over the memories its caller sees; the owner sees all.
 
-    `now` (default: the memory's clock) is the time of all jobs. `stop` is asked before each action: when it
-    says True, what is left of the round is not done.
+    `now` is the time of all jobs. `stop` is asked before each action: when it says True, what is left of the round is
+    not done.
     """
 
-    def __init__(self, memory: Memory, now: datetime | None = None, *, dry_run: bool = False,
-                 stop: Callable[[], bool] = lambda: False):  # fmt: skip
+    def __init__(self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False):
         self.memory = memory
         self.upkeep = Upkeep(memory)
-        self.now = now or memory.clock()
+        self.now = memory.clock()
         self.dry_run = dry_run
         self._stop = stop
-        self._known: list[Known] | None = None
-        self._apart: tuple[NoteInfo, ...] = ()
+        self._memories: list[MemoryState] | None = None
+        self._excluded: list[NoteInfo] = []
 
     @property
-    def known(self) -> list[Known]:
+    def memories(self) -> list[MemoryState]:
         """The memories jobs may touch, as they stand now, oldest first: not those their owner locked, nor files that
         claim one id."""
-        if self._known is None:
+        if self._memories is None:
             infos = self.upkeep.every()
-            often = Counter(info.id for info in infos)
-            self._apart = tuple(info for info in infos if info.locked or often[info.id] > 1)
-            mine = [info for info in infos if not info.locked and often[info.id] == 1]
-            targets = self.upkeep.targets(mine)
-            self._known = [Known(each, digest_of(each, self.upkeep.content(each), targets[each.row])) for each in mine]
-        return self._known
+            files = Counter(info.id for info in infos)
+            self._excluded = [info for info in infos if info.locked or files[info.id] > 1]
+            infos = [info for info in infos if not info.locked and files[info.id] == 1]
+            targets = self.upkeep.targets(infos)
+            every = zip(infos, contents(self.memory, infos), strict=True)
+            self._memories = [MemoryState.of(info, content, targets[info.row]) for info, content in every]
+        return self._memories
 
     @property
     def categories(self) -> set[str]:
         """The categories that hold a memory."""
-        return {each.digest.category for each in self.known} | {info.category or "" for info in self._apart}
+        return {each.category for each in self.memories} | {info.category or "" for info in self._excluded}
 
-    def run(self, job: Job) -> Outcome:
-        """Plan `job` and apply its actions one by one, each if its memories are still as they were planned with.
+    def run(self, job: str, plan: Plan) -> Outcome:
+        """Plan a job and apply its actions one by one, each if its memories are still as they were planned with.
 
         Never raises for what goes wrong inside: the outcome tells.
         """
         done: list[Action] = []
         skipped = 0
         try:
-            actions = job.plan(self.known, self.memory.settings, self.now)
+            actions = plan(self.memories, self.memory.settings, self.now)
             if self.dry_run:
-                self._known = after(self.known, actions, self.now)
-                return Outcome(job.name, tuple(actions))
-            infos = {each.id: each.info for each in self.known}
+                self._memories = after_actions(self.memories, actions, self.now)
+                return Outcome(job, tuple(actions))
+            infos = {each.id: each.info for each in self.memories if each.info}
             for action in actions:
                 if self._stop():
                     break
-                if self._applied(action, infos):
+                self._memories = None
+                if self._apply(action, infos):
                     done.append(action)
-                    self._known = None
                 else:
                     skipped += 1
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
-            return Outcome(job.name, tuple(done), skipped, error)
-        return Outcome(job.name, tuple(done), skipped)
+            return Outcome(job, tuple(done), skipped, error)
+        return Outcome(job, tuple(done), skipped)
 
-    def _applied(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
-        """Carry out one action; `infos` are the memories as planned with, and follow what this round changes."""
+    def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
+        """Carry out one action, unless its memories changed meanwhile. `infos` are the memories as planned with, and
+        follow what this round changes."""
         info, other = infos.get(action.id), infos.get(action.target or "")
         try:
-            for written in apply(self.upkeep, action, info, other):
-                infos[written.id] = written
-        except _MEANWHILE:
-            self._known = None
+            infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
+        except _CHANGED_MEANWHILE:
             return False
         if action.verb in (*_REMOVING, MERGE):
             infos.pop(action.id, None)
         return True
 
 
-def run(memory: Memory, job: Job, now: datetime | None = None, dry_run: bool = False) -> Outcome:
-    """Run a single job: see Round."""
-    return Round(memory, now, dry_run=dry_run).run(job)
-
-
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
     """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back.
 
-    Returns the memories it wrote. Raises what `_MEANWHILE` names when they are not as given, or there are none.
+    Returns the memories it wrote. Raises what `_CHANGED_MEANWHILE` names when they are not as given, or there are none.
     """
     if action.verb == REMIND and action.record is not None and other is not None:
-        reminded = other.header.get(REMINDED)
-        so_far = [str(each) for each in reminded] if isinstance(reminded, list) else []
-        return upkeep.derive(other, action.record, {REMINDED: [*so_far, action.id]}, REMIND)
+        reminded = [*texts(other.header.get(REMINDED)), action.id]
+        return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, PROJECT)
     if action.verb in _ORGANIZING:
@@ -232,47 +311,36 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     return upkeep.merge(other, info) if action.verb == MERGE else upkeep.link(info, other)
 
 
-def digest_of(info: NoteInfo, content: str, targets: tuple[str, ...] = ()) -> Digest:
-    """A memory as the pure rules see it; `targets` are those of the wikilinks in its text."""
-    header = info.header
-    return Digest(
-        info.id, info.scope, content, info.category or "inbox", parse_stamp(info.created),
-        phase=info.phase or ORGANIZED, access_count=info.access_count, updated=_moment(info.updated),
-        expires=_moment(info.expires), due_at=_text(header.get("due_at")), repeat=_text(header.get("repeat")),
-        tags=info.tags, links=info.links, unlinked=_texts(header.get("unlinked")),
-        merged=_texts(header.get("merged")), targets=targets,
-    )  # fmt: skip
+def after_actions(
+    memories: Iterable[MemoryState], actions: Sequence[Action], now: datetime | None = None
+) -> list[MemoryState]:
+    """The memories as they stand once these actions are applied: links to what was merged lead to the survivor.
 
-
-def _moment(text: str | None) -> datetime | None:
-    return parse_stamp(text) if text else None
-
-
-def _text(value: Any) -> str | None:
-    return str(value) if value not in (None, "") else None
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(str(each) for each in value) if isinstance(value, list) else ()
-
-
-def after(known: Iterable[Known], actions: Iterable[Action], now: datetime) -> list[Known]:
-    """The memories as they stand once these actions are applied; reminders that would be made are left out."""
-    infos = {each.id: each.info for each in known}
-    planned: dict[str, list[Action]] = {}
-    for action in actions:
-        planned.setdefault(action.verb, []).append(action)
-    gone = {each.id for verb in _REMOVING for each in planned.get(verb, ())}
-    organized = {each.id: each.category for verb in _ORGANIZING for each in planned.get(verb, ())}
-    digests = [_organized(each.digest, organized, now) for each in known if each.id not in gone]
-    merges = [Merge(each.id, each.target or "", each.reason) for each in planned.get(MERGE, ())]
-    digests = after_merges(digests, merges, now)
-    links = [Link(each.id, each.target or "", 0.0, each.reason) for each in planned.get(LINK, ())]
-    return [Known(infos[each.id], each) for each in after_links(digests, links, now)]
-
-
-def _organized(digest: Digest, categories: dict[str, str | None], now: datetime) -> Digest:
-    if digest.id not in categories:
-        return digest
-    category = categories[digest.id] or digest.category
-    return replace(digest, phase=ORGANIZED, category=category, expires=None, updated=now)
+    `updated` of what changed becomes `now`, when given. Reminders that would be made are left out.
+    """
+    gone = {each.id for each in actions if each.verb in _REMOVING}
+    organized = {each.id: each.category for each in actions if each.verb in _ORGANIZING}
+    into = {each.id: each.target or "" for each in actions if each.verb == MERGE}
+    linked: dict[str, list[str]] = {}
+    for a, b in [(each.id, each.target or "") for each in actions if each.verb == LINK]:
+        linked.setdefault(a, []).append(b)
+        linked.setdefault(b, []).append(a)
+    before = {each.id: each for each in memories if each.id not in gone}
+    for id, category in organized.items():
+        state = before[id]
+        before[id] = replace(state, phase=ORGANIZED, category=category or state.category, expires=None, updated=now)
+    merged: dict[str, list[MemoryState]] = {}
+    for id, survivor in into.items():
+        merged.setdefault(survivor, []).append(before[id])
+    after = []
+    for state in before.values():
+        if state.id in into:
+            continue
+        new = merged_into(state, merged[state.id]) if state.id in merged else state
+        if not into.keys().isdisjoint(new.links):
+            links = dict.fromkeys(into.get(id, id) for id in new.links)
+            new = replace(new, links=tuple(id for id in links if id != state.id))
+        if state.id in linked:
+            new = replace(new, links=tuple(dict.fromkeys((*new.links, *linked[state.id]))))
+        after.append(new if new is state else replace(new, updated=now or new.updated))
+    return after

@@ -1,29 +1,109 @@
-"""Reminders a deep dream makes of what texts say about time (contract 001, 6)."""
+"""Reminders: those a person asks for, those a deep dream makes from texts, and firing what is due (contract 001, 6, 8).
+
+Firing goes through the pending lists, the memories, the desktop, in this order. A process that dies between two of
+these steps loses no reminder and fires none twice: the lists are derived from the memories, so the next round makes
+them anew, and what has fired says so itself. Only its notification may be missing.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-from uuid import NAMESPACE_URL, UUID, uuid5
+from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import AmbiguousTime, InvalidInput, PastTime, TimeRefused
-from commonplace.jobs.job import REMIND, REMINDED, Action, Known
-from commonplace.note import timephrase
+from commonplace.clock import stamp
+from commonplace.engine.memories import contents
+from commonplace.engine.overview import Pending
+from commonplace.engine.upkeep import PROJECT, Upkeep
+from commonplace.errors import (
+    AmbiguousTime,
+    Conflict,
+    InvalidInput,
+    Locked,
+    NotFound,
+    NotText,
+    PastTime,
+    TimeRefused,
+)
+from commonplace.jobs.job import REMIND, REMINDED, Action, MemoryState, texts
 from commonplace.note.compose import Record
-from commonplace.note.model import ORGANIZED
-from commonplace.note.reminder import CATEGORY, keys_of
-from commonplace.note.timephrase import Reading
+from commonplace.note.model import GLOBAL, ORGANIZED, Draft, Note
+from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.reminder import Reminder, keys_of
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
+    from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
+    from commonplace.note.timephrase import Reading
 
-JOB, SOURCE, TAG = "dream", "dream-engine", "auto-reminder"
+DONE, FIRE = "done", "fire"
+SOURCE, TAG = "dream-engine", "auto-reminder"
+"""What a reminder made from a text has as its source, and as one of its tags."""
+TITLE = "Memory CLI"
+"""The title of a notification."""
+SECONDS = 5.0
+"""How long a program may take that shows a notification."""
+_LONGEST_NOTIFICATION = 100
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_TOLD = (AmbiguousTime, PastTime)
-"""The refusals the report tells of; a text may say "soon" as often as it likes."""
+
+
+def read_time(memory: Memory, text: str) -> Reading:
+    """The time `text` names, by the memory's clock and zone. Raises TimeRefused."""
+    from commonplace.note import timephrase
+
+    settings = memory.settings
+    return timephrase.read(text, memory.clock(), settings.reading_zone, settings.day_hour)
+
+
+def store(
+    memory: Memory,
+    text: str,
+    reading: Reading,
+    *,
+    tags: Sequence[str] = (),
+    scope: str = GLOBAL,
+    source: str | None = None,
+) -> Note:
+    """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
+    keys = keys_of(reading)
+    return memory.write(
+        Draft(text, PROJECT, category=REMINDERS, tags=tuple(tags), scope=scope, source=source, metadata=keys)
+    )
+
+
+def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
+    """The reminders the caller sees that are still to fire, the next one first, then those that cannot, as they
+    have no time anybody can read; with `fired` all there are."""
+    found = [(info, Reminder.of(info.header)) for info in _visible(memory, Pending(memory))]
+    shown = [each for each in found if fired or each[1].is_waiting or each[1].is_undated]
+    dated = sorted((each for each in shown if each[1].due), key=lambda each: (each[1].due, each[0].id))
+    return [*dated, *(each for each in shown if not each[1].due)]
+
+
+def _visible(memory: Memory, pending: Pending) -> list[NoteInfo]:
+    return [info for info in pending.reminders() if memory.sees(info.scope)]
+
+
+def acknowledge(memory: Memory, ref: str) -> NoteInfo:
+    """Acknowledge a reminder: it leaves the pending lists. One that has not fired yet never will, unless it repeats.
+
+    Raises NotFound, Ambiguous, Locked; InvalidInput for another memory.
+    """
+    upkeep = Upkeep(memory)
+
+    def acknowledged(info: NoteInfo) -> NoteInfo:
+        if info.category != REMINDERS:
+            raise InvalidInput(f"not a reminder: {info.id}")
+        if Reminder.of(info.header).is_done:
+            return info
+        return upkeep.change(info, {"acked_at": stamp(memory.clock())}, DONE, touch=False)
+
+    return upkeep.retried(ref, acknowledged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +115,36 @@ class Skipped:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class FromText:
-    """The reminders to make, and the time expressions that make none."""
-
-    actions: tuple[Action, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-
-
-def plan_from_text(known: Sequence[Known], settings: Settings, now: datetime) -> FromText:
+def plan_from_text(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, skipped: list[Skipped]
+) -> list[Action]:
     """A reminder for each time that a memory which is none names, read with its own `created_at` as the clock.
 
     Each is made once: its id says from which memory and words, and stays in that memory's header under `reminded`
-    though the reminder be deleted. A time that is over at `now` makes none; a rule goes on to its next time.
+    though the reminder be deleted. A time that is over at `now` makes none; a rule goes on to its next time. Time
+    expressions that make none go to `skipped`, but for vague ones: a text may say "soon" as often as it likes.
     """
-    made = {each.id for each in known} | {id for each in known for id in _reminded(each)}
+    made = {each.id for each in memories}.union(*(texts(each.header.get(REMINDED)) for each in memories))
     actions: list[Action] = []
-    skipped: list[Skipped] = []
-    for each in known:
-        if each.digest.category == CATEGORY:
-            continue
-        for paragraph, phrase, outcome in _times(each, settings):
-            ids = [reminder_id(source, phrase) for source in (each.id, *each.digest.merged)]
+    for memory in memories:
+        for paragraph, phrase, outcome in _times(memory, settings) if memory.category != REMINDERS else ():
+            ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
             if not made.isdisjoint(ids):
                 continue
-            if isinstance(outcome, Reading):
-                outcome = _ahead(outcome, settings, now)
-            if isinstance(outcome, Reading):
+            if not isinstance(outcome, TimeRefused):
+                outcome = _next_reading(outcome, settings, now)
+            if not isinstance(outcome, TimeRefused):
                 made.add(ids[0])
-                actions.append(_action(each, ids[0], paragraph, outcome, now))
-            elif isinstance(outcome, _TOLD):
-                skipped.append(Skipped(each.id, phrase, outcome.code))
-    return FromText(tuple(actions), tuple(skipped))
+                actions.append(_remind(memory, ids[0], paragraph, outcome, now))
+            elif isinstance(outcome, (AmbiguousTime, PastTime)):
+                skipped.append(Skipped(memory.id, phrase, outcome.code))
+    return actions
 
 
 def reminder_id(source: str, phrase: str) -> str:
     """The id of the reminder made of `phrase` in the memory `source`."""
+    from uuid import NAMESPACE_URL, UUID, uuid5
+
     try:
         namespace = UUID(source)
     except ValueError:
@@ -78,35 +152,27 @@ def reminder_id(source: str, phrase: str) -> str:
     return str(uuid5(namespace, phrase))
 
 
-def _reminded(each: Known) -> list[str]:
-    ids = each.info.header.get(REMINDED)
-    return [str(id) for id in ids] if isinstance(ids, list) else []
-
-
-def _times(each: Known, settings: Settings) -> Iterator[tuple[str, str, Reading | TimeRefused]]:
+def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, Reading | TimeRefused]]:
     """(paragraph, words, reading or refusal) of each time a memory names; of several ways to say one time in a
     paragraph the first."""
-    content = each.digest.content
+    from commonplace.note import timephrase
+
+    text = memory.content
     seen: set[object] = set()
-    for (start, end), outcome in timephrase.read_all(
-        content, each.digest.created, settings.reading_zone, settings.day_hour
-    ):
-        paragraph = _paragraph(content, start, end)
-        time = (paragraph, outcome.due, outcome.repeat) if isinstance(outcome, Reading) else (start,)
+    for (start, end), outcome in timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour):
+        begin = max((gap.end() for gap in _BLANK_LINE.finditer(text, 0, start)), default=0)
+        gap = _BLANK_LINE.search(text, end)
+        paragraph = text[begin : gap.start() if gap else len(text)].strip()
+        time: object = start if isinstance(outcome, TimeRefused) else (paragraph, outcome.due, outcome.repeat)
         if time not in seen:
             seen.add(time)
             yield paragraph, outcome.phrase, outcome
 
 
-def _paragraph(text: str, start: int, end: int) -> str:
-    """The paragraph that holds the characters from `start` to `end`."""
-    begin = max((gap.end() for gap in _BLANK_LINE.finditer(text, 0, start)), default=0)
-    gap = _BLANK_LINE.search(text, end)
-    return text[begin : gap.start() if gap else len(text)].strip()
-
-
-def _ahead(reading: Reading, settings: Settings, now: datetime) -> Reading | TimeRefused:
+def _next_reading(reading: Reading, settings: Settings, now: datetime) -> Reading | TimeRefused:
     """The reading as seen at `now`: a rule whose first time is over at its next one."""
+    from commonplace.note import timephrase
+
     if reading.due > now:
         return reading
     if reading.repeat is None:
@@ -117,12 +183,138 @@ def _ahead(reading: Reading, settings: Settings, now: datetime) -> Reading | Tim
         return PastTime(reading.phrase)
 
 
-def _action(each: Known, identity: str, paragraph: str, reading: Reading, now: datetime) -> Action:
-    digest = each.digest
-    tags = tuple(dict.fromkeys((*digest.tags, TAG)))
+def _remind(memory: MemoryState, id: str, paragraph: str, reading: Reading, now: datetime) -> Action:
+    tags = tuple(dict.fromkeys((*memory.tags, TAG)))
+    now = now.astimezone(UTC)
     record = Record(
-        identity, paragraph, CATEGORY, now.astimezone(UTC), now.astimezone(UTC), digest.scope, ORGANIZED, tags, SOURCE,
-        further=keys_of(reading) | {"reminder_of": digest.id},
+        id, paragraph, REMINDERS, now, now, memory.scope, ORGANIZED, tags, SOURCE,
+        further=keys_of(reading) | {"reminder_of": memory.id},
     )  # fmt: skip
     reason = f'"{reading.phrase}": {reading.reading}'
-    return Action(JOB, REMIND, identity, reason, each.path, target=digest.id, phrase=reading.phrase, record=record)
+    return Action("dream", REMIND, id, reason, memory.path, target=memory.id, phrase=reading.phrase, record=record)
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """`notified`: the reminders that fired (under a dry run: would fire), oldest due first; `pending`: how many of
+    those the caller sees wait for an acknowledgement now. `failure`: why the desktop showed none."""
+
+    notified: tuple[NoteInfo, ...]
+    pending: int
+    actions: tuple[Action, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A reminder to fire, when it is due, and the header keys it gets."""
+
+    info: NoteInfo
+    due: datetime
+    keys: dict[str, Any]
+
+
+def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
+    """Fire what is due of what the caller sees, each time once.
+
+    A reminder its owner locked cannot be marked as fired, so it does not fire. Raises StorageError; a desktop that
+    cannot be reached is no error.
+    """
+    now, pending = memory.clock(), Pending(memory)
+    failure = None
+    if dry_run:
+        due = _due(memory, pending, now)
+        firing = {each.info.row: each.keys for each in due}
+    else:
+        due, firing = _fire(memory, pending, now), None
+        if due:  # not under the lock: a desktop that hangs must not keep others from writing
+            failure = show(memory.settings, contents(memory, [each.info for each in due]))
+    zone = memory.settings.reading_zone
+    actions = []
+    for each in due:
+        reason = f"due {each.due.astimezone(zone):%Y-%m-%d %H:%M}"
+        actions.append(Action("notify", FIRE, each.info.id, reason, f"{PROJECT}/{each.info.path}"))
+    waiting = pending.listed(now, _visible(memory, pending), firing)
+    return Notified(tuple(each.info for each in due), len(waiting), tuple(actions), failure)
+
+
+def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
+    """What is to fire, oldest due first."""
+    zone, found = memory.settings.reading_zone, []
+    for info in _visible(memory, pending):
+        reminder = Reminder.of(info.header)
+        if reminder.due is not None and reminder.is_due(now) and not info.locked:
+            found.append(_Due(info, reminder.due, reminder.once_fired(now, zone)))
+    return sorted(found, key=lambda each: (each.due, each.info.id))
+
+
+def _fire(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
+    """Put what is due into the pending lists, then mark it as fired. Returns what was marked."""
+    upkeep, fired = Upkeep(memory), []
+    with memory.alone():
+        due = _due(memory, pending, now)
+        pending.refresh(now, {each.info.row: each.keys for each in due})
+        for each in due:
+            try:
+                fired.append(replace(each, info=upkeep.change(each.info, each.keys, FIRE, touch=False)))
+            except (Conflict, Locked, NotFound, NotText):  # somebody edits it at this moment: next time
+                continue
+        if len(fired) < len(due):
+            pending.refresh(now)
+    return fired
+
+
+def show(settings: Settings, contents: Sequence[str]) -> str | None:
+    """Show a desktop notification of reminders with these texts, as configured (`notification.*`).
+
+    What a reminder says goes to another program as one argument, never into a script or through a shell. Returns None
+    when that went well or nothing is to be shown, else what is said on stderr. Source: contract 001, 8, "Methods".
+    """
+    if not settings.notify or not contents:
+        return None
+    method = notification_method(settings.notify_method)
+    message = f"You have {len(contents)} reminder(s)"
+    if len(contents) == 1:
+        message = contents[0].replace("\0", " ")  # no argument can hold one
+        if len(message) > _LONGEST_NOTIFICATION:
+            message = message[:_LONGEST_NOTIFICATION] + "..."
+    command = [method, "--", TITLE, message]
+    if method == "file":
+        return None
+    if method == "osascript":
+        script = "on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run"
+        command = [method, *(part for line in script for part in ("-e", line)), "--", message, TITLE]
+    why = _run(command)
+    return f"notify: {method} failed: {why}" if why else None
+
+
+def notification_method(method: str) -> str:
+    """The method `auto` stands for on this system; any other one itself."""
+    if method != "auto":
+        return method
+    if sys.platform == "darwin":
+        return "osascript"
+    from shutil import which
+
+    folder = os.environ.get("XDG_RUNTIME_DIR")
+    has_session_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (folder and os.path.exists(f"{folder}/bus"))
+    return "notify-send" if has_session_bus and which("notify-send") else "file"
+
+
+def _run(command: Sequence[str]) -> str | None:
+    """Run a program to its end. Returns why it failed, None when it did not."""
+    import subprocess
+
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    try:
+        ran = subprocess.run(command, timeout=SECONDS, start_new_session=True, **pipes)
+    except subprocess.TimeoutExpired:
+        return f"no answer within {SECONDS:g} s"
+    except FileNotFoundError:
+        return "it is not installed"
+    except OSError as error:
+        return (error.strerror or "it cannot be run").lower()
+    if ran.returncode == 0:
+        return None
+    lines = ran.stderr.decode("utf-8", "replace").split("\n", 1)
+    return lines[0].strip() or f"it ended with status {ran.returncode}"

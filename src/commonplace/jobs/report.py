@@ -6,13 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import NotFound, StorageError
 from commonplace.jobs.job import LINK, MERGE, REMIND, Action
 from commonplace.note.model import CATEGORIES
-from commonplace.note.reminder import CATEGORY
+from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.store.files import put_derived, reason
 from commonplace.store.layout import Layout
 
@@ -33,53 +34,54 @@ _KEYS = {"last_dream", "level", "processed", "actions", "report"}
 DEEP = 3
 MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""
-_SIMILAR = "similar"
 
 
 def report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]) -> Report:
     """The report of the dream whose round this was."""
     actions = [action for each in outcomes for action in each.actions]
-    categories = {each.id: each.digest.category for each in turn.known}
-    held = turn.categories | {CATEGORY for each in actions if each.verb == REMIND}
+    categories = {each.id: each.category for each in turn.memories}
+    used = turn.categories | {REMINDERS for each in actions if each.verb == REMIND}
+    links = [(each.job, action) for each in outcomes for action in each.actions if action.verb == LINK]
+
+    def linked(action: Action) -> dict[str, Any]:
+        a, b = action.id, action.target or ""
+        ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
+        return ends | {"reason": action.reason}
+
     parts = {
-        "classified": _classified((each.category or "") for each in actions if each.verb == "classify"),
+        "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
         "merged": [_row(each, "id", "target") for each in actions if each.verb == MERGE],
-        "similar": [_row(each, "a", "b") for each in _links(outcomes, similar=True)],
-        "links": [_linked(each, categories) for each in _links(outcomes, similar=False)],
-        "reminders": [_reminder(each) for each in actions if each.verb == REMIND],
+        "similar": [_row(action, "a", "b") for job, action in links if job == "similar"],
+        "links": [linked(action) for job, action in links if job != "similar"],
+        "reminders": [
+            {
+                "id": each.id,
+                "source": each.target,
+                "due_at": each.record.further["due_at"] if each.record else None,
+                "phrase": each.phrase,
+            }
+            for each in actions
+            if each.verb == REMIND
+        ],
         "skipped": [{"id": each.id, "phrase": each.phrase, "code": each.code} for each in skipped],
-        "empty_categories": [name for name in CATEGORIES if name not in held],
+        "empty_categories": [name for name in CATEGORIES if name not in used],
     }
-    documents = [each.document() for each in actions]
-    return {"last_dream": stamp(turn.now), "level": level, "processed": len(actions), "actions": documents,
-            "report": parts}  # fmt: skip
+    return {
+        "last_dream": stamp(turn.now),
+        "level": level,
+        "processed": len(actions),
+        "actions": [each.document() for each in actions],
+        "report": parts,
+    }
 
 
-def _classified(categories: Iterable[str]) -> dict[str, int]:
+def _counts(categories: Iterable[str]) -> dict[str, int]:
     counts = Counter(categories)
     return {name: counts[name] for name in CATEGORIES if counts[name]}
 
 
-def _links(outcomes: Sequence[Outcome], *, similar: bool) -> list[Action]:
-    every = [(each.job, action) for each in outcomes for action in each.actions if action.verb == LINK]
-    return [action for job, action in every if (job == _SIMILAR) is similar]
-
-
 def _row(action: Action, one: str, other: str) -> dict[str, Any]:
     return {one: action.id, other: action.target, "reason": action.reason}
-
-
-def _linked(action: Action, categories: dict[str, str]) -> dict[str, Any]:
-    """A link with the categories of its ends."""
-    ends = {"a": action.id, "b": action.target}
-    named = {f"{end}_category": categories.get(identity or "", "") for end, identity in ends.items()}
-    return {"a": ends["a"], "a_category": named["a_category"], "b": ends["b"], "b_category": named["b_category"],
-            "reason": action.reason}  # fmt: skip
-
-
-def _reminder(action: Action) -> dict[str, Any]:
-    due = action.record.further["due_at"] if action.record else None
-    return {"id": action.id, "source": action.target, "due_at": due, "phrase": action.phrase}
 
 
 def store(memory: Memory, found: Report) -> None:
@@ -96,13 +98,13 @@ def store(memory: Memory, found: Report) -> None:
 
 def load(home: Path) -> Report | None:
     """The report kept in this home; None when there is none that can be read. Raises StorageError."""
-    found = _kept(home)
+    found = _stored(home)
     if not found.keys() >= _KEYS or not isinstance(found["report"], dict):
         return None
     return found if found["report"].keys() >= set(PARTS) else None
 
 
-def _kept(home: Path) -> dict[str, Any]:
+def _stored(home: Path) -> dict[str, Any]:
     """What the file of the report holds, empty when it holds no report at all."""
     try:
         found = json.loads(Layout(home).dream_report.read_bytes())
@@ -116,72 +118,65 @@ def _kept(home: Path) -> dict[str, Any]:
 def last_dream(home: Path) -> datetime | None:
     """When the last dream was, whatever its level and though it did nothing; None before the first."""
     try:
-        return parse_stamp(_kept(home)["last_dream"])
+        return parse_stamp(_stored(home)["last_dream"])
     except (KeyError, TypeError, ValueError, AttributeError, StorageError):
         return None
 
 
 def seen_by(memory: Memory, found: Report) -> Report:
-    """What of a report the caller may see: only what is about memories it sees, counts included."""
+    """What of a report the caller may see: only what is about memories it sees, or that were merged into one; counts
+    included."""
     if memory.agent is None:
         return found
-    seen = _Seen(memory)
-    actions = [each for each in found["actions"] if seen.all_of(each, "id", "target")]
+
+    @cache
+    def sees(id: str) -> bool:
+        try:
+            return bool(memory.memory_id(id))
+        except NotFound:
+            return False
+
+    def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
+
     parts = found["report"]
-    counts = memory.stats().categories
+    actions = visible(found["actions"], "id", "target")
+    used = {name for _, name in memory.stats().categories}
     shown = {
-        "classified": _classified(each["category"] for each in actions if each["verb"] == "classify"),
-        "merged": [each for each in parts["merged"] if seen.all_of(each, "id", "target")],
-        "similar": [each for each in parts["similar"] if seen.all_of(each, "a", "b")],
-        "links": [each for each in parts["links"] if seen.all_of(each, "a", "b")],
-        "reminders": [each for each in parts["reminders"] if seen.all_of(each, "id", "source")],
-        "skipped": [each for each in parts["skipped"] if seen.all_of(each, "id")],
-        "empty_categories": [name for name in CATEGORIES if not any(name == of for _, of in counts)],
+        "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
+        "merged": visible(parts["merged"], "id", "target"),
+        "similar": visible(parts["similar"], "a", "b"),
+        "links": visible(parts["links"], "a", "b"),
+        "reminders": visible(parts["reminders"], "id", "source"),
+        "skipped": visible(parts["skipped"], "id"),
+        "empty_categories": [name for name in CATEGORIES if name not in used],
     }
     return found | {"processed": len(actions), "actions": actions, "report": shown}
-
-
-class _Seen:
-    """Which ids are those of memories the caller sees, or were merged into one."""
-
-    def __init__(self, memory: Memory):
-        self._memory = memory
-        self._known: dict[str, bool] = {}
-
-    def all_of(self, row: dict[str, Any], *keys: str) -> bool:
-        return all(self._sees(str(row[key])) for key in keys if key in row)
-
-    def _sees(self, identity: str) -> bool:
-        if identity not in self._known:
-            try:
-                self._known[identity] = bool(self._memory.memory_id(identity))
-            except NotFound:
-                self._known[identity] = False
-        return self._known[identity]
 
 
 def lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     """The report as text; `zone` is that of the times shown (None: the system's)."""
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
-    found = [f"Classified: {counts or 'none'}"]
-    found += _part("Merged", [f"{each['id'][:8]} {each['reason']}" for each in parts["merged"]])
-    found += _part("Similar", [f"{each['a'][:8]} <-> {each['b'][:8]}: {each['reason']}" for each in parts["similar"]])
-    found += _part("Links added", [_link_line(each) for each in parts["links"]])
-    found += _part("Reminders made", [_reminder_line(each, zone) for each in parts["reminders"]])
+    links = [
+        f"{each['a'][:8]} ({each['a_category']}) <-> {each['b'][:8]} ({each['b_category']}): {each['reason']}"
+        for each in parts["links"]
+    ]
+    made = [
+        f"{each['id'][:8]} {parse_stamp(each['due_at']).astimezone(zone):%Y-%m-%d %H:%M} {each['phrase']}"
+        for each in parts["reminders"]
+    ]
     skipped = [f'{each["id"][:8]} {each["code"]}: "{each["phrase"]}"' for each in parts["skipped"]]
-    found += _part("Time expressions skipped", skipped, MOST_SKIPPED)
-    return [*found, f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}"]
+    return [
+        f"Classified: {counts or 'none'}",
+        *_part("Merged", [f"{each['id'][:8]} {each['reason']}" for each in parts["merged"]]),
+        *_part("Similar", [f"{each['a'][:8]} <-> {each['b'][:8]}: {each['reason']}" for each in parts["similar"]]),
+        *_part("Links added", links),
+        *_part("Reminders made", made),
+        *_part("Time expressions skipped", skipped, MOST_SKIPPED),
+        f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",
+    ]
 
 
 def _part(title: str, rows: list[str], most: int | None = None) -> list[str]:
     more = [f"  … {len(rows) - most} more"] if most is not None and len(rows) > most else []
     return [f"{title}: {len(rows)}", *(f"  {row}" for row in rows[:most]), *more]
-
-
-def _link_line(each: dict[str, Any]) -> str:
-    return f"{each['a'][:8]} ({each['a_category']}) <-> {each['b'][:8]} ({each['b_category']}): {each['reason']}"
-
-
-def _reminder_line(each: dict[str, Any], zone: tzinfo | None) -> str:
-    when = parse_stamp(each["due_at"]).astimezone(zone).strftime("%Y-%m-%d %H:%M")
-    return f"{each['id'][:8]} {when} {each['phrase']}"

@@ -13,8 +13,8 @@ from commonplace.engine.entries import NoteEntries
 from commonplace.engine.overview import Overview
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError
-from commonplace.jobs import consolidate, dream, notify, report
-from commonplace.jobs.job import Job, Round
+from commonplace.jobs import dream, lifecycle, reminders, report
+from commonplace.jobs.job import Plan, Round
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -39,10 +39,10 @@ class Tick:
     `endpoint` may help deep dreams. `stop` is asked between actions: when it says True, a round ends early.
     """
 
-    def __init__(self, memory: Memory, endpoint: Endpoint | None = None, stop: Callable[[], bool] = lambda: False):
+    def __init__(self, memory: Memory, endpoint: Endpoint | None = None):
         self.memory = memory
         self.endpoint = endpoint
-        self.stop = stop
+        self.stop: Callable[[], bool] = lambda: False
         self._edited: datetime | None = None
         self._state: tuple[int, ...] = ()
         self._idle: tuple[tuple[int, ...], datetime | None] | None = None  # Upkeep.state, and until when nothing is due
@@ -57,7 +57,7 @@ class Tick:
         return [
             ("sync", self._sync),
             ("fold", Upkeep(self.memory).fold),
-            *((job.name, partial(self._job, turn, job, done)) for job in consolidate.JOBS),
+            *((name, partial(self._job, turn, name, plan, done)) for name, plan in lifecycle.JOBS.items()),
             ("notify", self._notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", self._purge_history),
@@ -89,12 +89,12 @@ class Tick:
             self._edited = self.memory.clock()
         return found
 
-    def _job(self, turn: Round, job: Job, done: list[int]) -> int:
+    def _job(self, turn: Round, name: str, plan: Plan, done: list[int]) -> int:
         """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over.
 
         Asked before the first of them looks: what is written while they do counts as changed since.
         """
-        if job is consolidate.JOBS[0]:
+        if name == "expire":
             self._state = Upkeep(self.memory).state()
             if self._idle is not None:
                 state, until = self._idle
@@ -102,13 +102,13 @@ class Tick:
                     self._idle = None
         if self._idle is not None:
             return 0
-        outcome = turn.run(job)
+        outcome = turn.run(name, plan)
         if outcome.error is not None:
             done[0] += 1
             raise outcome.error
         done[0] += len(outcome.actions) + outcome.skipped
-        if job is consolidate.JOBS[-1] and not done[0] and not self.stop():
-            self._idle = self._state, consolidate.due(turn.known, self.memory.settings)
+        if name == "consolidate" and not done[0] and not self.stop():
+            self._idle = self._state, lifecycle.next_due(turn.memories, self.memory.settings)
         return len(outcome.actions)
 
     def _purge_history(self) -> int:
@@ -120,7 +120,7 @@ class Tick:
         return self.memory.purge_history()
 
     def _notify(self) -> int:
-        done = notify.run(self.memory)
+        done = reminders.notify(self.memory)
         if done.failure:
             _log.warning("%s", done.failure)
         return len(done.notified)

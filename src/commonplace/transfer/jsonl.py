@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
+from uuid import uuid4
 
 from commonplace.engine.exchange import Exchange, digest
 from commonplace.errors import InvalidInput
 from commonplace.note.compose import Record
 from commonplace.note.links import first_line
-from commonplace.transfer.lines import BadRecord, Given, as_note, as_record, compared, is_same, line, read
+from commonplace.transfer.records import BadRecord, ParsedRecord, as_note, as_record, compared, line, read, row
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -111,16 +112,15 @@ class Import:
             older = [(each.info, each.record.text().encode()) for each in actions if each.verb == OLDER and each.info]
             if older:
                 self._exchange.keep(older)
-            if records := [_identified(each.record) for each in actions if each.verb in (NEW, UPDATE)]:
+            records = [each.record for each in actions if each.verb in (NEW, UPDATE)]
+            if records := [each if each.id else replace(each, id=str(uuid4())) for each in records]:
                 self._exchange.put(records)
             if progress is not None:
                 progress(self._source.tell(), self._size)
 
-    # --- reading --------------------------------------------------------------------------------
-
     def _batches(self, way: _Pass, tally: Tally) -> Iterator[list[_Action]]:
         """The actions for each batch of records, counted in `tally` once the caller is done with them."""
-        batch: list[tuple[int, Given]] = []
+        batch: list[tuple[int, ParsedRecord]] = []
         ids: set[str] = set()
         size = 0
         for number, data in self._lines():
@@ -153,9 +153,7 @@ class Import:
         if way.warn is not None:
             way.warn(f"warning: {error}")
 
-    # --- planning -------------------------------------------------------------------------------
-
-    def _planned(self, batch: list[tuple[int, Given]], way: _Pass, tally: Tally) -> Iterator[list[_Action]]:
+    def _planned(self, batch: list[tuple[int, ParsedRecord]], way: _Pass, tally: Tally) -> Iterator[list[_Action]]:
         ids = [given.record.id for _, given in batch if given.has_id]
         known = self._exchange.known(ids)
         gone = self._exchange.survivors(each for each in ids if each not in known)
@@ -171,7 +169,7 @@ class Import:
             setattr(tally, name, getattr(tally, name) + 1)
 
     def _action(
-        self, number: int, given: Given, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str], way: _Pass
+        self, number: int, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str], way: _Pass
     ) -> _Action:
         """Raises BadRecord for what cannot be done."""
         record = given.record
@@ -186,20 +184,20 @@ class Import:
         self._note(record, way)
         return _Action(NEW, number, record)
 
-    def _against(self, number: int, given: Given, info: NoteInfo, content: str, way: _Pass) -> _Action:
+    def _against(self, number: int, given: ParsedRecord, info: NoteInfo, content: str, way: _Pass) -> _Action:
         """The record against the memory that has its id: the newer one wins."""
         memory = self._memory
         if not memory.sees(info.scope):
             raise BadRecord(number, f"the id {info.id} is taken")
         if info.id in way.written:
             return self._twice(number, given.record, way)
-        before = compared(memory, info, content)
-        if is_same(given, before):
+        before = compared(row(memory, info, content))
+        if compared(given.values) == before:
             return _Action(UNCHANGED, number, given.record, info)
         there = as_record(info, content)
         record = given.over(there, self._now)
         note = as_note(record, self._now)
-        if compared(memory, note, note.content) == before:
+        if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, number, record, info)
         if record.updated <= there.updated:
             return _Action(OLDER, number, record, info)
@@ -240,14 +238,6 @@ def _state(record: Record) -> tuple[datetime, bytes]:
     """When the record is of, and a digest of all it says but its access count."""
     text = replace(record, access_count=0).text()
     return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-def _identified(record: Record) -> Record:
-    if record.id:
-        return record
-    from uuid import uuid4
-
-    return replace(record, id=str(uuid4()))
 
 
 def _lines_of(content: str) -> set[str]:

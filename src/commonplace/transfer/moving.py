@@ -1,21 +1,48 @@
-"""Moving another program's store in: first a plan, then batches of which each is one change (DESIGN.md, 11.3)."""
+"""Moving another program's store in: a plan first, then batches of which each is one change (DESIGN.md, 11.3).
+
+Stores are folders of notes (vaults), memory banks (contract 003, 1), knowledge graphs as JSON Lines (002, 11), and the
+folder of JSON files of the agent-memory server (004, 7).
+"""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from commonplace.engine.entities import Entity, Graph, Key, Relation
+from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
+from commonplace.engine.exchange import VERB, Exchange
+from commonplace.engine.graph_lines import Lines
+from commonplace.engine.graph_notes import NoteGraph
+from commonplace.engine.json_entries import entry_of, unknown_of
+from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError
+from commonplace.note.markdown import parse_note
+from commonplace.store import path_guard
 from commonplace.store.files import reason
+from commonplace.store.kv_json import JsonFiles
+from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 Progress = Callable[[int, int], None]
 
 BATCH, BATCH_BYTES = 200, 16 << 20
 IMPORT, UPDATE, KEEP = "import", "update", "keep"
+BANKS = "banks"
+BANK_KINDS = ("global", "projects", "code")
+"""The folders of a root of banks, one for each kind."""
+EXPIRED = "its time to live is over"
+_BANK_RECORD = ".bank.json"
+_BANK_CACHES = ("cache.json", "cache_memory_dump.json")
+"""Files of the bank server that it makes from the others."""
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class WrongStore(CommonplaceError):
@@ -36,7 +63,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Plan:
+class MovePlan:
     """What moving in will do. `skipped` are (name, why) of what stays where it was."""
 
     act: Callable[[Sequence[Item]], None]
@@ -95,7 +122,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFile:
     """A file below a folder, `path` relative to it with `/`; why it cannot be taken, if so."""
 
     path: str
@@ -103,7 +130,7 @@ class Found:
     refused: str = ""
 
 
-def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False) -> Iterator[Found]:
+def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False) -> Iterator[SourceFile]:
     """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by path.
 
     A link is not followed, and named as refused, like a folder that cannot be read.
@@ -114,7 +141,7 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
         try:
             entries = sorted(os.scandir(root / folder), key=lambda each: each.name)
         except OSError as error:
-            yield Found(f"{folder}/", refused=reason(error))
+            yield SourceFile(f"{folder}/", refused=reason(error))
             continue
         inner = []
         for each in entries:
@@ -122,12 +149,329 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
                 continue
             path = f"{folder}/{each.name}" if folder else each.name
             status = each.stat(follow_symlinks=False)
-            if not each.name.isprintable():
-                yield Found(path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text")
+            if not _is_text(each.name):
+                yield SourceFile(path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text")
             elif stat.S_ISDIR(status.st_mode):
                 inner.append(path)
             elif stat.S_ISREG(status.st_mode):
-                yield Found(path, status.st_size)
+                yield SourceFile(path, status.st_size)
             else:
-                yield Found(path, refused="it is a link" if each.is_symlink() else "it is no file")
+                yield SourceFile(path, refused="it is a link" if each.is_symlink() else "it is no file")
         waiting += reversed(inner)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return name.isprintable()
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A file to copy: where it lies, and where in the project it goes."""
+
+    source: Path
+    path: str
+
+
+def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
+    """The plan for copying a vault of notes into `project`, with its folders and other files.
+
+    Raises WrongStore; ProjectNotFound.
+    """
+    folder_at(path, "a folder of notes")
+    name = memory.project(project).name
+    found = list(files_below(path, SKIPPED_FOLDERS.__contains__))
+    if not any(_is_note(each.path) for each in found):
+        raise WrongStore(f"{path} holds no notes (*.md)")
+    return _Copying(memory, name).plan((each, _Copy(path / each.path, each.path)) for each in found)
+
+
+def plan_banks(
+    memory: Memory, path: Path, named: Callable[[Path], tuple[str, str]], is_id: Callable[[str], bool]
+) -> MovePlan:
+    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of these; a folder
+    of projects; or one plain folder of Markdown files, for which `named` tells kind (as BANK_KINDS) and id.
+
+    `is_id` judges the ids of banks. Raises WrongStore.
+    """
+    folder_at(path, "a folder of memory banks")
+    copying = _Copying(memory, BANKS)
+    places = _bank_places(path, named)
+    if not places:
+        raise WrongStore(f"{path} holds no memory banks: neither Markdown files nor folders of them")
+    refused = [(f"{kind}/{name}/", "its name cannot be a bank's id") for kind, name, _ in places if not is_id(name)]
+    plan = copying.plan(
+        (each, _Copy(folder / each.path, f"{kind}/{name}/{each.path}"))
+        for kind, name, folder in places
+        if is_id(name)
+        for each in _bank_files(folder)
+    )
+    plan.skipped += refused
+    return plan
+
+
+def _bank_places(path: Path, named: Callable[[Path], tuple[str, str]]) -> list[tuple[str, str, Path]]:
+    """(kind, id, folder) of the banks at a path."""
+    own = [each.name.lower() for each in path.iterdir() if each.is_file() and _is_note(each.name)]
+    if not own or own == ["readme.md"]:
+        found = [(kind, each.name, each) for kind in BANK_KINDS for each in _bank_folders(path / kind)]
+        if found:
+            return found
+    if own:
+        return [(*named(path), path)]
+    here = path.resolve().name
+    return [(here if here in BANK_KINDS else "projects", each.name, each) for each in _bank_folders(path)]
+
+
+def _bank_folders(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return []
+    folders = [each for each in sorted(path.iterdir()) if each.is_dir() and not each.is_symlink()]
+    return [each for each in folders if each.name[0] != "." and any(_is_note(file.path) for file in files_below(each))]
+
+
+def _is_note(name: str) -> bool:
+    return name.lower().endswith(NOTE_SUFFIXES)
+
+
+def _bank_files(folder: Path) -> Iterator[SourceFile]:
+    """A bank's files, and its record, which begins with a dot."""
+    yield from files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS)
+    record = folder / _BANK_RECORD
+    if record.is_file() and not record.is_symlink():
+        yield SourceFile(_BANK_RECORD, record.stat().st_size)
+
+
+class _Copying:
+    """Plans and makes copies in one project."""
+
+    def __init__(self, memory: Memory, project: str):
+        self._memory, self._project = memory, project
+        self._exchange = Exchange(memory)
+        self._claimed: dict[tuple[str, str], str] = {}
+        self._paths: dict[str, str] = {}
+
+    def plan(self, files: Iterable[tuple[SourceFile, _Copy]]) -> MovePlan:
+        """The plan: what is there with the same bytes is unchanged; nothing that is there is written over."""
+        plan = MovePlan(self._copy)
+        for found, copy in files:
+            name = f"{self._project}/{copy.path}"
+            why = found.refused or self._refusal(copy)
+            if why == "":
+                plan.items.append(Item(IMPORT, name, found.size, copy))
+            elif why is None:
+                plan.unchanged += 1
+            else:
+                plan.skipped.append((name, why))
+        return plan
+
+    def _refusal(self, copy: _Copy) -> str | None:
+        """Why a file stays behind; "" when it goes, None when it is there already."""
+        try:
+            hidden = copy.path.endswith(f"/{_BANK_RECORD}")
+            if path_guard.clean(copy.path, self._project, hidden=hidden) != copy.path:
+                return "its name cannot be kept"
+            there = self._exchange.file(self._project, copy.path)
+        except CommonplaceError as error:
+            return str(error)
+        data = read_bytes(copy.source)
+        if there is not None:
+            if not self._memory.sees(scope_of(there.data)):
+                return "something else is there"
+            return None if there.data == data else "another text is there"
+        other = self._paths.setdefault(copy.path.casefold(), copy.path)
+        if other != copy.path or self._exchange.is_taken(self._project, copy.path):
+            return f"{other if other != copy.path else 'something'} is there under the same name but for its case"
+        if not self._memory.sees(scope := scope_of(data)):
+            return f'its scope is "{scope}"'
+        return self._claim(copy, data) if _is_note(copy.path) else ""
+
+    def _claim(self, copy: _Copy, data: bytes) -> str:
+        """Why a note cannot go where another has its permalink or id; "" when none has."""
+        note = parse_note(data.decode("utf-8", "replace"), project=self._project, path=copy.path, changed=_EPOCH)
+        own = [("permalink", "permalink", note.permalink)] if note.own_permalink else []
+        own += [("id", "identity", note.id)] if note.own_id else []
+        for what, argument, value in own:
+            holder = None
+            if (what, value) in self._claimed:
+                holder = f"{self._project}/{self._claimed[what, value]}"
+            elif info := self._exchange.holder(self._project, **{argument: value}):
+                holder = f"{info.project}/{info.path}" if self._memory.sees(info.scope) else "another note"
+            if holder is not None:
+                return f'its {what} "{value}" is that of {holder}; change one of the two and import again'
+        self._claimed |= {(what, value): copy.path for what, _, value in own}
+        return ""
+
+    def _copy(self, items: Sequence[Item]) -> None:
+        self._exchange.add_files(self._project, [(each.what.path, read_bytes(each.what.source)) for each in items])
+
+
+class MergingGraph(Graph, Protocol):
+    """A graph that takes another one in."""
+
+    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[Relation]) -> None:
+        """As `NoteGraph.merge`."""
+        ...
+
+
+@dataclass(slots=True)
+class _Group:
+    """An entity with its twins, its unknown keys and its relations; `entity` None: only relations begin there."""
+
+    entity: tuple[Entity, dict[str, Any]] | None = None
+    relations: list[Relation] = field(default_factory=list)
+
+
+def plan_graph(graph: MergingGraph, found: Lines) -> MovePlan:
+    """The plan for merging what a text holds into `graph`: an item for each new entity, each that gains
+    observations or unknown keys, and each new relation. Bad lines are skipped."""
+    groups = _groups(found)
+    there = graph.named(groups)
+    observed: dict[str, set[str]] = {}
+    for key, texts in zip(there, graph.observations(there), strict=True):
+        observed.setdefault(key.name, set()).update(texts)
+    gaining = _gaining(graph, there, groups)
+    known = {each.triple for each in graph.relations({name for name, each in groups.items() if each.relations})}
+    made = MovePlan(lambda items: _merge(graph, items))
+    made.skipped = [(f"line {number}", why) for number, why in found.bad]
+    for name, group in groups.items():
+        if group.entity is not None:
+            entity, _ = group.entity
+            if name in observed and observed[name].issuperset(entity.observations) and name not in gaining:
+                made.unchanged += 1
+            else:
+                verb = UPDATE if name in observed else IMPORT
+                made.items.append(Item(verb, f"entity {name}", sum(map(len, entity.observations)), group.entity))
+        for each in group.relations:
+            if each.triple in known:
+                made.unchanged += 1
+            else:
+                made.items.append(Item(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each))
+    return made
+
+
+def _groups(found: Lines) -> dict[str, _Group]:
+    """Everything by the name it begins with: entities first, so that no relation needs a placeholder for one."""
+    groups: dict[str, _Group] = {}
+    for entity, more in found.entities:
+        group = groups.setdefault(entity.name, _Group())
+        if group.entity is None:
+            group.entity = (entity, more)
+        else:
+            first, keys = group.entity
+            texts = dict.fromkeys([*first.observations, *entity.observations])
+            group.entity = (Entity(first.name, first.type, tuple(texts)), {**more, **keys})
+    seen: set[tuple[str, str, str]] = set()
+    for each in found.relations:
+        if each.triple not in seen:
+            seen.add(each.triple)
+            groups.setdefault(each.source, _Group()).relations.append(each)
+    return groups
+
+
+def _merge(graph: MergingGraph, items: Sequence[Item]) -> None:
+    entities = [each.what for each in items if not isinstance(each.what, Relation)]
+    graph.merge(entities, [each.what for each in items if isinstance(each.what, Relation)])
+
+
+def _gaining(graph: MergingGraph, there: Sequence[Key], groups: dict[str, _Group]) -> set[str]:
+    """The names of entities that would gain unknown keys; a graph file keeps those of its own lines."""
+    if not isinstance(graph, NoteGraph):
+        return set()
+    pairs = [(key, group.entity[1]) for key in there if (group := groups[key.name]).entity and group.entity[1]]
+    return {key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks}
+
+
+_OLDER = "a newer one is here; this one is in the history"
+_OLDER_PASSING = "a newer one is here"
+_Incoming = tuple[Entry, dict[str, Any]]
+"""An entry with its unknown fields."""
+
+
+def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> MovePlan:
+    """The plan for copying the entries into notes. Of two with one key the later `created_at` counts, as
+    remembering a key anew sets it; of one time, the one that is here.
+
+    Raises WrongStore, also for a file that is no list of entries, which `skip_bad` leaves out.
+    """
+    folder_at(path, "a folder of agent-memory")
+    entries, files = NoteEntries(memory), JsonFiles(path)
+    stems = files.stems()
+    if not stems:
+        raise WrongStore(f"{path} holds no JSON files of agent-memory")
+
+    def act(items: Sequence[Item]) -> None:
+        written = [each.what for each in items if each.verb != KEEP]
+        older = [each.what for each in items if each.verb == KEEP]
+        if written:
+            entries.take(written, VERB)
+        if older:
+            entries.outdated(older)
+
+    plan = MovePlan(act)
+    newest: dict[tuple[str, str], _Incoming] = {}
+    for stem in stems:
+        try:
+            content = files.read(stem)
+        except (OSError, ValueError) as error:
+            if not skip_bad:
+                raise WrongStore(
+                    f"{path / stem}.json is no list of entries ({error}); mend it, or leave it out with --skip-bad"
+                ) from None
+            plan.skipped.append((f"{stem}.json", "it is no list of entries"))
+            continue
+        for row in content.rows:
+            _collect((entry_of(row, stem, content), unknown_of(row, stem)), newest, plan, memory.clock())
+    for each in newest.values():
+        _decide(each, entries, plan)
+    return plan
+
+
+def _collect(each: _Incoming, newest: dict[tuple[str, str], _Incoming], plan: MovePlan, now: datetime) -> None:
+    """Take an entry up unless it ended, cannot be asked for, or is older than another with its key."""
+    entry, _ = each
+    if entry.expires is not None and now > entry.expires:
+        plan.skipped.append((_entry_name(entry), EXPIRED))
+    elif not entry.key.strip():
+        plan.skipped.append((_entry_name(entry), "its key is blank"))
+    else:
+        names = entry.namespace, entry.key
+        other = newest.get(names)
+        if other is None or entry.created >= other[0].created:
+            newest[names] = each
+        if other is not None:
+            plan.skipped.append((_entry_name(entry), "another with its key is newer"))
+
+
+def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
+    """Put what becomes of an entry into the plan."""
+    entry, _ = each
+    name, size = _entry_name(entry), len(entry.value)
+    there = entries.held(entry.namespace, entry.key)
+    if there is None:
+        plan.items.append(Item(IMPORT, name, size, each))
+        return
+    here, is_locked = there
+    if _compared(here) == _compared(entry):
+        plan.unchanged += 1
+    elif entry.created.replace(microsecond=0) <= here.created.replace(microsecond=0):
+        passing = entry.expires is not None or here.expires is not None
+        plan.skipped.append((name, _OLDER_PASSING if passing else _OLDER))
+        plan.items += [] if passing else [Item(KEEP, name, size, each)]
+    elif is_locked:
+        plan.skipped.append((name, "the one here is locked"))
+    else:
+        plan.items.append(Item(UPDATE, name, size, each))
+
+
+def _entry_name(entry: Entry) -> str:
+    return f"kv/{entry.namespace}/{entry.key}"
+
+
+def _compared(entry: Entry) -> tuple[Any, ...]:
+    """What two equal entries agree in; the notes keep seconds, and milliseconds of the end."""
+    expires = entry.expires and whole_milliseconds(entry.expires)
+    return entry.value, entry.created.replace(microsecond=0), expires

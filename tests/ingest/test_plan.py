@@ -9,7 +9,8 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.engine.exchange import Ingested
 from commonplace.engine.upkeep import Upkeep
-from commonplace.ingest import SOURCES, taking
+from commonplace.ingest import plan
+from commonplace.ingest.sources import SOURCES
 from commonplace.ingest.tree import Tree
 from commonplace.note import edit
 from commonplace.note.model import Draft
@@ -30,12 +31,12 @@ class Ground:
 
     def plan(self, **more):
         known = Ingested(self.memory).known()
-        return taking.plan([(SOURCES["obsidian"], Tree(self.vault))], known, **more), known
+        return plan.plan([(SOURCES["obsidian"], Tree(self.vault))], known, **more), known
 
     def take(self, **more):
         """(new, updated, skipped) of one run."""
         plans, known = self.plan(**more)
-        (done,) = taking.apply(self.memory, plans, known)
+        (done,) = plan.apply(self.memory, plans, known)
         assert not done.warnings
         return done.ingested, done.updated, done.skipped
 
@@ -184,11 +185,11 @@ def test_files_that_pass_their_texts_on_are_settled_in_one_run(ground):
 
 
 def test_a_batch_is_one_change_and_undo_takes_it_back(ground, monkeypatch):
-    monkeypatch.setattr(taking, "BATCH", 3)
+    monkeypatch.setattr(plan, "BATCH", 3)
     ground.put(**{f"n{number}": f"text {number}" for number in range(7)})
     plans, known = ground.plan()
     shown = []
-    taking.apply(ground.memory, plans, known, lambda done, total: shown.append((done, total)))
+    plan.apply(ground.memory, plans, known, lambda done, total: shown.append((done, total)))
     assert shown == [(3, 7), (6, 7), (7, 7)]
     assert [(change.verb, len(list(change.texts()))) for change in ground.memory.log()] == [
         ("ingest", 1), ("ingest", 3), ("ingest", 3),
@@ -200,7 +201,7 @@ def test_a_batch_is_one_change_and_undo_takes_it_back(ground, monkeypatch):
 
 
 def test_much_text_makes_smaller_batches(ground, monkeypatch):
-    monkeypatch.setattr(taking, "BATCH_CHARACTERS", 10)
+    monkeypatch.setattr(plan, "BATCH_CHARACTERS", 10)
     ground.put(a="a" * 20, b="bb", c="c" * 8, d="d")
     ground.take()
     assert [len(list(change.texts())) for change in ground.memory.log()] == [1, 2, 1]
@@ -209,8 +210,8 @@ def test_much_text_makes_smaller_batches(ground, monkeypatch):
 def test_two_runs_at_once_store_each_file_once(ground):
     ground.put(a="one", b="two")
     first, second = ground.plan(), ground.plan()
-    assert taking.apply(ground.memory, *first)[0].ingested == 2
-    late = taking.apply(ground.memory, *second)[0]
+    assert plan.apply(ground.memory, *first)[0].ingested == 2
+    late = plan.apply(ground.memory, *second)[0]
     assert (late.ingested, late.skipped) == (0, 2)
     assert ground.texts() == ["one", "two"]
 
@@ -219,7 +220,7 @@ def test_other_writers_do_not_hinder_a_run(ground):
     ground.put(a="one")
     plans, known = ground.plan()
     ground.memory.write(Draft("meanwhile", project="categories"))
-    assert taking.apply(ground.memory, plans, known)[0].ingested == 1
+    assert plan.apply(ground.memory, plans, known)[0].ingested == 1
 
 
 def test_a_memory_that_changed_since_the_plan_is_left_with_a_warning(ground):
@@ -229,7 +230,7 @@ def test_a_memory_that_changed_since_the_plan_is_left_with_a_warning(ground):
     plans, known = ground.plan()
     ground.memory.tag(ground.one("a").id, add=["later"])
     ground.memory.delete(ground.one("b").id)
-    (done,) = taking.apply(ground.memory, plans, known)
+    (done,) = plan.apply(ground.memory, plans, known)
     assert (done.updated, done.skipped) == (0, 2)
     assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md"]
     assert ground.texts() == ["one"]
@@ -241,7 +242,7 @@ def test_a_locked_memory_is_left_with_a_warning(ground):
     ground.upkeep.change(ground.one("a"), {"locked": True}, "test")
     ground.put(a="two")
     plans, known = ground.plan()
-    (done,) = taking.apply(ground.memory, plans, known)
+    (done,) = plan.apply(ground.memory, plans, known)
     assert (done.updated, len(done.warnings)) == (0, 1)
     assert ground.texts() == ["one"]
 
@@ -250,7 +251,7 @@ def test_planning_writes_nothing(ground):
     ground.put(a="one")
     before = sorted(ground.memory.home.rglob("*.md"))
     plans, _ = ground.plan()
-    assert taking.outcome(plans[0]) == taking.Outcome(1, 0, 0)
+    assert plan.expected(plans[0]) == plan.Ingestion(1, 0, 0)
     assert sorted(ground.memory.home.rglob("*.md")) == before
 
 

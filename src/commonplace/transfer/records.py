@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from commonplace.note.compose import Record
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
 from commonplace.query import check_memory
-from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -29,7 +28,6 @@ _FIXED = _HEADER | {"content", "path"}
 _LONGEST_ID = 200
 _MOST = 10**18
 _DEEPEST, _MOST_VALUES = 50, 50_000
-_UNCOMPARED = ("access_count", "content_hash")
 
 
 class BadRecord(CommonplaceError):
@@ -43,7 +41,7 @@ class BadRecord(CommonplaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ParsedRecord:
     """A record as a line gives it. `record` has defaults for what the line lacks; `fields` names what it has;
     `values` are those of the line."""
 
@@ -82,10 +80,16 @@ def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     shown = memories.record(memory, each, content)
     del shown["path"]
     shown["source"] = shown["source"] or MANUAL
-    extra = {key: value for key, value in each.header.items() if key not in _HEADER and key not in FURTHER}
-    if extra.get("type") in _OLD_PHASES:
-        del extra["type"]  # what older programs called the phase
+    extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
     return {**shown, "extra": extra} if extra else shown
+
+
+def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header keys besides those of every memory; without the phase as older programs called it."""
+    keys = {key: value for key, value in header.items() if key not in _HEADER}
+    if keys.get("type") in _OLD_PHASES:
+        del keys["type"]
+    return keys
 
 
 def line(memory: Memory, info: NoteInfo, content: str) -> str:
@@ -93,14 +97,9 @@ def line(memory: Memory, info: NoteInfo, content: str) -> str:
     return json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
-def compared(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """What two equal records agree in. How often they were read is no part of it."""
-    return {key: value for key, value in row(memory, each, content).items() if key not in _UNCOMPARED}
-
-
-def is_same(given: Given, shown: dict[str, Any]) -> bool:
-    """Whether a line says what an export shows already, which most lines of a second import do."""
-    return {key: value for key, value in given.values.items() if key not in _UNCOMPARED} == shown
+def compared(shown: dict[str, Any]) -> dict[str, Any]:
+    """What two equal records agree in, of a line or an exported row. How often they were read is no part of it."""
+    return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
 
 
 def as_note(record: Record, moment: datetime) -> Note:
@@ -110,17 +109,14 @@ def as_note(record: Record, moment: datetime) -> Note:
 
 def as_record(info: NoteInfo, content: str) -> Record:
     """The record of a memory the index knows."""
-    further = {key: value for key, value in info.header.items() if key not in _HEADER}
-    if further.get("type") in _OLD_PHASES:
-        del further["type"]
     return Record(
         info.id, content, info.category or INBOX, parse_stamp(info.created), parse_stamp(info.updated or info.changed),
-        info.scope, info.phase, info.tags, info.source, info.expires and parse_stamp(info.expires),
-        info.access_count, info.links, info.version, further,
+        info.scope, info.phase, info.tags, info.source, parse_stamp(info.expires) if info.expires else None,
+        info.access_count, info.links, info.version, _further_keys(info.header),
     )  # fmt: skip
 
 
-def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> Given:
+def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
     """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on.
 
     Raises InvalidInput saying what is wrong with it.
@@ -148,13 +144,11 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     )  # fmt: skip
     _check_shape([further, tags, links])
     if b"\\u" in data:
-        _check_text(record)
-    return Given(record, frozenset(fields), values)
-
-
-def _check_text(record: Record) -> None:
-    if not is_valid_unicode(record.text()):
-        raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text")
+        try:
+            record.text().encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
+    return ParsedRecord(record, frozenset(fields), values)
 
 
 def _check_shape(value: Any) -> None:

@@ -1,0 +1,252 @@
+"""Which sources there are, where they lie, and what their files say (contract 001, 11)."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from commonplace.ingest.tree import Tree
+from commonplace.note import frontmatter, grammar
+from commonplace.note.links import without_suffix
+
+LONGEST_START = 5000
+_CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
+_LOGSEQ_PROPERTY = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)").match
+_LOGSEQ_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)').findall
+# Marks of Latin and Indic scripts and of Thai are part of a letter.
+_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
+_TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{_SIGNS}]+))")
+_BEFORE_ADDRESS = re.compile(r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE)
+_PLACEHOLDER = "\ue000"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNote:
+    """The text of one file that may become a memory.
+
+    `source_ref` is `<source>:<path relative to the root>`; `content` is trimmed and not empty; `own_tags` are those its
+    place and header give it; `inline` tells which tags in the text count: none (None), `#tag` (""), also
+    `#[[two words]]` ("[["). `date` is the day the text is about, as written, if the file says so.
+    """
+
+    source: str
+    path: str
+    content: str
+    title: str
+    own_tags: tuple[str, ...] = ()
+    inline: str | None = None
+    aliases: tuple[str, ...] = ()
+    date: str | None = None
+    source_ref: str = field(init=False, default="")
+    content_hash: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        # A name that outlives runs and systems: file systems differ in how they compose letters.
+        object.__setattr__(self, "source_ref", f"{self.source}:{unicodedata.normalize('NFC', self.path)}")
+        object.__setattr__(self, "content_hash", hashlib.sha256(self.content.encode()).hexdigest())
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """All tags in lower case without leading `#`, each once. Reads the text, which files that are known already
+        need not."""
+        inline = () if self.inline is None else inline_tags(self.content, bracketed=self.inline == "[[")
+        plain = (tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline))
+        return tuple(dict.fromkeys(tag for tag in plain if tag))
+
+
+def scan_claude(tree: Tree) -> Iterator[SourceNote]:
+    """Claude Code: every file whose name ends in `CLAUDE.md`, and `projects/**/memory/*.md`."""
+    for path in tree.notes(hidden=True):
+        kind = "instructions" if path.endswith("CLAUDE.md") else "project-memory" if _CLAUDE_MEMORY(path) else None
+        if kind and (content := (tree.text(path) or "").strip()):
+            yield SourceNote("claude", path, content, stem(path), ("claude", kind))
+
+
+def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
+    """Car agent: all `*.md`, the first 5,000 characters of each."""
+    for path in tree.notes(hidden=True):
+        if content := shortened(tree.text(path) or ""):
+            yield SourceNote("car-agent", path, content, stem(path), ("car-agent",))
+
+
+def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
+    """Fingersaver: `chat.md`, its first 5,000 characters."""
+    if "chat.md" in tree.notes(hidden=True, deep=False) and (content := shortened(tree.text("chat.md") or "")):
+        yield SourceNote("fingersaver", "chat.md", content, "chat", ("fingersaver", "chat"))
+
+
+def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
+    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph."""
+    for folder in ("journals", "pages"):
+        for path in tree.notes(folder, hidden=False):
+            content = (tree.text(path) or "").strip()
+            if not content:
+                continue
+            properties, name = _logseq_properties(content), stem(path)
+            names = [each for key in ("alias", "aliases") for each in _LOGSEQ_NAMES(properties.get(key, ""))]
+            named = ["".join(each).strip() for each in names]
+            aliases = tuple(dict.fromkeys(each for each in [*named, *header_aliases(content)] if each))
+            if folder == "journals":
+                date = day(name.replace("_", "-"))
+                yield SourceNote("logseq", path, content, name, ("logseq", "journal", name), "[[", aliases, date)
+            else:
+                title = properties.get("title", "").strip() or header_text(content, "title") or logseq_page(name)
+                yield SourceNote("logseq", path, content, title, ("logseq", title), "[[", aliases)
+
+
+def logseq_page(name: str) -> str:
+    """The page a file is: `%2F` and `___` stand for `/`, other signs no file name may have for themselves."""
+    name = name.replace("___", "/")
+    try:
+        return unquote(name, errors="strict")
+    except UnicodeDecodeError:
+        return name
+
+
+def _logseq_properties(content: str) -> dict[str, str]:
+    """The `key:: value` lines of the page itself: those it begins with."""
+    found: dict[str, str] = {}
+    for line in content[header_length(content) :].lstrip().splitlines():
+        match = _LOGSEQ_PROPERTY(line)
+        if match is None:
+            break
+        found.setdefault(match[1].lower(), match[2])
+    return found
+
+
+def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
+    """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the content.
+
+    A note that shares its file name with another is also known by its path: so do links in a vault name it.
+    """
+    paths = tree.notes(hidden=False)
+    files = Counter(stem(path).casefold() for path in paths)
+    for path in paths:
+        text = tree.text(path) or ""
+        if frontmatter.split(text).yaml is not None and header(text) is None:
+            tree.warn(path, "its frontmatter is not valid YAML and stays in the text")
+        content = text[header_length(text) :].strip()
+        if not content:
+            continue
+        aliases, folder = header_aliases(text), path.rpartition("/")[0]
+        tags = ("obsidian", folder.replace("/", "-"), *_header_list(text, ("tags", "tag"), r"[,\s]"), *aliases)
+        if folder and files[stem(path).casefold()] > 1:
+            aliases = tuple(dict.fromkeys((*aliases, without_suffix(path))))
+        yield SourceNote("obsidian", path, content, stem(path), tags, "", aliases, day(header_text(text, "date")))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kind of folder. `root` is where it lies if nobody says otherwise; None: nowhere."""
+
+    name: str
+    root: str | None
+    scan: Callable[[Tree], Iterator[SourceNote]]
+
+
+SOURCES = {
+    each.name: each
+    for each in (
+        Source("claude", "~/.claude", scan_claude),
+        Source("car-agent", "~/.car-agent", scan_car_agent),
+        Source("fingersaver", "~/.fingersaver", scan_fingersaver),
+        Source("logseq", "~/logseq", scan_logseq),
+        Source("obsidian", None, scan_obsidian),
+    )
+}
+"""Every source by its name, in the order of the contract."""
+
+
+def stem(path: str) -> str:
+    """The file's name without folders and `.md`."""
+    return unicodedata.normalize("NFC", without_suffix(path.rpartition("/")[2]))
+
+
+def shortened(text: str) -> str:
+    """The text trimmed; of a longer one the first 5,000 characters and `...`."""
+    text = text.strip()
+    return text if len(text) <= LONGEST_START else text[:LONGEST_START] + "..."
+
+
+def day(text: str) -> str | None:
+    """`text` if it begins with a day that exists, as YYYY-MM-DD."""
+    try:
+        datetime.date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+    return text if len(text) == 10 or text[10] in "T " else None
+
+
+@lru_cache(maxsize=4)
+def header(text: str) -> dict[str, Any] | None:
+    """The frontmatter's keys in lower case; None when there is none that can be read."""
+    yaml_text, _ = frontmatter.split(text)
+    if yaml_text is None:
+        return None
+    try:
+        return {key.lower(): value for key, value in frontmatter.parse(yaml_text).items()}
+    except ValueError:
+        return None
+
+
+def header_length(text: str) -> int:
+    """How many characters the frontmatter takes; 0 when it cannot be read: then it is text."""
+    return 0 if header(text) is None else frontmatter.split(text).body_at
+
+
+def header_text(content: str, key: str) -> str:
+    """The text of a header key, empty when it has none."""
+    value = (header(content) or {}).get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def header_aliases(content: str) -> tuple[str, ...]:
+    """Other names of the note: `aliases`, `alias`, a list or separated by commas."""
+    return _header_list(content, ("aliases", "alias"), ",")
+
+
+def _header_list(content: str, keys: tuple[str, str], separator: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for key in keys:
+        value = (header(content) or {}).get(key)
+        parts = re.split(separator, value) if isinstance(value, str) else value if isinstance(value, list) else ()
+        found += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
+    return tuple(dict.fromkeys(found))
+
+
+def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
+    """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with `bracketed` also
+    `#[[two words]]`.
+
+    A tag stands after the start of a line, a blank or `(`, and is not of digits alone. What stands in code, in
+    comments or in an address is none.
+    """
+    if "#" not in text:
+        return ()
+    names: list[str] = []
+
+    def placeholder(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            name = match[1].strip().lower() if bracketed else ""
+        else:
+            name = (match[2] or "").strip("/").lower()
+        is_tag = any(map(str.isalnum, name)) and not name.isdigit()
+        if not is_tag or _BEFORE_ADDRESS.search(text, max(0, match.start() - 200), match.start()):
+            return match[0]
+        names.append(name)
+        return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
+
+    # A wikilink in a tag's place is a relation just where the tag is text: one place knows what is code.
+    probe = _TAG.sub(placeholder, text)
+    if not names:
+        return ()
+    targets = {relation.target for relation in grammar.scan(probe)[1]}
+    return tuple(dict.fromkeys(name for at, name in enumerate(names) if f"{_PLACEHOLDER}{at}" in targets))

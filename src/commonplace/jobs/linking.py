@@ -1,0 +1,266 @@
+"""Cross-category analysis: links between memories of different categories that have rare things in common.
+
+Pure: plans over `MemoryState` values. Source: contract 001, 6.
+
+The caps and a second run. A pair is *related* when the evidence would link it. A memory's links to related memories
+count towards its 3 whoever made them and whenever: so a second run gives it no more, and no night adds 3 further ones
+to a group of forty. Of the 50 of a run, related pairs both `updated` at `now` are taken as made by this very run: with
+the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow when a plan is carried
+out, therefore what was refused once is refused again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, lru_cache
+from heapq import heappop, heappush, nsmallest
+from itertools import chain
+from operator import add
+from pathlib import Path
+
+from commonplace.jobs.dedup import han_runs, plain, words
+from commonplace.jobs.job import LINK, Action, MemoryState, linked_pairs, unlinked_pairs
+from commonplace.note.model import ORGANIZED
+from commonplace.note.reminder import CATEGORY as REMINDERS
+
+LEAST_SCORE = 2.0
+MOST_LINKS = 3
+"""Links to related memories a memory has when it gets no more."""
+MOST_LINKS_PER_RUN = 50
+MOST_TERMS = 3
+"""Shared terms of a pair that count."""
+MOST_WITH_TAG = 10
+TAG, TARGET, TERM = 1.0, 1.5, 1.0
+_STEP = 0.5
+"""Scores are multiples of this."""
+_TARGET_LENGTH = 100
+_MARKED = re.compile(r"[\d_.-]")
+_SIGNS = re.compile("[_.-]")
+_WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
+_SHORTEST = 4
+"""Letters of the shortest plain word that is evidence."""
+
+
+def without_wikilinks(text: str) -> str:
+    """`text` with a blank for every `[[wikilink]]`: their targets are evidence of their own."""
+    return _WIKILINK.sub(" ", text) if "[[" in text else text
+
+
+def evidence_words(low: str) -> set[str]:
+    """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
+    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
+    """
+    return set(filter(_is_evidence, set(words(without_wikilinks(low))) - _stop_words()))
+
+
+def evidence_pairs(low: str) -> set[str]:
+    """The pairs of neighbouring Han characters of a plain text that can be evidence. Without wikilinks."""
+    runs = han_runs(without_wikilinks(low))
+    return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
+
+
+def _is_evidence(word: str) -> bool:
+    letters = sum(map(str.isalpha, word))
+    if _MARKED.search(word) is None:
+        return letters >= _SHORTEST
+    return letters > 0 or len(_SIGNS.findall(word)) > 1
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A memory with what can tie it to others, rare ones only: tags and wikilink targets (folded, to how they are
+    written), words, and pairs of Han characters."""
+
+    memory: MemoryState
+    tags: dict[str, str]
+    targets: dict[str, str]
+    words: set[str]
+    pairs: set[str]
+
+
+def plan_links(memories: Sequence[MemoryState], now: datetime | None = None, job: str = "dream") -> list[Action]:
+    """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence in words.
+
+    Give all memories, those in the inbox and reminders included: reminders take no part, nor do they count when it
+    is asked how many memories have a tag or a term (the engine makes them out of other memories' text). Linked are
+    organized memories of one scope and different categories that share evidence of LEAST_SCORE or more and are
+    neither linked nor were unlinked. `now` is the time such links are stamped with as `updated`.
+    """
+    pairs = _Pairs(sorted((each for each in memories if each.category != REMINDERS), key=lambda each: each.id))
+    known = pairs.memories
+    left = MOST_LINKS_PER_RUN
+    if now is not None:
+        left -= sum(known[a].updated == now == known[b].updated for a, b in pairs.related)
+    found: list[Action] = []
+    for _, a, b in sorted(pairs.best(left)) if left > 0 else ():
+        if pairs.is_open(a, b) and len(found) < left:
+            _, reasons = pairs.evidence(a, b)
+            found.append(Action(job, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
+            pairs.links.update((a, b))
+    return found
+
+
+class _Pairs:
+    """The memories that take part, in the order of their ids, and what each shares with which others.
+
+    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link,
+    `links` counts them by position.
+    """
+
+    def __init__(self, memories: Sequence[MemoryState]):
+        marked, self._counts = _rare_marks(memories)
+        self._marked = [each for each in marked if each.memory.phase == ORGANIZED]
+        self.memories = [each.memory for each in self._marked]
+        self._with: dict[tuple[str, str, str], list[int]] = {}
+        for at, each in enumerate(self._marked):
+            for kind in ("tags", "targets", "words", "pairs"):
+                for mark in getattr(each, kind):
+                    self._with.setdefault((each.memory.scope, kind, mark), []).append(at)
+        linked = linked_pairs(self.memories)
+        self._closed = linked | unlinked_pairs(self.memories)
+        self.related = [
+            (a, b)
+            for a, b in linked
+            if self.memories[a].scope == self.memories[b].scope
+            and self.memories[a].category != self.memories[b].category
+            and self.evidence(a, b)[0] >= LEAST_SCORE
+        ]
+        self.links = Counter(chain.from_iterable(self.related))
+
+    def is_open(self, a: int, b: int) -> bool:
+        """Whether neither has all the links it gets."""
+        return self.links[a] < MOST_LINKS and self.links[b] < MOST_LINKS
+
+    def best(self, wanted: int) -> list[tuple[float, int, int]]:
+        """(score, negative; pair) of all pairs that may be among the first `wanted` ones linked.
+
+        Taking the best pairs first gives `wanted` links among any 2 * `wanted` pairs that have no memory in common,
+        as a link fills up two memories at most. So once there are as many, what scores no better is not looked for.
+        Of one memory's pairs not all are kept: to refuse one takes a partner filled up in this run.
+        """
+        most = 2 * MOST_LINKS_PER_RUN + MOST_LINKS
+        least = LEAST_SCORE
+        apart: list[float] = []
+        taken: set[int] = set()
+        found: list[tuple[float, int, int]] = []
+        for at in range(len(self._marked)):
+            partners = nsmallest(most, self._partners(at, least)) if self.links[at] < MOST_LINKS else []
+            found += [(score, at, other) for score, other in partners]
+            if partners and taken.isdisjoint((at, partners[0][1])):
+                taken.update((at, partners[0][1]))
+                heappush(apart, -partners[0][0])
+                if len(apart) > 2 * wanted:
+                    heappop(apart)
+                if len(apart) == 2 * wanted:
+                    least = apart[0] + _STEP
+        return found
+
+    def _partners(self, at: int, least: float) -> Iterator[tuple[float, int]]:
+        """(score, negative; position) of the later memories that this one may be linked to with `least` or more."""
+        mine = self._marked[at]
+        tags, targets = self._shared(at, tags=mine.tags), self._shared(at, targets=mine.targets)
+        terms = self._shared(at, words=mine.words, pairs=mine.pairs)
+        needed = (least - TAG * max(tags.values(), default=0) - TARGET * max(targets.values(), default=0)) / TERM
+        if needed > MOST_TERMS:
+            return
+        others = {other for other, count in terms.items() if count >= needed}
+        if needed <= 0:
+            others |= tags.keys() | targets.keys()
+        for other in others:
+            most = TAG * tags[other] + TARGET * targets[other] + TERM * min(MOST_TERMS, terms[other])
+            if most < least or self.links[other] >= MOST_LINKS or (at, other) in self._closed:
+                continue
+            if mine.memory.category != self.memories[other].category:
+                score, _ = self.evidence(at, other)
+                if score >= least:
+                    yield -score, other
+
+    def _shared(self, at: int, **marks: Iterable[str]) -> Counter[int]:
+        """How many of these marks each later memory has."""
+        scope = self.memories[at].scope
+        lists = (self._with[scope, kind, mark] for kind, each in marks.items() for mark in each)
+        return Counter(chain.from_iterable([positions[bisect_right(positions, at) :] for positions in lists]))
+
+    def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
+        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `term "z"`; of the
+        terms the rarest."""
+        mine, other = self._marked[a], self._marked[b]
+        tags = sorted(mine.tags.keys() & other.tags.keys())
+        targets = sorted(mine.targets.keys() & other.targets.keys())
+        terms = [(self._counts[word], word) for word in mine.words & other.words]
+        if pairs := mine.pairs & other.pairs:
+            for phrase in phrases(mine.memory.content, pairs):
+                terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
+        best = [term for _, term in nsmallest(MOST_TERMS, terms)]
+        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags]
+        reasons += [f'link "{mine.targets[target]}"' for target in targets]
+        reasons += [f'term "{term}"' for term in best]
+        return TAG * len(tags) + TARGET * len(targets) + TERM * len(best), reasons
+
+
+@lru_cache(maxsize=1)
+def _han_positions(content: str) -> tuple[str, dict[str, list[int]]]:
+    """The runs of Han characters of a text, one a line, and where each pair of characters stands in them."""
+    text = "\n".join(han_runs(without_wikilinks(plain(content))))
+    positions: dict[str, list[int]] = {}
+    for at in range(len(text) - 1):
+        positions.setdefault(text[at : at + 2], []).append(at)
+    return text, positions
+
+
+def phrases(content: str, pairs: Iterable[str]) -> list[str]:
+    """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
+    text, positions = _han_positions(content)
+    pieces: list[tuple[int, int]] = []
+    for at in sorted(at for pair in pairs for at in positions.get(pair, ())):
+        start = pieces.pop()[0] if pieces and pieces[-1][1] == at + 1 else at
+        pieces.append((start, at + 2))
+    found, used = [], set[str]()
+    for start, end in sorted(pieces, key=lambda piece: (piece[0] - piece[1], piece[0])):
+        here = {text[at : at + 2] for at in range(start, end - 1)}
+        if used.isdisjoint(here):
+            found.append(text[start:end])
+        used |= here
+    return found
+
+
+def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
+    """The marks of each memory that more than one and not too many have, and how many have each term."""
+    tags, targets, terms = Counter[str](), Counter[str](), Counter[str]()
+    every = []
+    for memory in memories:
+        low = plain(memory.content)
+        marked = _Marked(
+            memory,
+            {plain(tag).strip(): tag for tag in reversed(memory.tags)},
+            {key: target for target in reversed(memory.targets) if (key := plain(target).strip()[:_TARGET_LENGTH])},
+            evidence_words(low),
+            evidence_pairs(low),
+        )
+        every.append(marked)
+        tags.update(marked.tags.keys())
+        targets.update(marked.targets.keys())
+        terms.update(marked.words | marked.pairs)
+    most = max(5, len(memories) // 100)
+    rare = {term for term, count in terms.items() if 2 <= count <= most}
+    return [
+        _Marked(
+            each.memory,
+            {key: tag for key, tag in each.tags.items() if 2 <= tags[key] <= MOST_WITH_TAG},
+            {key: target for key, target in each.targets.items() if targets[key] > 1},
+            each.words & rare,
+            each.pairs & rare,
+        )
+        for each in every
+    ], terms

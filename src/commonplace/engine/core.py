@@ -44,8 +44,8 @@ from commonplace.store.layout import Layout
 if TYPE_CHECKING:
     from commonplace.engine.graph_store import GraphStore
     from commonplace.index import sync
-    from commonplace.index.changes import Watch
     from commonplace.index.vectors.nearest import Vectors
+    from commonplace.index.watch import Watch
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
@@ -218,7 +218,7 @@ class Core:
             self.set_projects(replace(self.settings, projects=now.projects))
 
     def _open_watch(self) -> None:
-        from commonplace.index.changes import Watch
+        from commonplace.index.watch import Watch
 
         folders = {name: store for name, store in self.stores.items() if store.kind == stores.FOLDER}
         self._roots = {name: _identity(store.root) for name, store in folders.items()}

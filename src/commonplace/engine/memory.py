@@ -16,7 +16,7 @@ from commonplace.engine import projects, storing
 from commonplace.engine.core import Core
 from commonplace.engine.verb import verb
 from commonplace.errors import InvalidInput, NotFound
-from commonplace.index.lookup import Counts as NoteCounts
+from commonplace.index.notes import Counts as NoteCounts
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import Draft, Note

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from commonplace.engine.memories import PROJECT, content_of
 from commonplace.engine.memory import verb
 from commonplace.engine.pending import Pending
-from commonplace.index.overview import Section
+from commonplace.index.notes import Section
 from commonplace.index.rows import NoteInfo
 from commonplace.note.links import first_line
 from commonplace.note.model import CATEGORIES

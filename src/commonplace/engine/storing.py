@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
 from commonplace.errors import Conflict, Exists, InvalidInput, Locked, NotFound, NotText
-from commonplace.index import lookup
+from commonplace.index.notes import DirectoryEntry as FolderEntry
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
@@ -314,7 +314,7 @@ def directory(
     return Directory([_entry(each) for each in entries], total)
 
 
-def _entry(each: lookup.DirectoryEntry) -> DirectoryEntry:
+def _entry(each: FolderEntry) -> DirectoryEntry:
     from commonplace.engine.results import DirectoryEntry
 
     if each.note is None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from commonplace.index.database import Database
+from commonplace.index.database import Database, Queries
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
 from commonplace.note.entity import folded_name
@@ -53,7 +53,7 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     )
 
 
-class Entities:
+class Entities(Queries):
     """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
 
     Every entity with its name, type and observations in lower case stays in memory for `matching`, and is brought up
@@ -61,7 +61,7 @@ class Entities:
     """
 
     def __init__(self, database: Database):
-        self._database = database
+        super().__init__(database)
         self._seen: tuple[sqlite3.Connection, int, int] | None = None
         self._forget()
 
@@ -86,7 +86,7 @@ class Entities:
         ]
 
     def _follow(self) -> None:
-        db = self._database.connection
+        db = self._db
         now = (db, db.execute("pragma data_version").fetchone()[0], db.total_changes)
         if self._seen == now:
             return
@@ -122,7 +122,7 @@ class Entities:
         found: dict[int, EntityRow] = {}
         for at in range(0, len(keys), _BATCH):
             part = keys[at : at + _BATCH]
-            rows = self._database.connection.execute(
+            rows = self._db.execute(
                 f"select {_ENTITY} from note_fold f join entity e on e.note = f.note"
                 f" where f.fold in ({', '.join('?' * len(part))})", part,
             )  # fmt: skip
@@ -133,7 +133,7 @@ class Entities:
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """The observations of the entities in these notes, by note."""
-        rows = self._database.connection.execute(
+        rows = self._db.execute(
             "select note, observations from entity where note in (select value from json_each(?))", (json.dumps(notes),)
         )
         found = dict(rows.fetchall())
@@ -163,7 +163,7 @@ class Entities:
         """The relations of `source` for which `among` holds; SQL names targets as `target_name` does."""
         if viewer is not None:
             among, values = f"{among} and e.scope in ('global', 'agent:' || ?)", [*values, viewer]
-        rows = self._database.connection.execute(
+        rows = self._db.execute(
             "select e.created, e.path, l.position, e.name, l.type,"
             " case when l.project is null or lower(l.project) = ? then l.target else l.project || '::' || l.target end"
             f" from {source} where l.item = 1 and {among}", (PROJECT, *values),
@@ -173,7 +173,7 @@ class Entities:
     def holds_file(self, project: str, stem: str) -> bool:
         """Whether a note in the project's own folder has this file name, whatever its case and composition."""
         folded = folded_name(stem)
-        rows = self._database.connection.execute(
+        rows = self._db.execute(
             "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
             " where f.fold = ? and p.name = ?", (key(stem), project),
         )  # fmt: skip
@@ -194,7 +194,7 @@ class Entities:
         found: dict[int, None] = {}
         for at in range(0, len(keys), _BATCH):
             part = keys[at : at + _BATCH]
-            rows = self._database.connection.execute(
+            rows = self._db.execute(
                 f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
                 f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
                 (project, *part),
@@ -204,12 +204,12 @@ class Entities:
 
     def last_created(self) -> int:
         """The latest `created` of all entities and placeholders, 0 when there is none."""
-        found = self._database.connection.execute("select max(created) from entity").fetchone()[0]
+        found = self._db.execute("select max(created) from entity").fetchone()[0]
         return found or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        found = self._database.connection.execute(
+        found = self._db.execute(
             "select count(*), coalesce(max(seq), 0) from entity"
             " where ?1 is null or scope in ('global', 'agent:' || ?1)",
             (viewer,),

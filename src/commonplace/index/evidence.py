@@ -8,10 +8,9 @@ from datetime import date
 
 from commonplace.index.asking import Nearness, answers
 from commonplace.index.database import snapshot
-from commonplace.index.lookup import infos
 from commonplace.index.passages import Reading, chosen
 from commonplace.index.ranking import Asked
-from commonplace.index.rows import Hit, NoteInfo
+from commonplace.index.rows import Hit, NoteInfo, infos
 from commonplace.index.text import flatten, sound, stop_words, tokens
 from commonplace.note.links import slug
 from commonplace.query import Query

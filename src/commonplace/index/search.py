@@ -11,13 +11,11 @@ from commonplace.index import expression as ex
 from commonplace.index.asking import Nearness, answers
 from commonplace.index.database import snapshot
 from commonplace.index.facets import may_see
-from commonplace.index.listing import listing
-from commonplace.index.lookup import in_order, infos, matching, observations, text_of
-from commonplace.index.metadata import predicate
+from commonplace.index.listing import listing, matching, predicate
 from commonplace.index.passages import MORE, MOST, Passage, Reading, chosen
 from commonplace.index.question import is_outright, is_question, is_short_question
 from commonplace.index.ranking import RANKED, Asked, Order, matches, order, texts
-from commonplace.index.rows import Hit, Hits, NoteInfo
+from commonplace.index.rows import Hit, Hits, NoteInfo, in_order, infos, observations, text_of
 from commonplace.index.scoring import SNIPPET, Judge, Text, shortened
 from commonplace.index.text import sound
 from commonplace.index.wording import is_held, spellings

@@ -16,8 +16,7 @@ from commonplace.errors import InvalidInput
 from commonplace.index.database import snapshot
 from commonplace.index.facets import expression, wanted
 from commonplace.index.listing import columns
-from commonplace.index.lookup import in_order
-from commonplace.index.rows import NoteInfo
+from commonplace.index.rows import NoteInfo, in_order
 from commonplace.index.text import sound
 from commonplace.query import Query
 

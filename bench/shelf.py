@@ -29,7 +29,9 @@ class Shelf:
             settings = config.load(Path(folder))
         self.choice = model.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
         self.name = model.identify(self.choice).name
-        self._model = model.open_model(self.choice)
+        from commonplace.index.vectors import runtimes
+
+        self._model = runtimes.open_model(self.choice)
         self._held: dict[str, np.ndarray] = {}
         self._keeping = False
         self.fresh, self.seconds = 0, 0.0
@@ -47,12 +49,14 @@ class Shelf:
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Every home opened in here has this model, which is loaded already."""
-        usual = model.open_model
-        model.open_model = lambda choice: self
+        from commonplace.index.vectors import runtimes
+
+        usual = runtimes.open_model
+        runtimes.open_model = lambda choice: self
         try:
             yield
         finally:
-            model.open_model = usual
+            runtimes.open_model = usual
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """A unit vector for each text, a row each."""

@@ -16,8 +16,8 @@ import pytest
 np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
 from commonplace.index.vectors import model  # noqa: E402
-from commonplace.index.vectors.model import Choice, NoModel, identify, is_readable, open_model, scripts  # noqa: E402
-from commonplace.index.vectors.runtimes import Bert, open_folder, read_safetensors  # noqa: E402
+from commonplace.index.vectors.model import Choice, NoModel, identify, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors  # noqa: E402
 from commonplace.llm import NoAnswer  # noqa: E402
 from contract.language_model import language_model  # noqa: E402
 from index.vectors import tiny  # noqa: E402

@@ -89,18 +89,6 @@ def identify(choice: Choice) -> Identity:
     return _found(_of_folder(packaged, "all-MiniLM-L6-v2"), ("numpy", "tokenizers"))
 
 
-def open_model(choice: Choice) -> Embedder:
-    """The chosen model, ready for texts. Raises NoModel."""
-    identity = identify(choice)
-    from commonplace.index.vectors import runtimes
-
-    if choice.endpoint:
-        return runtimes.Endpoint(choice.endpoint, identity.name, choice.key)
-    if identity.folder is not None:
-        return runtimes.open_folder(identity.folder)
-    return runtimes.Library((choice.model or "").partition(":")[0], identity.name)
-
-
 def _found(identity: Identity, modules: Sequence[str]) -> Identity:
     """`identity` if what its model needs is installed. Raises NoModel."""
     missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]

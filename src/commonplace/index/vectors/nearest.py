@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.index.database import Database
-from commonplace.index.vectors import model, store
+from commonplace.index.vectors import model, runtimes, store
 from commonplace.index.vectors.model import Choice, Embedder, Identity
 from commonplace.index.vectors.runtimes import np
 from commonplace.llm import NoAnswer
@@ -68,7 +68,7 @@ class Vectors:
         """The model, loaded when first needed. Raises NoModel."""
         with self._turn:
             if self._model is None:
-                self._model = model.open_model(self._choice)
+                self._model = runtimes.open_model(self._choice)
             return self._model
 
     def nearest(

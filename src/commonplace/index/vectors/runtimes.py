@@ -27,13 +27,11 @@ import numpy as np  # noqa: E402
 if _is_ours:
     del os.environ[_BLAS_THREADS]  # not for programs we start
 
-from commonplace.index.vectors.model import NoModel, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors.model import Choice, Embedder, NoModel, identify, is_readable, scripts  # noqa: E402
 from commonplace.llm import Embeddings, NoAnswer  # noqa: E402
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-__all__ = ["Endpoint", "FolderModel", "Library", "np", "open_folder"]
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
@@ -399,3 +397,13 @@ def _unit(rows: Iterable[Any]) -> np.ndarray:
     except (ValueError, TypeError, IndexError):
         raise NoAnswer("The embedding model's reply holds no vectors of one length.") from None
     return found / np.maximum(lengths, np.float32(1e-12))
+
+
+def open_model(choice: Choice) -> Embedder:
+    """The chosen model, ready for texts. Raises NoModel."""
+    identity = identify(choice)
+    if choice.endpoint:
+        return Endpoint(choice.endpoint, identity.name, choice.key)
+    if identity.folder is not None:
+        return open_folder(identity.folder)
+    return Library((choice.model or "").partition(":")[0], identity.name)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.errors import StorageError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 SCHEMA_VERSION = 10
@@ -19,6 +21,8 @@ SCHEMA_VERSION = 10
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "standing",
            "embedded")  # fmt: skip
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
+_BATCH = 500
+"""Keys bound to one statement."""
 _CORRUPT, _NOT_A_DATABASE = 11, 26
 
 
@@ -125,6 +129,26 @@ class Queries:
     @property
     def _db(self) -> sqlite3.Connection:
         return self._database.connection
+
+    def _among(self, sql: str, keys: Collection[str | int], *values: object) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query in which `{marks}` stands for `keys`, the last of its values; in batches.
+
+        The keys are bound, not passed as JSON, whose texts SQLite ends at a NUL.
+        """
+        listed = list(keys)
+        for at in range(0, len(listed), _BATCH):
+            part = listed[at : at + _BATCH]
+            yield from self._db.execute(sql.format(marks=", ".join("?" * len(part))), (*values, *part))
+
+
+def reads(function: Callable[Concatenate[sqlite3.Connection, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """A function of a connection as a method of `Queries`."""
+
+    @wraps(function)
+    def method(self: Queries, *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(self._database.connection, *args, **kwargs)
+
+    return method
 
 
 @contextmanager

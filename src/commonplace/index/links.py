@@ -18,8 +18,6 @@ from commonplace.index.text import sound
 
 MOST_VISITED = 2_000
 """A walk stops after so many notes, however large the graph."""
-_MOST_VALUES = 1_000
-"""Values bound to one statement."""
 
 
 class _Link(NamedTuple):
@@ -153,12 +151,7 @@ class Links(Queries):
 
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """The links whose column `note` or `fold` is among `values`, by note and place."""
-        every, found = list(values), list[_Link]()
-        for at in range(0, len(every), _MOST_VALUES):
-            part = every[at : at + _MOST_VALUES]  # bound, not as JSON: SQLite ends a JSON text at a NUL
-            sql = _LINKS.format(column=column, marks=", ".join("?" * len(part)))
-            found += map(_Link._make, self._db.execute(sql, part))
-        return found
+        return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
 
     def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> list[_Link]:
         """The links that lead to one of `notes`, newest source first."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from commonplace.index.database import Queries
+from commonplace.index.database import Queries, reads
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
@@ -19,7 +19,6 @@ from commonplace.index.text import sound
 from commonplace.store.base import Stamp
 
 if TYPE_CHECKING:
-    from commonplace.note.model import Observation
     from commonplace.query import Query
     from commonplace.store.base import Values
 
@@ -64,25 +63,8 @@ class Section:
 class Notes(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
-    def get(self, project: str, path: str) -> NoteInfo | None:
-        """The note at `path` of `project` (exact), None when the index has none."""
-        return get(self._db, project, path)
-
-    def infos(self, rows: Iterable[int]) -> dict[int, NoteInfo]:
-        """The notes of these rows by row; missing rows are left out."""
-        return infos(self._db, rows)
-
-    def in_order(self, rows: Sequence[int]) -> list[NoteInfo]:
-        """The notes of these rows, in the order given."""
-        return in_order(self._db, rows)
-
-    def text_of(self, row: int) -> tuple[str, str]:
-        """A note's indexed text as (frontmatter, body); two empty ones when there is none."""
-        return text_of(self._db, row)
-
-    def observations(self, note: NoteInfo) -> list[Observation]:
-        """The note's observations in the order of the file."""
-        return observations(self._db, note)
+    get, infos, in_order = reads(get), reads(infos), reads(in_order)
+    text_of, observations = reads(text_of), reads(observations)
 
     def matching(
         self, address: str, *, viewer: str | None, projects: Sequence[str] | None = None,

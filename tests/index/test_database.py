@@ -137,3 +137,9 @@ def test_small_changes_leave_few_segments_in_the_table_of_names(tmp_path: Path) 
     assert desk.found("words 42") == ["42.md"]
     desk.check()
     desk.index.close()
+
+
+def test_the_planner_is_told_nothing_of_the_tables_behind_the_full_text_indexes(desk: Desk) -> None:
+    """With a row for `note_fts_data`, SQLite reads that table whole for every merge of segments."""
+    tables = {table for (table,) in desk.db.execute("select distinct tbl from sqlite_stat1")}
+    assert tables == {"note", "note_fold", "link", "standing", "project"}

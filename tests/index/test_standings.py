@@ -115,7 +115,7 @@ def test_who_was_heard_is_told_as_the_reader_may_know_it(memory: Memory, reader:
     memory.write(Draft("Ann: I like walnuts.", title="Hers", folder="talk", date="2024-05-01", scope="agent:one"))
     tell(memory, "His", "Ben: I like bread.")
     memory.search("bread")
-    db = memory._core.index.connection
+    db = memory.index.connection
     stands = standings.Standings(db, kept.kept_of(db, settled=True))
     (place,) = {row[0] for row in db.execute("select sitting from standing")}
     for _ in range(2):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import stamp
 from commonplace.engine.entities import Entity, Key, NoEntity, Relation, T
 from commonplace.engine.graph_store import GraphStore, Said
-from commonplace.engine.verb import verb
+from commonplace.engine.session import verb
 from commonplace.errors import CommonplaceError
 from commonplace.query import Query
-from commonplace.store.history import Change
+from commonplace.store.journal import Change
 from commonplace.store.json_lines import dumped, replaced, value_of
 from commonplace.store.records import Coming, Edit
 

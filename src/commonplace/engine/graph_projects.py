@@ -6,15 +6,15 @@ import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clock import microseconds, parse_stamp
 from commonplace.engine.entities import Entity, Graph, Key, NoEntity, Relation, T
 from commonplace.engine.graph_file import FileGraph
-from commonplace.engine.graph_notes import NoteGraph, Plan, key_of
+from commonplace.engine.graph_notes import NoteGraph, NotesEdit, key_of
 from commonplace.engine.graph_store import GraphStore
-from commonplace.engine.memory import verb
-from commonplace.engine.stores import FOLDER
+from commonplace.engine.projects import ProjectVerbs
+from commonplace.engine.session import verb
 from commonplace.errors import InvalidInput
 from commonplace.index.entities import EntityRow
 from commonplace.index.rows import Edge, NoteInfo
@@ -23,31 +23,34 @@ from commonplace.note.grammar import scan
 from commonplace.note.model import Relation as Item
 from commonplace.query import Query
 
-if TYPE_CHECKING:
-    from commonplace.engine.memory import Memory
-
 EVERY = "*"
 
 
-def open_graph(memory: Memory, project: str) -> Graph:
+def open_graph(memory: ProjectVerbs, project: str) -> Graph:
     """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other, of all with `*`.
 
     Raises ProjectNotFound.
     """
     if project == EVERY:
         return every(memory)
-    store = memory._core.store(project)
-    if store.kind != FOLDER:
+    store = memory.engine.store(project)
+    if store.holds_entities:
         return FileGraph(memory, store)
     return NoteGraph(memory) if store.name == NoteGraph.project else ProjectGraph(memory, store.name)
 
 
-def opener(file: Path) -> Callable[[Memory, str], Graph]:
+def graph_store_at(memory: ProjectVerbs, root: str) -> GraphStore | None:
+    """The project that is the graph file at this absolute path, None when none is."""
+    stores = memory.engine.stores.values()
+    return next((each for each in stores if each.holds_entities and each.root == root), None)
+
+
+def opener(file: Path) -> Callable[[ProjectVerbs, str], Graph]:
     """(memory, project) -> its graph, where that of project `graph` is kept in `file`."""
     alone = GraphStore(file.stem, file)
 
-    def open_here(memory: Memory, project: str) -> Graph:
-        kept = FileGraph(memory, memory._core.graph_at(alone.root) or alone)
+    def open_here(memory: ProjectVerbs, project: str) -> Graph:
+        kept = FileGraph(memory, graph_store_at(memory, alone.root) or alone)
         if project.lower() == NoteGraph.project:
             return kept
         return every(memory, kept) if project == EVERY else open_graph(memory, project)
@@ -55,13 +58,13 @@ def opener(file: Path) -> Callable[[Memory, str], Graph]:
     return open_here
 
 
-def every(memory: Memory, own: FileGraph | None = None) -> Graph:
+def every(memory: ProjectVerbs, own: FileGraph | None = None) -> Graph:
     """All projects together; `own` where a file is kept in place of the notes of project `graph`, which then show in
     no graph."""
     graphs = {each.name: open_graph(memory, each.name) for each in memory.projects}
     if own is not None:
         del graphs[NoteGraph.project]
-        if own.store not in (memory._core.stores.get(name) for name in graphs):
+        if own.store not in (memory.engine.stores.get(name) for name in graphs):
             graphs = {NoteGraph.project: own, **graphs}
     return EveryGraph(graphs)
 
@@ -69,7 +72,7 @@ def every(memory: Memory, own: FileGraph | None = None) -> Graph:
 class ProjectGraph(NoteGraph):
     """The notes of a project as entities: title, type, and what the note grammar finds in them."""
 
-    def __init__(self, memory: Memory, project: str):
+    def __init__(self, memory: ProjectVerbs, project: str):
         super().__init__(memory)
         self.project = project
 
@@ -100,13 +103,13 @@ class ProjectGraph(NoteGraph):
     @verb
     def observations(self, keys: Sequence[Key]) -> list[list[str]]:
         """What each of these notes says: observations of the note grammar, and items under `Observations`."""
-        return [_observations("".join(self._core.index.notes.text_of(key.handle))) for key in keys]
+        return [_observations("".join(self.engine.index.notes.text_of(key.handle))) for key in keys]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[Relation]:
         """The relations of the note grammar with at least one end among `names` (None: all), in order."""
-        self._core.fresh()
-        index, viewer = self._core.index, self.memory.agent
+        self.engine.fresh()
+        index, viewer = self.engine.index, self.memory.agent
         rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self._notes(names)]
         found: set[Relation] = set()
         for info in index.notes.in_order(rows):
@@ -120,15 +123,15 @@ class ProjectGraph(NoteGraph):
         return sorted(found, key=lambda each: (each.order, each.triple))
 
     def _leaving(self, info: NoteInfo) -> list[Relation]:
-        edges = self._core.index.links.outgoing(info, self.memory.agent)
+        edges = self.engine.index.links.outgoing(info, self.memory.agent)
         return [_relation(info, edge, self._target(edge)) for edge in edges]
 
     def _target(self, edge: Edge) -> str:
         return edge.note.title if edge.note is not None and edge.note.project == self.project else edge.target
 
     def _notes(self, names: Iterable[str]) -> list[EntityRow]:
-        rows = self._core.index.entities.titled(self.project, names, self.memory.agent)
-        return sorted((_row(info) for info in self._core.index.notes.in_order(rows)), key=lambda row: row[1:3])
+        rows = self.engine.index.entities.titled(self.project, names, self.memory.agent)
+        return sorted((_row(info) for info in self.engine.index.notes.in_order(rows)), key=lambda row: row[1:3])
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -138,19 +141,19 @@ class ProjectGraph(NoteGraph):
     @verb
     def version(self) -> Any:
         """A value that differs once something changed."""
-        self._core.fresh()
-        return self._core.index.version()
+        self.engine.fresh()
+        return self.engine.index.version()
 
     def _shown(self, item: Item, row: EntityRow) -> str:
         folder = posixpath.dirname(row.path)
-        found = self._core.index.links.resolve(item.target, project=self.project, folder=folder,
+        found = self.engine.index.links.resolve(item.target, project=self.project, folder=folder,
                                 viewer=self.memory.agent, target_project=item.project)  # fmt: skip
         return found.note.title if found.note and found.note.project == self.project else item.target
 
-    def _said(self, row: EntityRow, plan: Plan) -> list[str]:
+    def _said(self, row: EntityRow, plan: NotesEdit) -> list[str]:
         return _observations(plan.text(row).text)
 
-    def _place_nobody(self, plan: Plan, name: str, pairs: Sequence[tuple[str, str]]) -> None:
+    def _place_nobody(self, plan: NotesEdit, name: str, pairs: Sequence[tuple[str, str]]) -> None:
         raise NoEntity(name)
 
 

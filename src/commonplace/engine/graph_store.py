@@ -15,8 +15,9 @@ from commonplace.errors import NotFound
 from commonplace.note import frontmatter
 from commonplace.note.entity import file_stem, sections
 from commonplace.store.base import File, Listing, Stamp
+from commonplace.store.files import stamp_of
 from commonplace.store.folder import Place
-from commonplace.store.home import Home, stamp_of
+from commonplace.store.home import Home
 from commonplace.store.json_lines import BadLine, value_of
 from commonplace.store.records import Coming, Edit, Records
 

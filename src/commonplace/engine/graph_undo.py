@@ -9,7 +9,7 @@ from commonplace.engine.entities import Entity, Relation
 from commonplace.engine.graph_file import FileGraph
 from commonplace.engine.graph_store import GraphStore, Held, read_line
 from commonplace.errors import CannotUndo, NotFound, StorageError
-from commonplace.store.history import LINES, Change, Touched
+from commonplace.store.journal import LINES, Change, Touched
 from commonplace.store.json_lines import BadLine
 from commonplace.store.line_changes import Said
 from commonplace.store.records import Edit

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from commonplace.store.atomic import make_private, read_fd, write_file
+from commonplace.store.files import make_private, read_fd, write_file
 
 Row = dict[str, Any]
 

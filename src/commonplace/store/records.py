@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from commonplace.errors import CommonplaceError, InvalidInput, StorageError
-from commonplace.store.atomic import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.base import Stamp
+from commonplace.store.files import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.json_lines import shape_of
 from commonplace.store.layout import TEMP_PREFIX
 

@@ -103,7 +103,7 @@ def test_a_hit_names_the_passage_of_a_long_note(memory: Memory) -> None:
     Embedding(memory).some(60)
     note = memory.find("Long")
     near = Embedding(memory).nearest("the kitchen and the soup", 1)[0]
-    body = memory._core.index.connection.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
+    body = memory.index.connection.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
     assert near.row == note.row
     assert "the kitchen and the soup" in body[near.start : near.stop]
     (other,) = Embedding(memory).nearest("the kitchen and the soup", 1, rows(memory, "Other"))

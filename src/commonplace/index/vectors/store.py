@@ -17,7 +17,7 @@ from commonplace.errors import StorageError
 from commonplace.index.facets import may_see
 from commonplace.index.text import passages, sound
 from commonplace.index.vectors.runtimes import np
-from commonplace.store.atomic import make_private, reason
+from commonplace.store.files import make_private, reason
 
 _HEADER, _KEY = 256, 8
 """Bytes of the file's header, and of the key in front of each vector."""

@@ -43,7 +43,7 @@ from shelf import Shelf  # noqa: E402
 from table import p95  # noqa: E402
 
 if TYPE_CHECKING:
-    from commonplace.index.vectors.arrays import np
+    from commonplace.index.vectors.runtimes import np
 
 BUDGETS = ((6_000, 3.0, 15.0), (100_000, 10.0, 25.0))
 """Up to so many memories a median query takes at most so many milliseconds by words, and by meaning."""
@@ -99,7 +99,7 @@ class StandIn(Shelf):
         """Vectors as near to each other as those of real texts; a question's is its own."""
         if not self._keeping:
             return super().embed(texts)
-        from commonplace.index.vectors.arrays import np
+        from commonplace.index.vectors.runtimes import np
 
         self.fresh += len(texts)
         chosen = [int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "little") for text in texts]

@@ -13,7 +13,7 @@ from commonplace import config
 from commonplace.index.vectors import model
 
 if TYPE_CHECKING:
-    from commonplace.index.vectors.arrays import np
+    from commonplace.index.vectors.runtimes import np
 
 AT_ONCE = 256
 
@@ -29,9 +29,9 @@ class Shelf:
             settings = config.load(Path(folder))
         self.choice = model.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
         self.name = model.identify(self.choice).name
-        from commonplace.index.vectors import opening
+        from commonplace.index.vectors import runtimes
 
-        self._model = opening.open_model(self.choice)
+        self._model = runtimes.open_model(self.choice)
         self._held: dict[str, np.ndarray] = {}
         self._keeping = False
         self.fresh, self.seconds = 0, 0.0
@@ -49,20 +49,20 @@ class Shelf:
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Every home opened in here has this model, which is loaded already."""
-        from commonplace.index.vectors import opening
+        from commonplace.index.vectors import runtimes
 
-        usual = opening.open_model
-        opening.open_model = lambda choice: self
+        usual = runtimes.open_model
+        runtimes.open_model = lambda choice: self
         try:
             yield
         finally:
-            opening.open_model = usual
+            runtimes.open_model = usual
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """A unit vector for each text, a row each."""
         if not self._keeping:
             return self._model.embed(texts)
-        from commonplace.index.vectors.arrays import np
+        from commonplace.index.vectors.runtimes import np
 
         if new := [text for text in dict.fromkeys(texts) if text not in self._held]:
             begin = time.perf_counter()
@@ -92,7 +92,7 @@ class Nearest:
 
     def nearest(self, text: str, depth: int) -> list[str]:
         """The keys of the nearest texts, nearest first."""
-        from commonplace.index.vectors.arrays import np
+        from commonplace.index.vectors.runtimes import np
 
         if len(self._rows) > 1:
             self._rows = [np.concatenate(self._rows)]

@@ -13,7 +13,9 @@ import pytest
 from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
 from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.index import places, search, sync
+from commonplace.index import sync
+from commonplace.index.index import Index
+from commonplace.index.notes import Notes
 from commonplace.note.edit import Append
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify or Linux file names")
@@ -239,7 +241,7 @@ def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_ans
     note(memory, "good", "text")
     memory.sync()
     asked = []
-    search_as_ever = search.search
+    search_as_ever = Index.search
 
     def damaged(*args, **more):
         if not asked:
@@ -247,7 +249,7 @@ def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_ans
             raise sqlite3.DatabaseError("no such table: note")
         return search_as_ever(*args, **more)
 
-    monkeypatch.setattr(search, "search", damaged)
+    monkeypatch.setattr(Index, "search", damaged)
     assert memory.search("text").total == 1
 
 
@@ -255,7 +257,7 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
     note(memory, "log", "start")
     memory.sync()
     failed = []
-    permalink_as_ever = places.permalink
+    permalink_as_ever = Notes.permalink
 
     def damaged(*args):
         if not failed:
@@ -263,7 +265,7 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
             raise sqlite3.DatabaseError("no such table: note")
         return permalink_as_ever(*args)
 
-    monkeypatch.setattr(places, "permalink", damaged)
+    monkeypatch.setattr(Notes, "permalink", damaged)
     memory.edit("log", Append("once"))
     assert (memory.home / "notes" / "log.md").read_text().count("once") == 1
     assert memory.search("once").total == 1

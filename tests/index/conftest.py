@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.index import database, find, graph, listing, lookup, resolve, search, writer
+from commonplace.index.index import Index
 from commonplace.index.rows import Hits, NoteInfo, Resolution
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import Note
@@ -26,7 +26,8 @@ class Desk:
 
     def __init__(self, path: Path):
         self.path = path
-        self.db, self.is_new = database.open_index(path)
+        self.index = Index(path)
+        self.db = self.index.connection
         self.ticks = 0
 
     def note(self, path: str, text: str, project: str = "notes", at: datetime | None = None) -> Note:
@@ -37,32 +38,30 @@ class Desk:
         return note
 
     def put(self, path: str, text: str = "", project: str = "notes", at: datetime | None = None) -> int:
-        with database.transaction(self.db):
+        with self.index.transaction():
             return self._put(path, text, project, at)
 
     def put_all(self, texts: dict[str, str], project: str = "notes") -> None:
         """Several notes in one transaction."""
-        with database.transaction(self.db):
+        with self.index.transaction():
             for path, text in texts.items():
                 self._put(path, text, project, None)
 
     def _put(self, path: str, text: str, project: str, at: datetime | None) -> int:
         note = self.note(path, text, project, at)
-        return writer.put(self.db, note, Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks))
+        return self.index.put(note, Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks))
 
     def remove(self, path: str, project: str = "notes") -> bool:
-        with database.transaction(self.db):
-            return writer.remove(self.db, project, path)
+        with self.index.transaction():
+            return self.index.remove(project, path)
 
     def search(self, text: str = "", *, viewer: str | None = None, limit: int = 100, offset: int = 0,
                explain: bool = False, **filters: Any) -> Hits:  # fmt: skip
-        return search.search(
-            self.db, Query(text, **filters), viewer=viewer, limit=limit, offset=offset, explain=explain
-        )
+        return self.index.search(Query(text, **filters), viewer=viewer, limit=limit, offset=offset, explain=explain)
 
     def asked(self, text: str, viewer: str | None = None) -> list[str]:
         """The paths a query in text form finds, best first."""
-        return [hit.note.path for hit in search.search(self.db, parse(text), viewer=viewer, limit=100)]
+        return [hit.note.path for hit in self.index.search(parse(text), viewer=viewer, limit=100)]
 
     def found(self, text: str = "", **more: Any) -> list[str]:
         """The paths a search finds, best first."""
@@ -70,14 +69,14 @@ class Desk:
 
     def list(self, *, viewer: str | None = None, order: str = "changed", limit: int | None = None, offset: int = 0,
              **filters: Any) -> list[str]:  # fmt: skip
-        infos, total = listing.listing(
-            self.db, Query(**filters), viewer=viewer, order=order, limit=limit, offset=offset
+        infos, total = self.index.notes.listing(
+            Query(**filters), viewer=viewer, order=order, limit=limit, offset=offset
         )
         assert len(infos) <= total
         return [info.path for info in infos]
 
     def get(self, path: str, project: str = "notes") -> NoteInfo:
-        info = lookup.get(self.db, project, path)
+        info = self.index.notes.get(project, path)
         assert info is not None, path
         return info
 
@@ -88,7 +87,7 @@ class Desk:
         return dict(rows.fetchall())
 
     def resolve(self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any) -> Resolution:
-        return resolve.resolve(self.db, target, project=project, viewer=viewer, **more)
+        return self.index.links.resolve(target, project=project, viewer=viewer, **more)
 
     def leads(self, target: str, **more: Any) -> str:
         """The path a link leads to, else `unwritten` or `ambiguous`."""
@@ -96,14 +95,14 @@ class Desk:
         return answer.note.path if answer.note else answer.state
 
     def find(self, identifier: str, *, project: str | None = None, viewer: str | None = None) -> str:
-        return find.find(self.db, identifier, project=project, default_project="notes", viewer=viewer).path
+        return self.index.notes.find(identifier, project=project, default_project="notes", viewer=viewer).path
 
     def outgoing(self, path: str, viewer: str | None = None, project: str = "notes") -> list[tuple[str, str, str]]:
-        edges = graph.outgoing(self.db, self.get(path, project), viewer)
+        edges = self.index.links.outgoing(self.get(path, project), viewer)
         return [(edge.type, edge.target, edge.note.path if edge.note else edge.state) for edge in edges]
 
     def incoming(self, path: str, viewer: str | None = None, project: str = "notes", **more: Any) -> list[str]:
-        edges = graph.incoming(self.db, self.get(path, project), viewer, **more)
+        edges = self.index.links.incoming(self.get(path, project), viewer, **more)
         assert all(edge.direction == "in" and edge.state == "resolved" and edge.note for edge in edges)
         return [edge.note.path for edge in edges if edge.note]
 
@@ -136,4 +135,4 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     """An empty index."""
     made = Desk(tmp_path / "index.db")
     yield made
-    made.db.close()
+    made.index.close()

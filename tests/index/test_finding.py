@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from commonplace.errors import Ambiguous, InvalidInput, NotFound, OutsideError
-from commonplace.index import find
 from index.conftest import Desk
 
 ID = "7f8d9e00-1111-4222-8333-444455556666"
@@ -32,15 +31,15 @@ def test_an_identifier_is_an_address_a_title_an_id_or_its_beginning(shelf: Desk,
 
 def test_the_default_project_then_the_named_one_then_all_others(shelf: Desk) -> None:
     assert shelf.find("plan") == "plan.md"
-    assert find.find(shelf.db, "plan", default_project="notes", viewer=None).project == "notes"
-    assert find.find(shelf.db, "vault/plan", default_project="notes", viewer=None).project == "Vault"
-    assert find.find(shelf.db, "Vault/plan.md", default_project="notes", viewer=None).project == "Vault"
+    assert shelf.index.notes.find("plan", default_project="notes", viewer=None).project == "notes"
+    assert shelf.index.notes.find("vault/plan", default_project="notes", viewer=None).project == "Vault"
+    assert shelf.index.notes.find("Vault/plan.md", default_project="notes", viewer=None).project == "Vault"
     assert shelf.find("Only there") == "only/there.md"
     assert shelf.find("only/there.md") == "only/there.md"
 
 
 def test_with_a_project_only_that_one_is_asked(shelf: Desk) -> None:
-    assert find.find(shelf.db, "plan", project="Vault", default_project="notes", viewer=None).project == "Vault"
+    assert shelf.index.notes.find("plan", project="Vault", default_project="notes", viewer=None).project == "Vault"
     with pytest.raises(NotFound) as caught:
         shelf.find("Only there", project="notes")
     assert caught.value.project == "notes"
@@ -98,7 +97,7 @@ def memory(desk: Desk, name: str, id: str, more: str = "", scope: str = "global"
 
 
 def by_id(desk: Desk, text: str, viewer: str | None = None) -> str:
-    return find.find_id(desk.db, text, viewer=viewer).path
+    return desk.index.notes.find_id(text, viewer=viewer).path
 
 
 def test_an_id_or_a_unique_beginning_of_four_characters_names_a_memory(desk: Desk) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.index.conftest import Desk
 
-from commonplace.index import database, listing, search, writer
+from commonplace.index import listing, search
+from commonplace.index.index import Index
 from commonplace.index.search import queries
 from commonplace.query import Query
 from commonplace.store.base import Stamp
@@ -16,14 +17,14 @@ def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, module: object
 ) -> None:
     desk.put("a.md", "a heron", project="categories")
-    other, _ = database.open_index(desk.path)
+    other = Index(desk.path)
     real = listing.wanted
 
     def interrupted(*arguments: object) -> object:
         found = real(*arguments)  # type: ignore[arg-type]
-        with database.transaction(other):
+        with other.transaction():
             note = desk.note("b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories")
-            writer.put(other, note, Stamp(1, 1, 1))
+            other.put(note, Stamp(1, 1, 1))
         return found
 
     monkeypatch.setattr(module, "wanted", interrupted)

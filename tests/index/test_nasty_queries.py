@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.index import find
+from commonplace.index import resolve
 from commonplace.index.search.evidence import find_evidence
 from commonplace.query import Query, parse
 from index.conftest import Desk
@@ -72,7 +72,7 @@ def test_the_text_form_of_a_query_is_always_understood(text: str) -> None:
 @settings(deadline=None)
 @given(st.text(max_size=40))
 def test_suggestions_come_for_any_text(shelf: Desk, text: str) -> None:
-    for name in find.suggestions(shelf.db, text, viewer=None):
+    for name in resolve.suggestions(shelf.db, text, viewer=None):
         assert name in {"notes/a", "notes/b"}
 
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from commonplace.index import lookup, sync
+from commonplace.index import sync
 from commonplace.index.sync import Added, Modified, Moved, Removed
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp
@@ -35,12 +35,12 @@ class Shelf:
         return self.desk.note(path, text), stamp
 
     def plan(self, unreadable: tuple[str, ...] = ()) -> list[sync.Change]:
-        return sync.plan(self.desk.db, "notes", self.listing(unreadable))
+        return self.desk.index.plan("notes", self.listing(unreadable))
 
     def sync(self, unreadable: tuple[str, ...] = (), changes: list[sync.Change] | None = None) -> sync.Result:
         result = sync.Result()
         planned = self.plan(unreadable) if changes is None else changes
-        sync.apply(self.desk.db, "notes", planned, self.load, nullcontext(), result)
+        self.desk.index.apply("notes", planned, self.load, nullcontext(), result)
         self.desk.check()
         return result
 
@@ -97,7 +97,7 @@ def test_a_file_under_another_path_is_a_move_that_keeps_its_row(shelf: Shelf) ->
     assert shelf.sync() == sync.Result(moved=1)
     info = shelf.desk.get("z/new name.md")
     assert (info.row, info.title, info.permalink) == (row, "new name", "notes/z/new-name")
-    assert lookup.get(shelf.desk.db, "notes", "a.md") is None
+    assert shelf.desk.index.notes.get("notes", "a.md") is None
 
 
 def test_a_file_that_is_gone_is_removed(shelf: Shelf) -> None:
@@ -123,7 +123,7 @@ def test_what_changed_again_between_plan_and_apply_is_taken_as_it_is_then(shelf:
     shelf.write("c.md", "newer", 50)
     assert shelf.sync(changes=planned).added == 2
     assert shelf.desk.found("newer") == ["c.md"]
-    planned = sync.plan(shelf.desk.db, "notes", Listing())
+    planned = shelf.desk.index.plan("notes", Listing())
     assert shelf.sync(changes=planned) == sync.Result()
     assert sorted(shelf.desk.list()) == ["b/d.md", "c.md"]
 
@@ -134,8 +134,8 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     told: list[tuple[int, int]] = []
     result = sync.Result()
     changes = shelf.plan()
-    sync.apply(
-        shelf.desk.db, "notes", changes, shelf.load, nullcontext(), result, lambda done, all: told.append((done, all))
+    shelf.desk.index.apply(
+        "notes", changes, shelf.load, nullcontext(), result, lambda done, all: told.append((done, all))
     )
     assert told == [(200, 453), (400, 453), (453, 453)]
     assert result.added == 453
@@ -143,12 +143,12 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
 
 def test_one_folder_and_one_file_are_planned_by_themselves(shelf: Shelf) -> None:
     shelf.sync()
-    assert sync.plan(shelf.desk.db, "notes", Listing(), "b") == [Removed("b/d.md")]
+    assert shelf.desk.index.plan("notes", Listing(), "b") == [Removed("b/d.md")]
     stamp = Stamp(1, 99, 5)
-    assert sync.plan_one(shelf.desk.db, "notes", "a.md", stamp) == [Modified("a.md", stamp)]
-    assert sync.plan_one(shelf.desk.db, "notes", "new.md", stamp) == [Added("new.md", stamp)]
-    assert sync.plan_one(shelf.desk.db, "notes", "a.md", None) == [Removed("a.md")]
-    assert sync.plan_one(shelf.desk.db, "notes", "none.md", None) == []
+    assert shelf.desk.index.plan_file("notes", "a.md", stamp) == [Modified("a.md", stamp)]
+    assert shelf.desk.index.plan_file("notes", "new.md", stamp) == [Added("new.md", stamp)]
+    assert shelf.desk.index.plan_file("notes", "a.md", None) == [Removed("a.md")]
+    assert shelf.desk.index.plan_file("notes", "none.md", None) == []
 
 
 def test_a_moved_file_that_says_something_else_by_now_has_a_new_row(shelf: Shelf) -> None:

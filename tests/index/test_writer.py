@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.index import database, lookup, writer
+from commonplace.index import writer
 from commonplace.store.base import Stamp
 from index.conftest import START, Desk
 
@@ -66,9 +66,9 @@ def test_rows_grow_with_every_change_and_a_moved_note_keeps_its_own(desk: Desk) 
     assert desk.put("a.md", "changed") > second > first
     desk.remove("a.md")
     assert desk.put("c.md") > second + 1
-    with database.transaction(desk.db):
+    with desk.index.transaction():
         row = desk.get("b.md").row
-        writer.remove(desk.db, "notes", "b.md")
+        desk.index.remove("notes", "b.md")
         assert writer.put(desk.db, desk.note("moved.md", ""), Stamp(0, 1, 1), row=row) == row
     desk.check()
 
@@ -76,21 +76,21 @@ def test_rows_grow_with_every_change_and_a_moved_note_keeps_its_own(desk: Desk) 
 def test_touch_notes_a_new_stamp_and_nothing_else(desk: Desk) -> None:
     row = desk.put("a.md", "text")
     moment = START + timedelta(days=9)
-    with database.transaction(desk.db):
+    with desk.index.transaction():
         writer.touch(desk.db, "notes", "a.md", Stamp(4, int(moment.timestamp()) * 10**9, 77))
     info = desk.get("a.md")
     assert (info.row, info.inode, info.changed) == (row, 77, "2026-03-10T12:00:00Z")
-    assert lookup.stamps(desk.db, "notes") == {"a.md": Stamp(4, int(moment.timestamp()) * 10**9, 77)}
+    assert desk.index.notes.stamps("notes") == {"a.md": Stamp(4, int(moment.timestamp()) * 10**9, 77)}
 
 
 def test_a_forgotten_project_leaves_nothing_and_others_stay(desk: Desk) -> None:
     desk.put_all({f"{number}.md": TEXTS[number % len(TEXTS)] for number in range(30)}, project="vault")
     desk.put("a.md", "kept")
-    with database.transaction(desk.db):
-        assert writer.forget_project(desk.db, "vault") == 30
-        assert writer.forget_project(desk.db, "vault") == 0
+    with desk.index.transaction():
+        assert desk.index.forget_project("vault") == 30
+        assert desk.index.forget_project("vault") == 0
     desk.check()
-    assert lookup.projects(desk.db) == ["notes"]
+    assert desk.index.notes.projects() == ["notes"]
     assert desk.found("kept") == ["a.md"]
     desk.remove("a.md")
     desk.holds_nothing()
@@ -100,7 +100,7 @@ def test_a_failed_transaction_changes_nothing(desk: Desk) -> None:
     desk.put("a.md", "before")
 
     def fail() -> None:
-        with database.transaction(desk.db):
+        with desk.index.transaction():
             writer.put(desk.db, desk.note("b.md", "during"), Stamp(1, 1, 1))
             raise KeyError("stop")
 
@@ -128,10 +128,10 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
     )
     assert (info.tags, info.aliases, info.locked, len(info.etag)) == (("x", "y"), ("z",), True, 64)
     assert (info.header["version_name"], info.header["odd"], next(iter(info.header))) == ("1.10", "no", "id")
-    assert [(o.category, o.content, o.tags, o.context, o.line) for o in lookup.observations(desk.db, info)] == [
+    assert [(o.category, o.content, o.tags, o.context, o.line) for o in desk.index.notes.observations(info)] == [
         ("fact", "seen #t", ("t",), "c", 15)
     ]
-    assert "".join(lookup.text_of(desk.db, info.row)) == text
+    assert "".join(desk.index.notes.text_of(info.row)) == text
     assert info.checksum == info.etag[:8]
 
 

@@ -116,7 +116,7 @@ class Embedding:
         vectors = self.vectors
         if vectors is None:
             return 0
-        from commonplace.index.vectors.file import locked
+        from commonplace.index.vectors.store import locked
 
         folder = self.engine.layout.vectors
         try:

@@ -67,6 +67,7 @@ class Exchange:
 
         Raises Conflict when the index was made anew meanwhile, as its handles are others then.
         """
+        self._index.pin()  # opens it again if it was replaced
         if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
         infos = [info for info in self._index.notes.in_order(rows) if info.project == MEMORIES]

@@ -17,8 +17,8 @@ from commonplace.store.base import Listing, Stamp, Store, bounded
 
 if TYPE_CHECKING:
     from commonplace.engine.session import Engine
-    from commonplace.index.changes import Watch
     from commonplace.index.sync import Change, Progress, Result
+    from commonplace.index.watch import Watch
 
 _Identity = tuple[int, int] | None
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
@@ -124,7 +124,7 @@ class Freshness:
                 index.entries.retire(now)
 
     def _open_watch(self) -> None:
-        from commonplace.index.changes import Watch
+        from commonplace.index.watch import Watch
 
         stores = self._engine.stores
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}

@@ -25,7 +25,7 @@ from commonplace.query import Query
 from commonplace.store.files import put_derived
 
 if TYPE_CHECKING:
-    from commonplace.index.overview import Section
+    from commonplace.index.notes import Section
 
 MOST_LINES = 200
 _LENGTH = 80

@@ -23,7 +23,7 @@ from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 
 if TYPE_CHECKING:
-    from commonplace.index.lookup import Counts
+    from commonplace.index.notes import Counts
     from commonplace.index.rows import Edge, Hits, Reached
     from commonplace.index.search import SmartResult
     from commonplace.index.search.question import Nearness

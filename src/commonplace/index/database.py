@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.errors import StorageError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 SCHEMA_VERSION = 10
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
-_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature")
+_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
+           "embedded")  # fmt: skip
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
-_SIDE_FILES = ("-wal", "-shm", "-journal")
+_BATCH = 500
+"""Keys bound to one statement."""
 _CORRUPT, _NOT_A_DATABASE = 11, 26
-
-
-def open_index(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Opens the index at `path`: (connection, True when it was made anew and is empty).
-
-    A missing, damaged or older file is replaced. The caller holds the home's lock, so no two
-    processes replace it at once, and serialises the calls on the connection. The file's mode is
-    0600. Raises StorageError when it can neither be read nor made.
-    """
-    try:
-        if path.exists():
-            db = _open_existing(path)
-            if db is not None:
-                return db, False
-        _delete(path)
-        return _make(path), True
-    except (OSError, sqlite3.OperationalError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise StorageError(path.name, reason or "the system refused") from error
 
 
 class Connection(sqlite3.Connection):
@@ -50,25 +35,24 @@ class Connection(sqlite3.Connection):
 
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
-    """What is held of `db`, one value of each kind, made by the first call."""
-    kept = db.held if isinstance(db, Connection) else {}
-    if kind not in kept:
-        kept[kind] = kind()
-    return kept[kind]
+    """The object of class `kind` that is cached for `db`, made by the first call."""
+    cache = db.held if isinstance(db, Connection) else {}
+    if kind not in cache:
+        cache[kind] = kind()
+    return cache[kind]
 
 
 class Database:
     """The index file at `path`, opened when first used. For one thread at a time.
 
-    `lock` is held while the file is opened, made or thrown away. `openings` counts how often a file was opened, and
-    `identity` is (st_dev, st_ino) of the open one: when they differ from before, it is another index, and every
-    project has to be compared with the disk again.
+    `lock` is held while the file is opened, made or thrown away. `identity` is (st_dev, st_ino, how often a file was
+    opened): when it differs from before, it is another index, and every project has to be compared with the disk.
     """
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         self.path = path
         self.openings = 0
-        self.identity: tuple[int, int] | None = None
+        self.identity: tuple[int, ...] = ()
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
         self._is_pinned = False
@@ -78,17 +62,16 @@ class Database:
         """The open connection. A file that is missing, foreign, damaged or was replaced is opened, or made, anew.
         Raises StorageError."""
         if self._connection is not None:
-            steady = self._is_pinned or self._connection.in_transaction
-            if steady or identity(self.path) == self.identity:
+            if self._is_pinned or self._connection.in_transaction or _inode(self.path) == self.identity[:2]:
                 return self._connection
             self.close()
         try:
             with self._lock:
-                self._connection, _ = open_index(self.path)
-                self.identity = identity(self.path)
+                self._connection = open_index(self.path)
+                self.openings += 1
+                self.identity = (*_inode(self.path), self.openings)
         except OSError as error:
             raise StorageError("the index", error.strerror or "the system refused") from None
-        self.openings += 1
         return self._connection
 
     def pin(self) -> None:
@@ -137,21 +120,35 @@ class Database:
         return True
 
 
-def is_corrupt(error: sqlite3.Error) -> bool:
-    """Whether `error` means that the index file is damaged and has to be made anew."""
-    code = getattr(error, "sqlite_errorcode", None)
-    if code is not None and code & 0xFF in (_CORRUPT, _NOT_A_DATABASE):
-        return True
-    return str(error).startswith(("no such table", "no such column", "vtable constructor failed"))
+class Queries:
+    """What reads one index: the base of the classes that hold the SQL."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        return self._database.connection
+
+    def _among(self, sql: str, keys: Collection[str | int], *values: object) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query in which `{marks}` stands for `keys`, the last of its values; in batches.
+
+        The keys are bound, not passed as JSON, whose texts SQLite ends at a NUL.
+        """
+        listed = list(keys)
+        for at in range(0, len(listed), _BATCH):
+            part = listed[at : at + _BATCH]
+            yield from self._db.execute(sql.format(marks=", ".join("?" * len(part))), (*values, *part))
 
 
-def identity(path: Path) -> tuple[int, int] | None:
-    """What tells this index file from another that took its place; None when there is none."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+def reads(function: Callable[Concatenate[sqlite3.Connection, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """A function of a connection as a method of `Queries`."""
+
+    @wraps(function)
+    def method(self: Queries, *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(self._database.connection, *args, **kwargs)
+
+    return method
 
 
 @contextmanager
@@ -179,6 +176,50 @@ def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     finally:
         if db.in_transaction:
             db.execute("rollback")
+
+
+def open_index(path: Path) -> sqlite3.Connection:
+    """Opens the index at `path`. A missing, damaged or older file is replaced by an empty one, of mode 0600.
+
+    The caller holds the home's lock, so no two processes replace it at once, and serialises the calls on the
+    connection. Raises StorageError when it can neither be read nor made.
+    """
+    try:
+        db = _open_existing(path) if path.exists() else None
+        if db is None:
+            _delete(path)
+            db = _make(path)
+        return db
+    except (OSError, sqlite3.OperationalError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StorageError(path.name, reason or "the system refused") from error
+
+
+def is_corrupt(error: sqlite3.Error) -> bool:
+    """Whether `error` means that the index file is damaged and has to be made anew."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in (_CORRUPT, _NOT_A_DATABASE):
+        return True
+    return str(error).startswith(("no such table", "no such column", "vtable constructor failed"))
+
+
+def explain(error: sqlite3.Error) -> str:
+    """What SQLite complains of, in words for people."""
+    text = str(error)
+    if "full" in text:
+        return "the disk is full"
+    if "readonly" in text or "read-only" in text:
+        return "it is read-only"
+    return "it is in use by another program" if "locked" in text else "SQLite could not use it; run memory doctor"
+
+
+def _inode(path: Path) -> tuple[int, ...]:
+    """What tells this file from another one in its place; () when there is none."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return ()
+    return status.st_dev, status.st_ino
 
 
 def _open_existing(path: Path) -> sqlite3.Connection | None:
@@ -216,16 +257,6 @@ def _make(path: Path) -> sqlite3.Connection:
     return db
 
 
-def plain(error: sqlite3.Error) -> str:
-    """What SQLite complains of, in words for people."""
-    text = str(error)
-    if "full" in text:
-        return "the disk is full"
-    if "readonly" in text or "read-only" in text:
-        return "it is read-only"
-    return "it is in use by another program" if "locked" in text else "SQLite could not use it; run memory doctor"
-
-
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=Connection)
     db.execute("pragma page_size = 8192")
@@ -237,6 +268,5 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _delete(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    for ending in _SIDE_FILES:
+    for ending in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{ending}").unlink(missing_ok=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from commonplace.index.database import Database
+from commonplace.index.database import Database, Queries
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
 from commonplace.note.entity import folded_name
@@ -15,7 +15,6 @@ from commonplace.note.links import without_suffix
 from commonplace.note.model import Note
 
 PROJECT = "graph"
-_BATCH = 500
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
 _SOURCE, _TARGET = 3, 5
 """Fields of a RelationRow; by number they are read faster."""
@@ -53,7 +52,7 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     )
 
 
-class Entities:
+class Entities(Queries):
     """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
 
     Every entity with its name, type and observations in lower case stays in memory for `matching`, and is brought up
@@ -61,7 +60,7 @@ class Entities:
     """
 
     def __init__(self, database: Database):
-        self._database = database
+        super().__init__(database)
         self._seen: tuple[sqlite3.Connection, int, int] | None = None
         self._forget()
 
@@ -86,7 +85,7 @@ class Entities:
         ]
 
     def _follow(self) -> None:
-        db = self._database.connection
+        db = self._db
         now = (db, db.execute("pragma data_version").fetchone()[0], db.total_changes)
         if self._seen == now:
             return
@@ -118,22 +117,14 @@ class Entities:
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
         """Entities and placeholders of exactly these names, in order."""
         wanted = set(names)
-        keys = list({key(name) for name in wanted})
-        found: dict[int, EntityRow] = {}
-        for at in range(0, len(keys), _BATCH):
-            part = keys[at : at + _BATCH]
-            rows = self._database.connection.execute(
-                f"select {_ENTITY} from note_fold f join entity e on e.note = f.note"
-                f" where f.fold in ({', '.join('?' * len(part))})", part,
-            )  # fmt: skip
-            for each in map(EntityRow._make, rows):
-                if each.name in wanted and may_see(each.scope, viewer):
-                    found[each.note] = each
-        return sorted(found.values(), key=lambda each: (each.created, each.path))
+        sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
+        found = map(EntityRow._make, self._among(sql, {key(name) for name in wanted}))
+        visible = {each.note: each for each in found if each.name in wanted and may_see(each.scope, viewer)}
+        return sorted(visible.values(), key=lambda each: (each.created, each.path))
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """The observations of the entities in these notes, by note."""
-        rows = self._database.connection.execute(
+        rows = self._db.execute(
             "select note, observations from entity where note in (select value from json_each(?))", (json.dumps(notes),)
         )
         found = dict(rows.fetchall())
@@ -142,38 +133,35 @@ class Entities:
 
     def relations(self, viewer: str | None) -> list[RelationRow]:
         """Every relation, in order."""
-        return sorted(self._linked("entity e join link l on l.note = e.note", "true", (), viewer))
+        return sorted(self._linked("entity e join link l on l.note = e.note", "true", None, viewer))
 
     def relations_at(self, names: set[str], viewer: str | None) -> list[RelationRow]:
         """The relations with at least one end among `names`, in order."""
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
-        found: list[RelationRow] = []
-        for part in _parts(folds):
-            among = f"e.note in (select note from note_fold where fold in ({_marks(part)}))"
-            rows = self._linked("entity e cross join link l on l.note = e.note", among, part, viewer)
-            found += [row for row in rows if row[_SOURCE] in names]
-        for part in _parts(ends):
-            among = f"l.fold in ({_marks(part)})"
-            rows = self._linked("link l cross join entity e on e.note = l.note", among, part, viewer)
-            found += [row for row in rows if row[_TARGET] in names and row[_SOURCE] not in names]
-        return sorted(found if len(folds) <= _BATCH else set(found))  # a note with several keys may be in several parts
+        among = "e.note in (select note from note_fold where fold in ({marks}))"
+        rows = self._linked("entity e cross join link l on l.note = e.note", among, folds, viewer)
+        found = {row for row in rows if row[_SOURCE] in names}  # a note with several keys may be in several batches
+        rows = self._linked("link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer)
+        return sorted(found.union(row for row in rows if row[_TARGET] in names))
 
-    def _linked(self, source: str, among: str, values: Sequence[str], viewer: str | None) -> Iterator[RelationRow]:
+    def _linked(
+        self, source: str, among: str, keys: Collection[str] | None, viewer: str | None
+    ) -> Iterator[RelationRow]:
         """The relations of `source` for which `among` holds; SQL names targets as `target_name` does."""
-        if viewer is not None:
-            among, values = f"{among} and e.scope in ('global', 'agent:' || ?)", [*values, viewer]
-        rows = self._database.connection.execute(
+        sql = (
             "select e.created, e.path, l.position, e.name, l.type,"
             " case when l.project is null or lower(l.project) = ? then l.target else l.project || '::' || l.target end"
-            f" from {source} where l.item = 1 and {among}", (PROJECT, *values),
-        )  # fmt: skip
+            f" from {source} where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"
+        )
+        values = (PROJECT, viewer, viewer)
+        rows = self._db.execute(sql, values) if keys is None else self._among(sql, keys, *values)
         return map(RelationRow._make, rows)
 
     def holds_file(self, project: str, stem: str) -> bool:
         """Whether a note in the project's own folder has this file name, whatever its case and composition."""
         folded = folded_name(stem)
-        rows = self._database.connection.execute(
+        rows = self._db.execute(
             "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
             " where f.fold = ? and p.name = ?", (key(stem), project),
         )  # fmt: skip
@@ -190,41 +178,26 @@ class Entities:
     def _exactly(self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
         """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings share."""
         wanted = set(names)
-        keys = list({key(name) for name in wanted})
-        found: dict[int, None] = {}
-        for at in range(0, len(keys), _BATCH):
-            part = keys[at : at + _BATCH]
-            rows = self._database.connection.execute(
-                f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
-                f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
-                (project, *part),
-            )
-            found |= {row: None for row, name, scope in rows if name in wanted and may_see(scope, viewer)}
-        return list(found)
+        sql = (
+            f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
+            " join project p on p.id = n.project where p.name = ? and f.fold in ({marks})"
+        )
+        found = self._among(sql, {key(name) for name in wanted}, project)
+        return list(dict.fromkeys(row for row, name, scope in found if name in wanted and may_see(scope, viewer)))
 
     def last_created(self) -> int:
         """The latest `created` of all entities and placeholders, 0 when there is none."""
-        found = self._database.connection.execute("select max(created) from entity").fetchone()[0]
+        found = self._db.execute("select max(created) from entity").fetchone()[0]
         return found or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        found = self._database.connection.execute(
+        found = self._db.execute(
             "select count(*), coalesce(max(seq), 0) from entity"
             " where ?1 is null or scope in ('global', 'agent:' || ?1)",
             (viewer,),
         )
         return found.fetchone()
-
-
-def _parts(keys: Iterable[str]) -> Iterator[list[str]]:
-    """`keys` in as many parts as one statement each takes."""
-    listed = list(keys)
-    return (listed[at : at + _BATCH] for at in range(0, len(listed), _BATCH))
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def target_name(target: str, project: str | None) -> str:

@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from commonplace.index import places, writer
-from commonplace.index.database import Database
+from commonplace.index import writer
+from commonplace.index.database import Queries
 from commonplace.index.keys import key as link_fold
-from commonplace.index.lookup import get
+from commonplace.index.notes import Notes
+from commonplace.index.rows import get
 from commonplace.note.entry import PROJECT, namespace_in, namespace_of
 
 _PROJECT = f"(select id from project where name = '{PROJECT}')"
@@ -41,16 +42,13 @@ class Expired(NamedTuple):
     scope: str
 
 
-class Entries:
-    """The key-value entries of one index."""
-
-    def __init__(self, database: Database):
-        self._database = database
+class Entries(Queries):
+    """Reads the key-value entries of one index, and retires those past their time to live."""
 
     def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
         """Every entry that is not expired; without `bodies` each `body` is empty."""
         body = "t.text" if bodies else "''"
-        found = self._database.connection.execute(
+        found = self._db.execute(
             f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
             f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
         )
@@ -60,21 +58,17 @@ class Entries:
     def values(self, numbers: Sequence[int]) -> dict[int, str]:
         """The bodies of these rows."""
         wanted = json.dumps(numbers)
-        found = self._database.connection.execute(
-            "select row, text from text where row in (select value from json_each(?))", (wanted,)
-        )
+        found = self._db.execute("select row, text from text where row in (select value from json_each(?))", (wanted,))
         return dict(found.fetchall())
 
     def expired(self, limit: int = -1) -> list[Expired]:
         """Entries that wait for their removal; `limit` -1 = all."""
-        found = self._database.connection.execute(
-            "select path, namespace, scope from expired order by path limit ?", (limit,)
-        )
+        found = self._db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
         return [Expired(*one) for one in found]
 
     def paths_with(self, key: str) -> Sequence[str]:
         """Paths of all entries of this key, in any namespace, expired or not."""
-        found = self._database.connection.execute(
+        found = self._db.execute(
             f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
             f" and n.project = {_PROJECT} union select path from expired where key = ?2 order by 1",
             (link_fold(key), key),
@@ -84,8 +78,8 @@ class Entries:
     def retire(self, now: int) -> None:
         """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
         Expects to run inside a transaction."""
-        db = self._database.connection
-        for path in places.over(db, now):
+        db = self._db
+        for path in Notes(self._database).over(now):
             info = get(db, PROJECT, path)
             assert info is not None
             writer.remove(db, PROJECT, path)

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.index import database, places
+from commonplace.index import database
 from commonplace.index.database import Database
 from commonplace.index.notes import Notes
 from commonplace.store.base import Listing, Stamp
@@ -70,13 +70,13 @@ class Index(Database):
     @staticmethod
     def explain(error: sqlite3.Error) -> str:
         """What SQLite complains of, in words for people."""
-        return database.plain(error)
+        return database.explain(error)
 
-    def put(self, note: Note, stamp: Stamp) -> None:
-        """Index `note`, in place of what was at its (project, path)."""
+    def put(self, note: Note, stamp: Stamp) -> int:
+        """Index `note`, in place of what was at its (project, path). Returns its row."""
         from commonplace.index import writer
 
-        writer.put(self.connection, note, stamp)
+        return writer.put(self.connection, note, stamp)
 
     def remove(self, project: str, path: str) -> bool:
         """Take a note or an expired entry out; False when the index has none there."""
@@ -95,13 +95,13 @@ class Index(Database):
         first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed."""
         from commonplace.index import sync
 
-        return sync.plan(self.connection, project, listing, folder)
+        return sync.plan(self.notes.stamps(project, folder), listing)
 
     def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Change]:
         """The same for the single note at `path`, which has this stamp if it is there."""
         from commonplace.index import sync
 
-        return sync.plan_one(self.connection, project, path, stamp)
+        return sync.plan_file(self.notes.stamp(project, path), path, stamp)
 
     def apply(
         self, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
@@ -116,11 +116,18 @@ class Index(Database):
 
     def seen(self, project: str) -> Stamp | None:
         """The stamp of the one file that is the project, as it was when the index last showed it; None = never."""
-        return places.seen(self.connection, project)
+        found = self.connection.execute(
+            "select size, mtime_ns, inode from project where name = ?", (project,)
+        ).fetchone()
+        return None if found is None or found[0] is None else Stamp(*found)
 
     def see(self, project: str, file: Stamp | None) -> None:
         """Note that the index shows the project's one file as it has this stamp."""
-        places.see(self.connection, project, file)
+        self.connection.execute(
+            "insert into project (name, size, mtime_ns, inode) values (?, ?, ?, ?) on conflict (name) do update"
+            " set size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
+            (project, *(file or (0, 0, 0))),
+        )
 
     def search(
         self, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0, explain: bool = False,

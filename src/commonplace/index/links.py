@@ -1,20 +1,64 @@
-"""The links between the notes of the index."""
+"""The links between notes: relations in both directions, and walks along them (contract 000b, 7)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import posixpath
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from commonplace.index import graph, resolve
-from commonplace.index.database import Database
-from commonplace.index.rows import Edge, NoteInfo, Reached, Resolution
+from commonplace.clock import microseconds
+from commonplace.index.database import Queries
+from commonplace.index.facets import may_see
+from commonplace.index.keys import CATEGORIES_PROJECT, first_line_of, keys_of, keys_of_links
+from commonplace.index.resolve import RESOLVED, Answer, Resolver
+from commonplace.index.rows import Edge, NoteInfo, Reached, Resolution, in_order, infos, text_of
+from commonplace.text.unicode import sqlite_text
+
+MOST_VISITED = 2_000
+"""A walk stops after so many notes, however large the graph."""
 
 
-class Links:
+class _Link(NamedTuple):
+    """A relation as written, with what resolving it needs to know of the note it stands in."""
+
+    note: int
+    type: str
+    target: str
+    target_project: str | None
+    context: str | None
+    line: int
+    project: str
+    path: str
+    scope: str
+    changed: int
+
+
+_LINKS = (
+    "select l.note, l.type, l.target, l.project, l.context, l.line, p.name, n.path, n.scope, n.changed from link l"
+    " join note n on n.row = l.note join project p on p.id = n.project"
+    " where l.{column} in ({marks}) order by l.note, l.position"
+)
+
+
+class Links(Queries):
     """Reads the links of one index. `viewer` is the agent that asks, None the owner."""
 
-    def __init__(self, database: Database):
-        self._database = database
+    def resolve(
+        self, target: str, *, project: str, folder: str = "", viewer: str | None,
+        target_project: str | None = None, source_scope: str | None = None,
+    ) -> Resolution:  # fmt: skip
+        """Where `[[target]]`, written in a note of `project` in `folder`, leads for `viewer`.
+
+        `target_project` is the project of `[[project::target]]`. `source_scope` is the linking
+        note's scope, by which `categories` chooses among equals (contract 001, 4).
+        """
+        answer = Resolver(self._db, viewer).link(sqlite_text(target), project, folder, target_project, source_scope)
+        notes = in_order(self._db, answer.rows)
+        if answer.state == RESOLVED and notes:
+            return Resolution(RESOLVED, notes[0])
+        return Resolution(answer.state, None, notes)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
         """The note's relations in the order of the file, each with where it leads for `viewer`.
@@ -22,71 +66,113 @@ class Links:
         Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they may be those of
         memories it must not see (contract 001, 1).
         """
-        return graph.outgoing(self._database.connection, note, viewer)
+        ids = note.links if viewer is not None and note.project == CATEGORIES_PROJECT else ()
+        links = self._links("note", [note.row])
+        answers = _answers(Resolver(self._db, viewer), links)
+        known = infos(self._db, {answer.row for answer in answers if answer.row is not None})
+        return [
+            Edge(link.type, "out", link.target, answer.state, known.get(answer.row or 0), link.context, link.line)
+            for link, answer in zip(links, answers, strict=True)
+            if link.target not in ids or answer.row is not None
+        ]
 
     def leading(self, rows: Sequence[int], viewer: str | None) -> list[tuple[int, str, int | None]]:
         """All relations of these notes at once, by note and place: (its row, target as written, row it leads to)."""
-        return graph.leading(self._database.connection, rows, viewer)
+        links = self._links("note", rows)
+        answers = _answers(Resolver(self._db, viewer), links)
+        return [(link.note, link.target, answer.row) for link, answer in zip(links, answers, strict=True)]
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
         """The targets of these notes' relations, as written, by row and place; notes without any are left out."""
-        return graph.targets(self._database.connection, rows)
+        found: dict[int, list[str]] = {}
+        for link in self._links("note", rows):
+            found.setdefault(link.note, []).append(link.target)
+        return found
 
     def incoming(self, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0) -> list[Edge]:
         """The relations of other notes, and its own, that lead to `note`: newest source first.
 
         Only links that really resolve to it, from notes the viewer sees; `limit` and `offset` page.
         """
-        return graph.incoming(self._database.connection, note, viewer, limit, offset)
-
-    def degree(self, note: NoteInfo, viewer: str | None) -> int:
-        """How many relations lead to the note: the length of all pages of `incoming`."""
-        return graph.degree(self._database.connection, note, viewer)
+        with self._database.snapshot():
+            links = self._links_to([note], Resolver(self._db, viewer))
+            page = links[offset : None if limit is None else offset + limit]
+            known = infos(self._db, {link.note for link in page})
+        return [
+            Edge(link.type, "in", known[link.note].title, RESOLVED, known[link.note], link.context, link.line)
+            for link in page
+        ]
 
     def neighbours(
-        self,
-        note: NoteInfo,
-        *,
-        depth: int,
-        viewer: str | None,
-        since: datetime | None = None,
-        types: Sequence[str] | None = None,
-        limit: int = 100,
-    ) -> list[Reached]:
+        self, note: NoteInfo, *, depth: int, viewer: str | None, since: datetime | None = None,
+        types: Sequence[str] | None = None, limit: int = 100,
+    ) -> list[Reached]:  # fmt: skip
         """Notes within `depth` relations of `note`, in both directions: each once, nearest first, then newest.
 
         `types` are the relation types followed (None = all). `since` leaves out notes changed
         earlier, though the walk goes through them. At most `limit` notes; `note` itself is not one.
         """
-        return graph.neighbours(
-            self._database.connection, note, depth=depth, viewer=viewer, since=since, types=types, limit=limit
-        )
+        seen, frontier = {note.row}, [note]
+        found: list[Reached] = []
+        earliest = None if since is None else microseconds(since)
+        with self._database.snapshot():
+            resolver = Resolver(self._db, viewer)
+            for level in range(1, depth + 1):
+                via = self._reached(frontier, resolver, types, seen)
+                changed = self._changed(via)
+                rows = sorted(via, key=lambda row: (-changed[row], row))[: MOST_VISITED - len(seen)]
+                seen.update(rows)
+                frontier = in_order(self._db, rows)
+                for one in frontier:
+                    if earliest is None or changed[one.row] >= earliest:
+                        found.append(Reached(one, level, via[one.row]))
+                if len(found) >= limit or not frontier:
+                    break
+        return found[:limit]
 
-    def unresolved(self, viewer: str | None, project: str | None = None) -> list[tuple[NoteInfo, str]]:
-        """Every link that leads to no note, or to several: (note, target as written), by note and place."""
-        return graph.unresolved(self._database.connection, viewer, project)
+    def _reached(
+        self, frontier: list[NoteInfo], resolver: Resolver, types: Sequence[str] | None, seen: set[int]
+    ) -> dict[int, str]:
+        """The rows one relation away from the frontier, not yet seen, with the type they are reached by."""
+        via: dict[int, str] = {}
+        links = self._links("note", [note.row for note in frontier])
+        links = [one for one in links if types is None or one.type in types]
+        for link, answer in zip(links, _answers(resolver, links), strict=True):
+            if answer.row is not None and answer.row not in seen:
+                via.setdefault(answer.row, link.type)
+        for link in self._links_to(frontier, resolver):
+            if link.note not in seen and (types is None or link.type in types):
+                via.setdefault(link.note, link.type)
+        return via
 
-    def resolve(
-        self,
-        target: str,
-        *,
-        project: str,
-        folder: str = "",
-        viewer: str | None,
-        target_project: str | None = None,
-        source_scope: str | None = None,
-    ) -> Resolution:
-        """Where `[[target]]`, written in a note of `project` in `folder`, leads for `viewer`.
+    def _changed(self, rows: Iterable[int]) -> dict[int, int]:
+        sql = "select row, changed from note where row in (select value from json_each(?))"
+        return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
 
-        `target_project` is the project of `[[project::target]]`. `source_scope` is the linking
-        note's scope, by which `categories` chooses among equals (contract 001, 4).
-        """
-        return resolve.resolve(
-            self._database.connection,
-            target,
-            project=project,
-            folder=folder,
-            viewer=viewer,
-            target_project=target_project,
-            source_scope=source_scope,
-        )
+    def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
+        """The links whose column `note` or `fold` is among `values`, by note and place."""
+        return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
+
+    def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> list[_Link]:
+        """The links that lead to one of `notes`, newest source first."""
+        rows = {note.row for note in notes}
+        links = self._links("fold", {one for note in notes for one in self._keys(note)})
+        links = [link for link in links if may_see(link.scope, resolver.viewer)]
+        links.sort(key=lambda link: -link.changed)
+        return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]
+
+    def _keys(self, note: NoteInfo) -> set[str]:
+        """All keys a link to the note can have."""
+        text = text_of(self._db, note.row)[1] if note.project == CATEGORIES_PROJECT else ""
+        first = first_line_of(note.project, text)
+        keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
+        return keys | keys_of_links(note.project, note.path, note.permalink, note.id)
+
+
+def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[Answer]:
+    """Where each link leads; plain targets are looked up together."""
+    resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
+    return [
+        resolver.link(link.target, link.project, posixpath.dirname(link.path), link.target_project, link.scope)
+        for link in links
+    ]

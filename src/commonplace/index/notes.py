@@ -1,237 +1,314 @@
-"""The notes of the index: one by one, in lists, and by what callers call them."""
+"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write."""
 
 from __future__ import annotations
 
+import fnmatch
+import json
+import posixpath
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from commonplace.index import lookup, places
-from commonplace.index.database import Database
-from commonplace.index.lookup import Counts, DirectoryEntry
-from commonplace.index.rows import NoteInfo
-from commonplace.query import Query
-from commonplace.store.base import Stamp, Values
+from commonplace.index.database import Queries, reads
+from commonplace.index.facets import may_see
+from commonplace.index.keys import key
+from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
+from commonplace.store.base import Stamp
+from commonplace.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
-    from commonplace.index.overview import Section
-    from commonplace.note.model import Observation
+    from commonplace.query import Query
+    from commonplace.store.base import Values
+
+_LAST = "\U0010ffff"
+_PROJECT = "(select id from project where name = ?)"
+_BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
+_SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
-class Notes:
+@dataclass(slots=True)
+class DirectoryEntry:
+    """A folder (`note` None, `notes` = how many lie in it, at any depth) or a note of a project."""
+
+    path: str
+    note: NoteInfo | None = None
+    notes: int = 0
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many notes a caller sees: by project, and in `categories` by (phase, category)."""
+
+    projects: dict[str, int]
+    categories: dict[tuple[str, str], int]
+
+    @property
+    def total(self) -> int:
+        """All notes of all projects."""
+        return sum(self.projects.values())
+
+
+@dataclass(slots=True)
+class Section:
+    """A category: all its memories of scope `global` as a number, and those to show, the first one first."""
+
+    category: str
+    total: int
+    inbox: int
+    first: list[NoteInfo] = field(default_factory=list)
+
+
+class Notes(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
-    def __init__(self, database: Database):
-        self._database = database
+    get, infos, in_order = reads(get), reads(infos), reads(in_order)
+    text_of, observations = reads(text_of), reads(observations)
 
-    def get(self, project: str, path: str) -> NoteInfo | None:
-        """The note at `path` of `project` (exact), None when the index has none."""
-        return lookup.get(self._database.connection, project, path)
+    def matching(
+        self, address: str, *, viewer: str | None, projects: Sequence[str] | None = None,
+        limit: int | None = 10, offset: int = 0,
+    ) -> tuple[list[NoteInfo], int]:  # fmt: skip
+        """Notes whose permalink fits `address`, as the function of this name."""
+        from commonplace.index.listing import matching
 
-    def get_row(self, row: int) -> NoteInfo | None:
-        """The note of a row number, None when there is none."""
-        return lookup.get_row(self._database.connection, row)
+        return matching(self._db, address, viewer=viewer, projects=projects, limit=limit, offset=offset)
 
-    def infos(self, rows: Iterable[int]) -> dict[int, NoteInfo]:
-        """The notes of these rows by row; missing rows are left out."""
-        return lookup.infos(self._database.connection, rows)
+    def listing(
+        self, query: Query, *, viewer: str | None, order: str = "changed", limit: int | None = 10, offset: int = 0
+    ) -> tuple[list[NoteInfo], int]:
+        """One page of the notes that pass the filters of `query`, and their number: `listing.listing`."""
+        from commonplace.index.listing import listing
 
-    def in_order(self, rows: Sequence[int]) -> list[NoteInfo]:
-        """The notes of these rows, in the order given."""
-        return lookup.in_order(self._database.connection, rows)
+        return listing(self._db, query, viewer=viewer, order=order, limit=limit, offset=offset)
 
-    def observations(self, note: NoteInfo) -> list[Observation]:
-        """The note's observations in the order of the file."""
-        return lookup.observations(self._database.connection, note)
+    def find(
+        self, identifier: str, *, project: str | None = None, default_project: str, viewer: str | None
+    ) -> NoteInfo:
+        """The note an identifier names: `resolve.find`."""
+        from commonplace.index.resolve import find
 
-    def is_graph(self, project: str) -> bool:
-        """Whether the project is a graph file used in place."""
-        return lookup.is_graph(self._database.connection, project)
+        with self._database.snapshot():  # else another process may replace the row before it is read
+            return find(self._db, identifier, project=project, default_project=default_project, viewer=viewer)
 
-    def text_of(self, row: int) -> tuple[str, str]:
-        """A note's indexed text as (frontmatter, body); two empty ones when there is none."""
-        return lookup.text_of(self._database.connection, row)
+    def find_id(
+        self, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
+    ) -> NoteInfo:
+        """The note whose id is `text` or uniquely begins with it: `resolve.find_id`."""
+        from commonplace.index.resolve import find_id
+
+        with self._database.snapshot():
+            return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
 
     def stamps(self, project: str, folder: str = "") -> dict[str, Values]:
         """Path → stamp of every note of a project, or of one folder of it, that the index knows, expired entries
-        included.
-        """
-        return lookup.stamps(self._database.connection, project, folder)
+        included."""
+        here = "project = (select id from project where name = ?)"
+        numbers = "path, size, mtime_ns, inode"
+        found: Iterable[tuple[str, int, int, int]] = ()
+        if folder:
+            bounds = (f"{folder}/", f"{folder}0")  # the sign after the slash
+            found = self._db.execute(
+                f"select {numbers} from note where {here} and path >= ? and path < ?", (project, *bounds)
+            )
+        elif self._db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
+            found = self._db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # is faster
+        if project == "kv":
+            expired = self._db.execute(f"select {numbers} from expired")
+            found = chain(found, (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")))
+        return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
+
+    def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
+        """The notes whose rows a query gives, in its order."""
+        return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""
-        return lookup.projects(self._database.connection)
+        return [name for (name,) in self._db.execute("select name from project order by name")]
 
     def counts(self, viewer: str | None) -> Counts:
         """How many notes `viewer` sees."""
-        return lookup.counts(self._database.connection, viewer)
+        result = Counts({}, {})
+        for name, phase, category, scope, number in self._db.execute(
+            "select p.name, n.phase, n.category, n.scope, count(*) from note n join project p on p.id = n.project"
+            " group by 1, 2, 3, 4"
+        ):
+            if may_see(scope, viewer):
+                result.projects[name] = result.projects.get(name, 0) + number
+                if name == "categories":
+                    of = (phase or "", category or "")
+                    result.categories[of] = result.categories.get(of, 0) + number
+        return result
 
-    def directory(
-        self,
-        project: str,
-        folder: str = "",
-        *,
-        depth: int = 1,
-        viewer: str | None = None,
-        glob: str | None = None,
-        limit: int | None = 50,
-        offset: int = 0,
-    ) -> tuple[list[DirectoryEntry], int]:
+    def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
+        glob: str | None = None, limit: int | None = 50, offset: int = 0,
+    ) -> tuple[list[DirectoryEntry], int]:  # fmt: skip
         """A page of what lies in a folder (contract 000b, list_directory) and how many entries there are.
 
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the entries
         whose last name matches. Folders without a note the caller sees are not known here.
         """
-        return lookup.directory(
-            self._database.connection,
-            project,
-            folder,
-            depth=depth,
-            viewer=viewer,
-            glob=glob,
-            limit=limit,
-            offset=offset,
-        )
+        prefix = folder.strip("/") + "/" if folder.strip("/") else ""
+        folders: dict[str, int] = {}
+        notes: list[tuple[str, int]] = []
+        bounds = (project, prefix, prefix + _LAST)
+        for path, row, scope in self._db.execute(f"select path, row, scope from note where {_BELOW}", bounds):
+            if not may_see(scope, viewer):
+                continue
+            parts = path[len(prefix) :].split("/")
+            for level in range(1, min(depth, len(parts) - 1) + 1):
+                inner = prefix + "/".join(parts[:level])
+                folders[inner] = folders.get(inner, 0) + 1
+            if len(parts) <= depth:
+                notes.append((path, row))
+        entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
+        entries += notes
+        if glob:
+            entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
+        page = entries[offset : None if limit is None else offset + limit]
+        known = infos(self._db, [row for _, row in page if row is not None])
+        return [
+            DirectoryEntry(path, notes=folders[path]) if row is None else DirectoryEntry(path, known[row])
+            for path, row in page
+        ], len(entries)
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
-        return lookup.below(self._database.connection, project, folder)
+        prefix = folder.strip("/") + "/" if folder.strip("/") else ""
+        return self._select(f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST))
 
     def complete(self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None) -> list[str]:
         """Permalinks that begin with `prefix`, by code point, at most `limit`."""
-        return lookup.complete(self._database.connection, prefix, viewer, limit, project)
-
-    def matching(
-        self,
-        address: str,
-        *,
-        viewer: str | None,
-        projects: Sequence[str] | None = None,
-        limit: int | None = 10,
-        offset: int = 0,
-    ) -> tuple[list[NoteInfo], int]:
-        """Notes whose permalink fits `address`, where `*` stands for any run of characters.
-
-        The address counts with and without the project in front; verbatim first, slugged when that
-        finds nothing (contract 000b, 4.2). By permalink, then project and path; and how many there are.
-        """
-        return lookup.matching(
-            self._database.connection, address, viewer=viewer, projects=projects, limit=limit, offset=offset
+        prefix = sqlite_text(prefix)
+        found = self._db.execute(
+            "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
+            " and (?3 is null or project = (select id from project where name = ?3))"
+            " and (?4 is null or scope in ('global', 'agent:' || ?4)) order by permalink limit ?5",
+            (prefix, prefix + _LAST, project, viewer, limit),
         )
+        return [permalink for (permalink,) in found]
 
     def duplicates(self) -> dict[str, list[NoteInfo]]:
         """Ids that several notes claim."""
-        return lookup.duplicates(self._database.connection)
+        found: dict[str, list[NoteInfo]] = {}
+        twice = "select id from note group by id having count(*) > 1"
+        for note in self._select(f"select row from note where id in ({twice}) order by id, path"):
+            found.setdefault(note.id, []).append(note)
+        return found
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""
-        return lookup.warnings(self._database.connection)
+        found = self._db.execute(
+            "select p.name, n.path, n.warnings from note n join project p on p.id = n.project"
+            " where n.warnings is not null order by 1, 2"
+        )
+        return [(project, path, tuple(json.loads(texts))) for project, path, texts in found]
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
-        return places.stamp(self._database.connection, project, path)
+        found = self._db.execute(
+            f"select size, mtime_ns, inode from note where project = {_PROJECT} and path = ?2"
+            " union all select size, mtime_ns, inode from expired where ?1 = 'kv' and path = ?2",
+            (project, path),
+        ).fetchone()
+        return None if found is None else Stamp(*found)
 
     def permalink(self, project: str, path: str) -> str | None:
         """The final permalink of a note, None when the index has none there."""
-        return places.permalink(self._database.connection, project, path)
+        where = f"project = {_PROJECT} and path = ?"
+        found = self._db.execute(f"select permalink from note where {where}", (project, path)).fetchone()
+        return None if found is None else found[0]
 
     def over(self, now: int, limit: int = -1) -> list[str]:
         """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
-        still shows them; at most `limit` of them.
-        """
-        return places.over(self._database.connection, now, limit)
+        still shows them; at most `limit` of them."""
+        found = self._db.execute(
+            f"select path from note where project = {_PROJECT} and expires < ? limit ?", ("kv", now, limit)
+        )
+        return [path for (path,) in found]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
         """A note of the same folder and name but for case."""
-        return places.in_other_case(self._database.connection, project, path)
+        found = self._db.execute(
+            "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
+            f" where f.fold = ? and n.project = {_PROJECT}",
+            (key(posixpath.splitext(path)[0]), project),
+        )
+        rows = [row for row, other in found if other.casefold() == path.casefold()]
+        return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
         """The first note of a project with exactly this permalink."""
-        return places.by_permalink(self._database.connection, project, address)
+        # `+`: else SQLite walks all notes of the project in the order of their paths
+        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1"
+        return next(iter(self._select(sql, (address, project))), None)
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""
-        return places.holding_link(self._database.connection, identity)
+        found = self._select("select distinct note from link where fold = ?", (key(identity),))
+        return [info for info in found if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
         """The notes of these projects that have one of these ids; of two with one id, neither is left out."""
-        return places.with_ids(self._database.connection, ids, projects)
+        return self._select(
+            "select n.row from note n join project p on p.id = n.project"
+            " where n.id in (select value from json_each(?)) and p.name in (select value from json_each(?))",
+            (json.dumps(list(ids)), json.dumps(projects)),
+        )
 
     def survivors(self, ids: Iterable[str]) -> dict[str, NoteInfo]:
         """The notes that ids were merged into, by id."""
-        return places.survivors(self._database.connection, ids)
+        found = self._db.execute(
+            "select id, note from merged where id in (select value from json_each(?))", (json.dumps(list(ids)),)
+        ).fetchall()
+        notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
+        return {identity: notes[row] for identity, row in found if row in notes}
 
     def in_time(self, project: str, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
         """The rows of a project's notes `viewer` sees, of one category and scope if given: oldest first, then by id."""
-        return places.in_time(self._database.connection, project, viewer, category, scope)
+        found = self._db.execute(
+            f"select row from note where project = {_PROJECT}"
+            " and (?2 is null or scope in ('global', 'agent:' || ?2))"
+            " and (?3 is null or category = ?3) and (?4 is null or scope = ?4) order by created, id, row",
+            (project, viewer, category, scope),
+        )
+        return array("q", (row for (row,) in found))
 
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """The texts after the frontmatter of these rows."""
-        return places.bodies(self._database.connection, rows)
+        sql = "select row, text from text where row in (select value from json_each(?))"
+        return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
 
     def scoped_bodies(self, project: str) -> Iterator[tuple[str, str]]:
         """(scope, text after the frontmatter) of every note of a project, one at a time."""
-        return places.scoped_bodies(self._database.connection, project)
-
-    def listing(
-        self, query: Query, *, viewer: str | None, order: str = "changed", limit: int | None = 10, offset: int = 0
-    ) -> tuple[list[NoteInfo], int]:
-        """One page of the notes that pass the filters of `query` (its text is not looked at), and their number.
-
-        `order` is `changed` or `created` (newest first, ties by permalink) or `path`. `contains`
-        compares with case folded as Python does. Raises InvalidInput for a broken metadata filter.
-        """
-        from commonplace.index import listing
-
-        return listing.listing(self._database.connection, query, viewer=viewer, order=order, limit=limit, offset=offset)
-
-    def find(
-        self, identifier: str, *, project: str | None = None, default_project: str, viewer: str | None
-    ) -> NoteInfo:
-        """The note an identifier names: an address with or without `memory://`, a title, an id, or a
-        unique beginning of an id of at least 8 characters.
-
-        With `project`: there. Without: in the default project; then, when the first segment names a
-        project, in that one; then in all others together. Raises NotFound with suggestions, Ambiguous
-        with candidates, and what `parse_address` raises for addresses that are refused.
-        """
-        from commonplace.index import find
-
-        with self._database.snapshot():  # else another process may replace the row before it is read
-            return find.find(
-                self._database.connection, identifier, project=project, default_project=default_project, viewer=viewer
-            )
-
-    def find_id(
-        self, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
-    ) -> NoteInfo:
-        """The note whose id is `text` or uniquely begins with it, `minimum` characters at least.
-
-        An id that was merged into another note answers that one. Raises NotFound, or Ambiguous with
-        `total` notes. `project` None looks everywhere.
-        """
-        from commonplace.index import find
-
-        with self._database.snapshot():
-            return find.find_id(self._database.connection, text, viewer=viewer, project=project, minimum=minimum)
-
-    def suggestions(self, target: str, *, viewer: str | None, project: str | None = None, limit: int = 5) -> list[str]:
-        """Up to `limit` permalinks that come near `target`, the nearest first."""
-        from commonplace.index import find
-
-        return find.suggestions(self._database.connection, target, viewer=viewer, project=project, limit=limit)
+        sql = f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}"
+        return iter(self._db.execute(sql, (project,)))
 
     def sections(self, most: int, reads: Mapping[str, int]) -> list[Section]:
         """Every category that has memories; of each the `most` (0 = none) often read ones, then the newest.
 
         `reads` are counted besides those in the frontmatter, by id. Reminders are left to `reminders`.
         """
-        from commonplace.index import overview
-
-        return overview.sections(self._database.connection, most, reads)
+        counted = self._db.execute(
+            "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
+            f" where {_SHOWN} group by 1"
+        )
+        found = {name: Section(name, total, inbox) for name, total, inbox in counted}
+        ranked = self._db.execute(
+            "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
+            " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
+            " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
+            f" where {_SHOWN} and n.category <> 'reminders') where place <= ? order by category, place",
+            (json.dumps(reads), most),
+        )
+        for name, row in ranked:
+            found[name].first += in_order(self._db, [row])
+        return list(found.values())
 
     def reminders(self) -> list[NoteInfo]:
         """All memories of category `reminders` and scope `global`."""
-        from commonplace.index import overview
-
-        return overview.reminders(self._database.connection)
+        return self._select(
+            "select n.row from note n join project p on p.id = n.project"
+            f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
+        )

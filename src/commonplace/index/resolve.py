@@ -1,4 +1,4 @@
-"""Where a link leads: the steps of contract 000b, 3.4, taken when somebody asks.
+"""Where a link leads, and which note an identifier names (contracts 000b, 3.4 and 4.2; 001, 1).
 
 Nothing resolved is stored, so nothing can be stale: a link finds its note as soon as that is
 indexed, and loses it when it goes.
@@ -12,21 +12,27 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from commonplace.index.facets import may_see
+from commonplace.errors import Ambiguous, NotFound
+from commonplace.index.facets import may_see, quoted
 from commonplace.index.keys import CATEGORIES_PROJECT, TITLE_CUT, first_line_of, key, lead, root_path
-from commonplace.index.lookup import in_order
-from commonplace.index.rows import Resolution
-from commonplace.note.links import fold_title, slug
+from commonplace.index.rows import NoteInfo, in_order, infos
+from commonplace.note.links import fold_title, parse_address, slug
+from commonplace.text.tokens import fts_text, words
 from commonplace.text.unicode import sqlite_text
 
 RESOLVED, UNWRITTEN, AMBIGUOUS = "resolved", "unwritten", "ambiguous"
+
+_LAST = "\U0010ffff"
+_SUGGESTIONS = 5
+_LONGEST_PREFIX = 200
+_MOST_VALUES = 400
+"""Names looked up by one statement."""
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
     f" case p.name when '{CATEGORIES_PROJECT}' then"
     " (select substr(t.text, 1, 400) from text t where t.row = n.row) end"
 )
-_BATCH = 400
 
 
 class Candidate(NamedTuple):
@@ -59,24 +65,13 @@ class Answer(NamedTuple):
     state: str
     rows: tuple[int, ...] = ()
 
+    @property
+    def row(self) -> int | None:
+        """The row when resolved, else None."""
+        return self.rows[0] if self.state == RESOLVED else None
+
 
 _NOTHING = Answer(UNWRITTEN)
-
-
-def resolve(
-    db: sqlite3.Connection, target: str, *, project: str, folder: str = "", viewer: str | None,
-    target_project: str | None = None, source_scope: str | None = None,
-) -> Resolution:  # fmt: skip
-    """Where `[[target]]`, written in a note of `project` in `folder`, leads for `viewer`.
-
-    `target_project` is the project of `[[project::target]]`. `source_scope` is the linking
-    note's scope, by which `categories` chooses among equals (contract 001, 4).
-    """
-    answer = Resolver(db, viewer).link(sqlite_text(target), project, folder, target_project, source_scope)
-    notes = in_order(db, answer.rows)
-    if answer.state == RESOLVED and notes:
-        return Resolution(RESOLVED, notes[0])
-    return Resolution(answer.state, None, notes)
 
 
 class Resolver:
@@ -94,8 +89,8 @@ class Resolver:
         """Looks up the candidates of many targets in a few queries."""
         missing = {name for target in targets for name in self._names(target, folder)} - self._candidates.keys()
         names = list(missing)
-        for at in range(0, len(names), _BATCH):
-            self._fetch(names[at : at + _BATCH])
+        for at in range(0, len(names), _MOST_VALUES):
+            self._fetch(names[at : at + _MOST_VALUES])
 
     def link(self, target: str, project: str, folder: str, target_project: str | None, scope: str | None) -> Answer:
         """What a link in `folder` of `project` means (contract 000b, 3.4)."""
@@ -150,8 +145,9 @@ class Resolver:
         if keys:
             for name, *values in self.db.execute(
                 f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
-                f" where f.fold in ({', '.join('?' * len(keys))})", keys,
-            ):  # fmt: skip
+                f" where f.fold in ({', '.join('?' * len(keys))})",
+                keys,
+            ):
                 self._keep(name, Candidate(*values))
         if ids:
             for values in self.db.execute(
@@ -239,3 +235,123 @@ def _answer(found: list[Candidate]) -> Answer:
     if not found:
         return _NOTHING
     return Answer(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
+
+
+def find(
+    db: sqlite3.Connection, identifier: str, *, project: str | None = None, default_project: str,
+    viewer: str | None,
+) -> NoteInfo:  # fmt: skip
+    """The note an identifier names: an address with or without `memory://`, a title, an id, or a
+    unique beginning of an id of at least 8 characters.
+
+    With `project`: there. Without: in the default project; then, when the first segment names a
+    project, in that one; then in all others together. Raises NotFound with suggestions, Ambiguous
+    with candidates, and what `parse_address` raises for addresses that are refused.
+    """
+    target = sqlite_text(parse_address(identifier))
+    resolver = Resolver(db, viewer)
+    candidates = resolver.candidates(target)
+    head, slash, _ = target.partition("/")
+    for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
+        inside = [one for one in candidates if one.project.casefold() == name.casefold()]
+        found = first_step(target, inside, name) or _by_prefix(db, target, 8, viewer, name)
+        if found:
+            return _only(db, identifier, found)
+    if project is None:
+        outside = [one for one in candidates if one.project.casefold() != default_project.casefold()]
+        found = first_step(target, outside, None) or _by_prefix(db, target, 8, viewer, None)
+        if found:
+            return _only(db, identifier, found)
+    where = project or default_project
+    raise NotFound(identifier, where, suggestions(db, target, viewer=viewer, project=project))
+
+
+def find_id(
+    db: sqlite3.Connection, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
+) -> NoteInfo:
+    """The note whose id is `text` or uniquely begins with it, `minimum` characters at least.
+
+    An id that was merged into another note answers that one. Raises NotFound, or Ambiguous with
+    `total` notes. `project` None looks everywhere.
+    """
+    text = sqlite_text(text.strip())
+    for wanted in dict.fromkeys((text, text.lower())):
+        rows = _ids(db, wanted, wanted, viewer, project)
+        if not rows and len(wanted) >= minimum:
+            rows = _ids(db, wanted, wanted + _LAST, viewer, project)
+        notes = in_order(db, rows)
+        if len(notes) == 1:
+            return notes[0]
+        if notes:
+            raise Ambiguous(text, [note.permalink for note in notes])
+    raise NotFound(text, project or "")
+
+
+def suggestions(
+    db: sqlite3.Connection, target: str, *, viewer: str | None, project: str | None = None, limit: int = _SUGGESTIONS
+) -> list[str]:
+    """Up to `limit` permalinks that come near `target`, the nearest first."""
+    target = sqlite_text(target)
+    wanted = key(target.rpartition("/")[2] or target)
+    rows: dict[int, None] = {}
+    for length in dict.fromkeys((len(wanted), max(3, len(wanted) * 2 // 3), 3)):
+        begin = wanted[:length]
+        rows.update(dict.fromkeys(row for (row,) in db.execute(
+            "select note from note_fold where fold >= ? and fold < ? limit 50", (begin, begin + _LAST)
+        )))  # fmt: skip
+        if len(rows) >= 20:
+            break
+    telling = [quoted(fts_text(word).strip()) + "*" for word in words(target)[:8]]
+    if telling:
+        rows.update(dict.fromkeys(row for (row,) in db.execute(
+            "select rowid from name_fts where name_fts match ? order by rowid desc limit 50", (" OR ".join(telling),)
+        )))  # fmt: skip
+    near = [
+        (max(_likeness(wanted, key(name)) for name in (note.title, note.permalink.rpartition("/")[2])), note)
+        for note in infos(db, rows).values()
+        if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
+    ]
+    near.sort(key=lambda one: (-one[0], one[1].permalink))
+    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:limit]
+
+
+def _likeness(one: str, other: str) -> float:
+    import difflib  # 3 ms, for errors only
+
+    return difflib.SequenceMatcher(None, one, other).ratio()
+
+
+def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:
+    if len(found) > 1:
+        names = [one.permalink for one in found]
+        if len(set(names)) < len(names):
+            names = [f"{one.project}/{one.path}" for one in found]
+        raise Ambiguous(identifier, names)
+    return in_order(db, [found[0].row])[0]
+
+
+def _by_prefix(
+    db: sqlite3.Connection, target: str, minimum: int, viewer: str | None, project: str | None
+) -> list[Candidate]:
+    if len(target) < minimum or len(target) > _LONGEST_PREFIX or " " in target:
+        return []
+    rows = _ids(db, target, target + _LAST, viewer, project)
+    return [
+        Candidate(one.row, one.project, one.path, one.id, one.permalink, one.title, None, one.scope, 0)
+        for one in in_order(db, rows)
+    ]
+
+
+def _ids(db: sqlite3.Connection, first: str, last: str, viewer: str | None, project: str | None) -> list[int]:
+    """Rows of the visible notes that have, or took over, an id from `first` to `last`."""
+    found = db.execute(
+        "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
+        " where n.row in (select row from note where id between ?1 and ?2"
+        " union select note from merged where id between ?1 and ?2) order by n.permalink limit 1000",
+        (first, last),
+    )
+    return [
+        row
+        for row, scope, name in found
+        if may_see(scope, viewer) and (project is None or name.casefold() == project.casefold())
+    ]

@@ -1,12 +1,24 @@
-"""What the index knows of a note, as values."""
+"""What the index knows of a note, as values, and reading them by row."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from commonplace.note.model import Observation
+
+_EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is shown much faster
+_COLUMNS = (
+    "n.row, p.name, n.path, n.id, n.title, n.type, n.permalink, n.etag, n.size, n.mtime_ns, n.inode, n.created,"
+    " n.changed, n.updated, n.date, n.phase, n.category, n.scope, n.source, n.expires, n.access_count, n.version,"
+    " n.locked, n.tags, n.aliases, n.links, t.header, t.front, n.warnings"
+)
+_FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
 _TITLE = 80
 """Characters of a title that count: the title of a memory may be its whole text."""
 
@@ -162,3 +174,59 @@ class Reached:
     note: NoteInfo
     depth: int
     via: str
+
+
+def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
+    """The note at `path` of `project` (exact), None when the index has none."""
+    found = db.execute(f"select {_COLUMNS} from {_FROM} where p.name = ? and n.path = ?", (project, path)).fetchone()
+    return None if found is None else _info(found)
+
+
+def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
+    """The notes of these rows by row; missing rows are left out."""
+    found = db.execute(
+        f"select {_COLUMNS} from {_FROM} where n.row in (select value from json_each(?))", (json.dumps(list(rows)),)
+    )
+    return {one[0]: _info(one) for one in found}
+
+
+def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
+    """The notes of these rows, in the order given."""
+    known = infos(db, rows)
+    return [known[row] for row in rows if row in known]
+
+
+def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
+    """The note's observations in the order of the file."""
+    from commonplace.note.grammar import scan  # 3 ms
+
+    front, text = text_of(db, note.row)
+    in_place = "select 1 from project where name = ? and size is not null"
+    is_graph = note.project == "graph" or db.execute(in_place, (note.project,)).fetchone() is not None
+    return scan(front + text, len(front), graph=is_graph)[0]
+
+
+def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
+    """A note's indexed text as (frontmatter, body); two empty ones when there is none."""
+    return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
+
+
+def _info(found: tuple[Any, ...]) -> NoteInfo:
+    (row, project, path, note_id, title, kind, permalink, etag, size, mtime_ns, inode, created, changed, updated,
+     date, phase, category, scope, source, expires, access_count, version, locked, tags, aliases, links, header,
+     front, warned) = found  # fmt: skip
+    return NoteInfo(
+        row, project, path, note_id, title, kind, permalink, etag.hex() if isinstance(etag, bytes) else etag,
+        size, mtime_ns, inode, _iso(created), _iso(changed), _iso(updated), date, phase, category, scope,
+        source, _iso(expires), access_count, version, bool(locked), _tuple(tags), _tuple(aliases),
+        _tuple(links), _tuple(warned), (front, header),
+    )  # fmt: skip
+
+
+def _iso(microseconds: int | None) -> Any:
+    """A stored time as ISO 8601 UTC with `Z`; None for null."""
+    return None if microseconds is None else f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat()}Z"
+
+
+def _tuple(values: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(values)) if values else ()

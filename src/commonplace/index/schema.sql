@@ -174,9 +174,19 @@ create virtual table stem_fts using fts5(
 );
 create virtual table stems using fts5vocab(stem_fts, row);
 
+-- The passages of a note as they are embedded (docs/semantic.md), filled in the background, in the order of the notes:
+-- start, stop and key of each, 4, 4 and 8 bytes.
+create table embedded (
+  note  integer primary key,
+  spans blob not null
+);
+
 -- What the planner should know from the start: without it, SQLite walks a whole project wherever the project
 -- stands beside a name. The numbers are those of a vault of 100,000 notes.
 analyze;
+-- What it found in the tables of the full-text indexes, which hold next to nothing yet, would have the planner scan
+-- them whole for every merge of segments.
+delete from sqlite_stat1 where tbl glob '*_fts_*';
 insert into sqlite_stat1 (tbl, idx, stat) values
   ('note', 'note_path', '100000 20000 1'),
   ('note', 'note_id', '100000 1'),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from commonplace.index import lookup, places
 from commonplace.index.database import transaction
+from commonplace.index.rows import get
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp, Values, bounded
 
@@ -67,11 +67,9 @@ class Result:
         return self.added + self.modified + self.moved + self.removed
 
 
-def plan(db: sqlite3.Connection, project: str, listing: Listing, folder: str = "") -> list[Change]:
-    """What has to change so that the index shows `listing`, all of a project or of one folder of it:
-    removals first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed.
-    """
-    known = lookup.stamps(db, project, folder)
+def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
+    """What has to change so that the index, which has these stamps by path, shows `listing`: removals first, then new
+    notes, oldest first. Nothing below a folder that could not be read counts as removed. `known` is used up."""
     if not listing.unreadable and listing.stamps == known:
         return []  # the usual case, compared in C
     fresh: dict[str, Stamp] = {}
@@ -87,9 +85,8 @@ def plan(db: sqlite3.Connection, project: str, listing: Listing, folder: str = "
     return _with_moves(known, fresh) + sorted(changes, key=_age)
 
 
-def plan_one(db: sqlite3.Connection, project: str, path: str, stamp: Stamp | None) -> list[Change]:
-    """The same for the single note at `path`, which has this stamp if it is there."""
-    known = places.stamp(db, project, path)
+def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Change]:
+    """The same for the single note at `path`: `stamp` is that of the file, if it is there."""
     if stamp is None:
         return [] if known is None else [Removed(path)]
     if known is None:
@@ -151,7 +148,7 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
     loaded = load(change.path)
     row = None
     if isinstance(change, Moved):
-        old = lookup.get(db, project, change.old_path)
+        old = get(db, project, change.old_path)
         if old is not None and loaded is not None and old.etag == loaded[0].etag:
             row = old.row  # a row's text never changes
         writer.remove(db, project, change.old_path)
@@ -160,7 +157,7 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
         return
     note, stamp = loaded
     if isinstance(change, Modified):
-        known = lookup.get(db, project, change.path)
+        known = get(db, project, change.path)
         if known is not None and known.etag == note.etag and known.mtime_ns == stamp.mtime_ns:
             writer.touch(db, project, change.path, stamp)
             return

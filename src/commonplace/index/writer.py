@@ -11,11 +11,10 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple
 
 from commonplace.clock import microseconds
-from commonplace.index import entities, features, permalinks
+from commonplace.index import entities, features
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.substring import folds_to_ascii
@@ -27,6 +26,7 @@ from commonplace.text.unicode import is_valid_unicode, sqlite_text
 LONG_TEXT = 16_000
 """Characters from which on a note's passages are indexed by themselves."""
 
+_NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
@@ -39,8 +39,8 @@ _NOTE_WORDS = "title, headings, body, tags, address, facet"
 _NAME_WORDS = "title, headings, tags, facet"
 
 
-class _Old(NamedTuple):
-    """What the index holds of a note that is about to go."""
+class _Indexed(NamedTuple):
+    """What the index holds of a note, and needs to take its words out again."""
 
     row: int
     path: str
@@ -61,13 +61,13 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     """Indexes `note`, in place of what was at its (project, path). Returns its row.
 
     The row is new and the highest, unless `row` is given (a moved file keeps its place in the
-    order of change). A derived permalink may get a number: `permalinks`.
+    order of change). A derived permalink may get a number: `_claimed`.
     """
     if _may_hold_surrogates(note):
         note = _cleaned(note)
     project = project_id(db, note.project)
     _forget_expired(db, note.project, note.path)
-    old = _old(db, project, note.path)
+    old = _read(db, project, note.path)
     wanted, own = note.permalink, note.own_permalink
     if old is not None:
         _take_out(db, note.project, old)
@@ -75,21 +75,20 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     permalink, base = (old.permalink, old.base) if old is not None and stays else (wanted, None)
     row = _insert(db, note, stamp, project, row, permalink, own, base)
     if not stays:
-        renamed = partial(_renamed, db, note.project)
         if old is not None:
-            permalinks.went(db, project, old.permalink, renamed)
-        permalinks.came(db, project, row, wanted, own, renamed)
+            _released(db, project, note.project, old.permalink)
+        _claimed(db, project, note.project, row, wanted, own)
     return row
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     """Takes the note or expired entry out; False when the index has none there."""
     number = project_ids(db).get(project.casefold())
-    old = None if number is None else _old(db, number, path)
+    old = None if number is None else _read(db, number, path)
     if old is None or number is None:
         return _forget_expired(db, project, path)
     _take_out(db, project, old)
-    permalinks.went(db, number, old.permalink, partial(_renamed, db, project))
+    _released(db, number, project, old.permalink)
     return True
 
 
@@ -113,7 +112,7 @@ def forget_project(db: sqlite3.Connection, project: str) -> int:
         return 0
     paths = [path for (path,) in db.execute("select path from note where project = ?", (number,))]
     for path in paths:
-        old = _old(db, number, path)
+        old = _read(db, number, path)
         if old is not None:
             _take_out(db, project, old)
     db.execute("delete from project where id = ?", (number,))
@@ -155,7 +154,7 @@ def _insert(
         "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (new, front, header, headings, tags, facet, first, count, folds_to_ascii(body), body),
     )
-    old = _Old(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
+    old = _Indexed(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
                first, count, body)  # fmt: skip
     note_words, name_words = _words(note.project, old)
     db.execute(f"insert into note_fts (rowid, {_NOTE_WORDS}) values (?, ?, ?, ?, ?, ?, ?)", (new, *note_words))
@@ -206,17 +205,17 @@ def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
     return first, len(rows)
 
 
-def _old(db: sqlite3.Connection, project: int, path: str) -> _Old | None:
+def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
     found = db.execute(
         "select n.row, n.path, n.title, n.permalink, n.own, n.base, n.aliases, t.headings, t.tags,"
         " t.facet, t.first, t.passages, t.text from note n join text t on t.row = n.row"
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
-    return None if found is None else _Old(*found)
+    return None if found is None else _Indexed(*found)
 
 
-def _take_out(db: sqlite3.Connection, project: str, old: _Old) -> None:
+def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     """Deletes all rows of a note; the full-text tables have to be told the very words they were given."""
     row = old.row
     note_words, name_words = _words(project, old)
@@ -246,7 +245,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Old) -> None:
     db.execute("delete from note where row = ?", (row,))
 
 
-def _words(project: str, old: _Old) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of a note for `note_fts` and for `name_fts`."""
     titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
     headings, tags = fts_text(old.headings), fts_text(old.tags)
@@ -254,7 +253,7 @@ def _words(project: str, old: _Old) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (titles, headings, fts_text(old.text), tags, address, old.facet), (titles, headings, tags, old.facet)
 
 
-def _stem_words(project: str, old: _Old) -> features.Words:
+def _stem_words(project: str, old: _Indexed) -> features.Words:
     names = "\n".join([old.title, *_from_list(old.aliases), old.headings, old.tags])
     return features.Words(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
 
@@ -278,18 +277,9 @@ def _address(project: str, path: str, permalink: str) -> str:
     return path if known.issuperset(tokens(tail)) else f"{path}\n{tail}"
 
 
-def _keys(project: str, old: _Old) -> set[str]:
+def _keys(project: str, old: _Indexed) -> set[str]:
     first = first_line_of(project, old.text)
     return keys_of(project, old.path, old.permalink, (old.title, *_from_list(old.aliases)), first)
-
-
-def _renamed(db: sqlite3.Connection, project: str, row: int, permalink: str) -> None:
-    """Another note now has the name `permalink`: its link keys follow."""
-    old = _old(db, *db.execute("select project, path from note where row = ?", (row,)).fetchone())
-    assert old is not None
-    db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
-    keys = _keys(project, old._replace(permalink=permalink))
-    db.executemany("insert into note_fold values (?, ?)", [(one, row) for one in keys])
 
 
 def _tag_words(note: Note) -> Iterable[str]:
@@ -335,3 +325,64 @@ def _cleaned(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{one.name: _cleaned(getattr(value, one.name)) for one in fields(value)})
     return value
+
+
+def _claimed(db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own: bool) -> None:
+    """The note `row` now claims `permalink`: renumbers the groups this touches.
+
+    Of the notes of one derived permalink (contract 000b, 4.1) the first path in code-point order keeps it, the others
+    take `-1`, `-2` ..., leaving out what another note is called by its own path or frontmatter. The outcome does not
+    depend on the order in which notes came. A note of its own permalink never gives way.
+    """
+    others = db.execute(
+        "select own, base from note where permalink = ? and project = ? and row <> ?", (permalink, project, row)
+    ).fetchall()
+    groups = {base or permalink for own_one, base in others if not own_one}
+    if others and not own:
+        groups.add(permalink)
+    for base in sorted(groups):
+        _renumber(db, project, name, base)
+
+
+def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
+    """A note called `permalink` is gone: those that had to give way may move up."""
+    numbered = _NUMBERED.fullmatch(permalink)
+    for base in (permalink, numbered[1]) if numbered else (permalink,):
+        if db.execute("select 1 from note where base = ? and project = ? limit 1", (base, project)).fetchone():
+            _renumber(db, project, name, base)
+
+
+def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> None:
+    """Gives the notes of one derived permalink their numbers, and the link keys that follow from them."""
+    members = db.execute(
+        # `+`: else SQLite walks all notes of the project in the order of their paths
+        "select row, path, permalink from note where permalink = ?1 and +project = ?2 and own = 0 and base is null"
+        " union select row, path, permalink from note where base = ?1 and +project = ?2 order by path",
+        (base, project),
+    ).fetchall()
+    number = -1
+    for row, path, current in members:
+        number = _next_free(db, project, base, number)
+        permalink = f"{base}-{number}" if number else base
+        if permalink == current:
+            continue
+        old = _read(db, project, path)
+        assert old is not None
+        db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(name, old)])
+        db.executemany(
+            "insert into note_fold values (?, ?)",
+            [(one, row) for one in _keys(name, old._replace(permalink=permalink))],
+        )
+        db.execute("update note set permalink = ?, base = ? where row = ?", (permalink, base if number else None, row))
+
+
+def _next_free(db: sqlite3.Connection, project: int, base: str, number: int) -> int:
+    """The next number no other note's own or path-derived permalink stands at."""
+    while True:
+        number += 1
+        taken = db.execute(
+            "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?) limit 1",
+            (base if number == 0 else f"{base}-{number}", project, number > 0),
+        ).fetchone()
+        if taken is None:
+            return number

@@ -15,16 +15,16 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
-from commonplace.index.vectors import model, safetensors  # noqa: E402
-from commonplace.index.vectors.bert import Bert  # noqa: E402
-from commonplace.index.vectors.folder import open_folder  # noqa: E402
-from commonplace.index.vectors.model import Choice, NoModel, identify  # noqa: E402
-from commonplace.index.vectors.opening import open_model  # noqa: E402
+from commonplace.index.vectors import model  # noqa: E402
+from commonplace.index.vectors.model import Choice, NoModel, identify, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors  # noqa: E402
 from commonplace.llm import NoAnswer  # noqa: E402
 from contract.language_model import language_model  # noqa: E402
 from index.vectors import tiny  # noqa: E402
 
 TEXTS = ["we bake bread", "the server is slow", "a", "dark mode for the editor theme, not light!", "we bake bread"]
+ENGLISH = [f"word{chr(97 + at % 26)}{chr(97 + at // 26)}" for at in range(300)] + ["##ing", "数", "据", "д", "!"]
+CHINESE = [chr(0x4E00 + at) for at in range(4000)] + [f"##{chr(0x4E00 + at)}" for at in range(4000)] + ["the", "and"]
 
 
 def ids(folder: Path, text: str) -> list[int]:
@@ -97,7 +97,7 @@ def test_half_floats_are_read_as_floats(tmp_path: Path) -> None:
     half, brain = np.array([1.5, -2], "<f2"), np.array([0x3FC0, 0xC000], "<u2")
     path = tmp_path / "w"
     tiny.write_safetensors(path, {"a": half, "b": brain}, {"a": "F16", "b": "BF16"})
-    read = safetensors.read(path)
+    read = read_safetensors(path)
     assert read["a"].tolist() == read["b"].tolist() == [1.5, -2]
     assert {each.dtype for each in read.values()} == {np.dtype("<f4")}
 
@@ -107,7 +107,7 @@ def test_another_file_is_no_weights(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "w"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"safetensors|header|Expecting"):
-        safetensors.read(path)
+        read_safetensors(path)
 
 
 def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, monkeypatch: Any) -> None:
@@ -257,3 +257,26 @@ def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeyp
     for choice in ("sentence-transformers:gone", "fastembed:gone"):
         with pytest.raises(NoModel, match=r"has no model gone on this machine: gone is not here$"):
             open_model(Choice(choice))
+
+
+def test_a_script_of_single_letters_is_not_read() -> None:
+    assert scripts(ENGLISH) == {"LATIN"}
+    assert scripts(CHINESE) == {"CJK"}
+    assert scripts([*ENGLISH, *CHINESE]) == {"LATIN", "CJK"}
+    assert scripts(["\u2581привет"[: 4 + at % 4] for at in range(250)]) == {"CYRILLIC"}
+
+
+def test_a_vocabulary_of_bytes_is_not_judged() -> None:
+    assert scripts(["a", "\u0120the"]) is None
+    assert is_readable("数据库", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("hello", True), ("Straße in München", True), ("ｆｕｌｌ ｗｉｄｔｈ", True), ("γ-ray and β decay", True),
+     ("a short word on 数据库 in between others", True),
+     ("数据库迁移到 Postgres", False), ("用 Docker 部署 billing 服务", False),
+     ("Привет мир", False), ("12:30 — 14:00", False), ("", False), ("—", False)],
+)  # fmt: skip
+def test_most_of_a_text_must_be_in_a_known_script(text: str, expected: bool) -> None:
+    assert is_readable(text, frozenset({"LATIN"})) is expected

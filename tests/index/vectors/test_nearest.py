@@ -18,10 +18,8 @@ np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic e
 from commonplace import config  # noqa: E402
 from commonplace.engine import Memory, open_memory  # noqa: E402
 from commonplace.engine.embedding import Embedding  # noqa: E402
-from commonplace.index.vectors import nearest  # noqa: E402
-from commonplace.index.vectors.file import VectorFile, locked  # noqa: E402
-from commonplace.index.vectors.folder import FolderModel  # noqa: E402
-from commonplace.index.vectors.nearest import Near, Vectors  # noqa: E402
+from commonplace.index.vectors.runtimes import FolderModel  # noqa: E402
+from commonplace.index.vectors.store import VectorFile, locked  # noqa: E402
 from commonplace.note.edit import Append  # noqa: E402
 from commonplace.note.model import Draft  # noqa: E402
 from index.vectors import tiny  # noqa: E402
@@ -158,19 +156,13 @@ def test_how_near_a_note_is_tells_its_nearest_passage_also_of_one_that_is_far(
     assert list(near(question, [])) == rows(memory, "Long")
     vectors = Embedding(memory).vectors
     assert vectors is not None
-    vectors._asked[question] = -vectors.question(question)
+    vectors._questions[question] = -vectors.question(question)
     far = near(question, every)
     other = rows(memory, "Other")[0]
     assert far[other] == pytest.approx(-told[other])
 
 
-def test_equal_texts_are_equally_near(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    def uneven(*given: Any) -> Any:
-        found = product(*given)  # where a vector lies in a block changes its product by so much
-        return found + np.float32(3e-8) * (np.arange(len(found)) % 3)
-
-    product = nearest.product
-    monkeypatch.setattr(nearest, "product", uneven)
+def test_equal_texts_are_equally_near(memory: Memory) -> None:
     for number in range(12):
         write(memory, f"Note {number}", "we bake bread in the oven on sunday")
     Embedding(memory).some(60)
@@ -301,54 +293,6 @@ def test_it_stops_when_told_and_goes_on_later(memory: Memory) -> None:
     heard: list[tuple[int, int]] = []
     assert Embedding(memory).some(60, progress=lambda done, total: heard.append((done, total))) == 38
     assert heard == [(32, 38), (38, 38)]
-
-
-def many(memory: Memory, seed: int) -> tuple[Vectors, list[str], list[list[Near]]]:
-    """The vectors of 120 notes, ten questions, and what is nearest to each when all are compared."""
-    chance = np.random.default_rng(seed)
-    for at in range(120):
-        write(memory, f"Note {at}", " ".join(chance.choice(tiny.WORDS, 8)))
-    Embedding(memory).some(60)
-    vectors = Embedding(memory).vectors
-    assert vectors is not None
-    questions = [" ".join(chance.choice(tiny.WORDS, 5)) for _ in range(10)]
-    return vectors, questions, [vectors.nearest(each, 3) for each in questions]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    vectors, questions, exact = many(memory, seed)
-    vectors._exact = 50
-    assert [vectors.nearest(each, 3) for each in questions] == exact  # fewer than are sifted out
-    monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_LEAST", 60)
-    monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_SHARE", 1)
-    sifted = [vectors.nearest(each, 3) for each in questions]
-    assert sum(len(set(a) & set(b)) for a, b in zip(exact, sifted, strict=True)) >= 24  # of 30
-    write(memory, "New", questions[0])
-    Embedding(memory).some(60)
-    assert found(memory, questions[0], 1) == ["New"]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_leaving_out_what_is_far_by_its_leading_directions_changes_nothing(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    vectors, questions, exact = many(memory, seed)
-    places = "commonplace.index.vectors.nearest"
-    for name, value in (("LEADING", 100), ("_GATHERED", 1)):
-        monkeypatch.setattr(f"{places}.{name}", value)
-    monkeypatch.setattr("commonplace.index.vectors.leading.DIRECTIONS", 4)
-    compared = []
-    usual = vectors._near_by_directions
-    monkeypatch.setattr(vectors, "_near_by_directions", lambda *given: compared.append(usual(*given)) or compared[-1])
-    sifted = [vectors.nearest(each, 3) for each in questions]
-    assert [[one.row for one in some] for some in sifted] == [[one.row for one in some] for some in exact]
-    assert len(compared) >= len(questions)
-    write(memory, "New", questions[0])
-    Embedding(memory).some(60)
-    assert found(memory, questions[0], 1) == ["New"]
 
 
 def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, model: Path) -> None:

@@ -16,10 +16,8 @@ from itertools import groupby, product
 
 from commonplace.errors import InvalidInput
 from commonplace.index.facets import may_see
-from commonplace.index.listing import listing
-from commonplace.index.lookup import in_order, infos, matching, observations, text_of
-from commonplace.index.metadata import predicate
-from commonplace.index.rows import Hit, Hits, NoteInfo
+from commonplace.index.listing import listing, matching, predicate
+from commonplace.index.rows import Hit, Hits, NoteInfo, in_order, infos, observations, text_of
 from commonplace.index.search import parse
 from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
 from commonplace.index.search.exact import SNIPPET, ExactScorer, Ranked, exact_scorer, rank, shortened

@@ -6,8 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from commonplace.index.lookup import infos
-from commonplace.index.rows import Hit, NoteInfo
+from commonplace.index.rows import Hit, NoteInfo, infos
 from commonplace.index.search.chunks import ChunkRanking
 from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking

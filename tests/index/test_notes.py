@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.index import lookup
 from index.conftest import Desk
 
 
@@ -19,7 +18,7 @@ def tree(desk: Desk) -> Desk:
 
 def entries(desk: Desk, folder: str = "", **more: object) -> list[tuple[str, int | None]]:
     more.setdefault("viewer", None)
-    found, total = lookup.directory(desk.db, "notes", folder, **more)  # type: ignore[arg-type]
+    found, total = desk.index.notes.directory("notes", folder, **more)  # type: ignore[arg-type]
     assert len(found) <= total
     return [(one.path, None if one.note else one.notes) for one in found]
 
@@ -39,29 +38,29 @@ def test_deeper_levels_pages_and_patterns(tree: Desk) -> None:
     ]  # fmt: skip
     assert entries(tree, depth=9, glob="t*.md") == [("b/deep/three.md", None), ("b/two.md", None), ("top.md", None)]
     assert entries(tree, limit=2, offset=3) == [("文", 1), ("top.md", None)]
-    assert lookup.directory(tree.db, "notes", viewer=None, limit=1)[1] == 5
+    assert tree.index.notes.directory("notes", viewer=None, limit=1)[1] == 5
 
 
 def test_all_notes_of_a_folder_whatever_their_scope(tree: Desk) -> None:
-    assert [note.path for note in lookup.below(tree.db, "notes", "b")] == [
+    assert [note.path for note in tree.index.notes.below("notes", "b")] == [
         "b/deep/three.md", "b/one.md", "b/secret.md", "b/two.md"
     ]  # fmt: skip
-    assert len(lookup.below(tree.db, "notes", "")) == 8
+    assert len(tree.index.notes.below("notes", "")) == 8
 
 
 def test_counts_are_those_of_what_the_caller_sees(tree: Desk) -> None:
     tree.put("skills/a.md", "---\nphase: organized\n---\nx", project="categories")
     tree.put("inbox/b.md", "x", project="categories")
     tree.put("inbox/c.md", "---\nscope: agent:ada\n---\nx", project="categories")
-    counts = lookup.counts(tree.db, None)
+    counts = tree.index.notes.counts(None)
     assert counts.projects == {"notes": 8, "vault": 1, "categories": 3}
     assert counts.categories == {("organized", "skills"): 1, ("inbox", "inbox"): 2}
-    assert (counts.total, lookup.counts(tree.db, "ada").total, lookup.counts(tree.db, "eve").total) == (12, 12, 10)
+    assert (counts.total, tree.index.notes.counts("ada").total, tree.index.notes.counts("eve").total) == (12, 12, 10)
 
 
 def matches(desk: Desk, address: str, **more: object) -> list[str]:
     more.setdefault("viewer", None)
-    found, total = lookup.matching(desk.db, address, limit=None, **more)  # type: ignore[arg-type]
+    found, total = desk.index.notes.matching(address, limit=None, **more)  # type: ignore[arg-type]
     assert len(found) == total
     return [note.path for note in found]
 
@@ -93,35 +92,34 @@ def test_only_the_star_is_special(desk: Desk) -> None:
 
 def test_one_page_of_a_pattern_that_matches_all(desk: Desk) -> None:
     desk.put_all({f"{number:03}.md": "" for number in range(120)})
-    found, total = lookup.matching(desk.db, "*", viewer=None, limit=10, offset=100)
+    found, total = desk.index.notes.matching("*", viewer=None, limit=10, offset=100)
     assert ([note.path for note in found], total) == ([f"{number}.md" for number in range(100, 110)], 120)
 
 
 def test_permalinks_are_completed_by_prefix(tree: Desk) -> None:
-    assert lookup.complete(tree.db, "notes/b/", None) == [
+    assert tree.index.notes.complete("notes/b/", None) == [
         "notes/b/deep/three",
         "notes/b/one",
         "notes/b/secret",
         "notes/b/two",
     ]
-    assert lookup.complete(tree.db, "notes/b/", "eve", limit=2) == ["notes/b/deep/three", "notes/b/one"]
-    assert lookup.complete(tree.db, "", None, project="vault") == ["vault/other"]
-    assert lookup.complete(tree.db, "文", None) == []
+    assert tree.index.notes.complete("notes/b/", "eve", limit=2) == ["notes/b/deep/three", "notes/b/one"]
+    assert tree.index.notes.complete("", None, project="vault") == ["vault/other"]
+    assert tree.index.notes.complete("文", None) == []
 
 
 def test_ids_used_twice_and_warnings_are_reported(desk: Desk) -> None:
     desk.put("a.md", "---\nid: same\n---\n")
     desk.put("b.md", "---\nid: same\n---\n")
     desk.put("c.md", "---\n: [\n---\n")
-    twice = lookup.duplicates(desk.db)
+    twice = desk.index.notes.duplicates()
     assert {one: [note.path for note in notes] for one, notes in twice.items()} == {"same": ["a.md", "b.md"]}
-    (warning,) = lookup.warnings(desk.db)
+    (warning,) = desk.index.notes.warnings()
     assert warning[:2] == ("notes", "c.md")
     assert warning[2][0].startswith("bad_frontmatter")
 
 
 def test_what_is_not_there_is_none(desk: Desk) -> None:
-    assert lookup.get(desk.db, "notes", "a.md") is None
-    assert lookup.get_row(desk.db, 1) is None
-    assert lookup.text_of(desk.db, 1) == ("", "")
-    assert lookup.stamps(desk.db, "nowhere") == {}
+    assert desk.index.notes.get("notes", "a.md") is None
+    assert desk.index.notes.text_of(1) == ("", "")
+    assert desk.index.notes.stamps("nowhere") == {}

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from commonplace.store.layout import SKIPPED_FOLDERS
 from commonplace.text.unicode import is_valid_unicode
@@ -27,7 +28,7 @@ class Changes:
 class Watch:
     """Watches every folder of the projects. For one thread at a time."""
 
-    def __init__(self, inotify: object, flags: object):
+    def __init__(self, inotify: Any, flags: Any):
         self._inotify = inotify
         self._flags = flags
         self._places: dict[int, tuple[str, str, str]] = {}
@@ -98,7 +99,7 @@ class Watch:
             changes.lost = True
         return changes
 
-    def _note(self, event: object, changes: Changes) -> None:
+    def _note(self, event: Any, changes: Changes) -> None:
         f, mask = self._flags, event.mask
         if mask & (f.Q_OVERFLOW | f.UNMOUNT):
             changes.lost = True

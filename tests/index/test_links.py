@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace.index import graph
+from commonplace.index.links import MOST_VISITED
 from index.conftest import START, Desk
 
 
 def reached(desk: Desk, path: str, depth: int = 1, **more: object) -> list[tuple[str, int, str]]:
     more.setdefault("viewer", None)
-    found = graph.neighbours(desk.db, desk.get(path), depth=depth, **more)  # type: ignore[arg-type]
+    found = desk.index.links.neighbours(desk.get(path), depth=depth, **more)  # type: ignore[arg-type]
     return [(one.note.path, one.depth, one.via) for one in found]
 
 
@@ -21,7 +21,7 @@ def test_relations_come_in_the_order_of_the_file_with_their_state(desk: Desk) ->
     desk.put("b.md")
     desk.put("x/twin.md")
     desk.put("y/twin.md")
-    edges = graph.outgoing(desk.db, desk.get("a.md"), None)
+    edges = desk.index.links.outgoing(desk.get("a.md"), None)
     assert [(edge.type, edge.target, edge.state, edge.context, edge.line) for edge in edges] == [
         ("uses", "b", "resolved", "daily", 1), ("was inspired by", "Ghost", "unwritten", None, 2),
         ("links_to", "b", "resolved", None, 4), ("links_to", "twin", "ambiguous", None, 4),
@@ -39,8 +39,7 @@ def test_backlinks_come_newest_first_and_only_from_links_that_really_lead_here(d
     desk.put("not.md", "[[elsewhere::target]] [[sub/target]] [[targets]]")
     assert desk.incoming("target.md") == ["new.md", "sub/near.md", "far.md", "old.md"]
     assert desk.incoming("target.md", limit=2, offset=1) == ["sub/near.md", "far.md"]
-    assert graph.degree(desk.db, desk.get("target.md"), None) == 4
-    edge = graph.incoming(desk.db, desk.get("target.md"), None)[0]
+    edge = desk.index.links.incoming(desk.get("target.md"), None)[0]
     assert (edge.type, edge.target) == ("likes", "new")
 
 
@@ -84,19 +83,11 @@ def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
     desk.put("hub.md", "".join(f"- has [[spoke {number}]]\n" for number in range(2_000)))
     desk.put_all({f"spoke {number}.md": "[[hub]]" if number % 2 else "" for number in range(2_000)})
     desk.put_all({f"fan {number}.md": "about [[Hub]]" for number in range(3_000)})
-    assert len(graph.outgoing(desk.db, desk.get("hub.md"), None)) == 2_000
-    assert graph.degree(desk.db, desk.get("hub.md"), None) == 4_000
+    assert len(desk.index.links.outgoing(desk.get("hub.md"), None)) == 2_000
+    assert len(desk.index.links.incoming(desk.get("hub.md"), None)) == 4_000
     found = reached(desk, "hub.md", 5, limit=10)
     assert found == [(f"fan {number}.md", 1, "links_to") for number in range(2_999, 2_989, -1)]
-    assert len(reached(desk, "hub.md", 5, limit=100_000)) <= graph.MOST_VISITED
-
-
-def test_what_is_not_written_yet_is_listed_with_its_notes(desk: Desk) -> None:
-    desk.put_all({"a.md": "[[b]] [[ghost]] [[twin]]", "b.md": "[[a]]", "x/twin.md": "", "y/twin.md": ""})
-    desk.put("c.md", "[[nowhere]]", project="vault")
-    found = [(note.path, target) for note, target in graph.unresolved(desk.db, None)]
-    assert found == [("a.md", "ghost"), ("a.md", "twin"), ("c.md", "nowhere")]
-    assert [target for _, target in graph.unresolved(desk.db, None, "vault")] == ["nowhere"]
+    assert len(reached(desk, "hub.md", 5, limit=100_000)) <= MOST_VISITED
 
 
 @pytest.mark.parametrize("change", ["retitle", "move", "remove"])

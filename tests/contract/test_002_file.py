@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph_projects import opener
+from commonplace.engine.graph import opener
 from contract.graph_tools import Nodes
 from contract.mcp_server import Server, environment
 from contract.test_002_cases import CASES, check

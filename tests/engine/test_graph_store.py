@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from commonplace import open_memory
 from commonplace.engine import Memory
 from commonplace.engine.entities import Entity, Relation
-from commonplace.engine.graph_projects import open_graph
-from commonplace.engine.graph_store import GraphStore
+from commonplace.engine.graph import open_graph
 from commonplace.errors import NotFound, ReadOnlyProject
 from commonplace.note.edit import Append
 from commonplace.note.model import Draft
+from commonplace.store.inplace.graph_file import GraphStore
 
 pytestmark = pytest.mark.promise("002-14.14", "002-14.24")
 

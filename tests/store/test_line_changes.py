@@ -15,7 +15,7 @@ import pytest
 
 from commonplace import open_memory
 from commonplace.engine import Memory
-from commonplace.engine.graph_projects import opener
+from commonplace.engine.graph import opener
 from commonplace.errors import CannotUndo
 from contract.graph_tools import Nodes
 from contract.mcp_server import environment
@@ -231,7 +231,7 @@ import json, os, sys
 from pathlib import Path
 from commonplace import open_memory
 from commonplace.engine.entities import Entity
-from commonplace.engine.graph_projects import opener
+from commonplace.engine.graph import opener
 
 point, count, file, home = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
 with open_memory(home, watch=False) as memory:

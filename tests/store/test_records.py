@@ -17,8 +17,8 @@ import pytest
 
 from commonplace import open_memory
 from commonplace.engine import Memory
-from commonplace.engine.graph_projects import opener
-from commonplace.store.json_lines import BadLine, replaced, shape_of, value_of
+from commonplace.engine.graph import opener
+from commonplace.store.inplace.graph_file import BadLine, parse_line, with_members
 from contract.graph_tools import Nodes
 from contract.mcp_server import environment
 
@@ -406,28 +406,28 @@ def test_words_in_any_order_are_ranked_by_where_they_stand(kept: Kept) -> None:
 
 
 def test_a_member_is_replaced_or_added_and_all_else_stays() -> None:
-    assert replaced(b'{ "a" : 1 , "b":{"a":2} }', "a", ["x"]) == b'{ "a" : ["x"] , "b":{"a":2} }\n'
-    assert replaced(b'{"a":1,"a":2}\r\n', "a", 3) == b'{"a":1,"a":3}\r\n'
-    assert replaced(b"{ }\n", "a", "") == b'{"a":""}\n'
+    assert with_members(b'{ "a" : 1 , "b":{"a":2} }', a=["x"]) == b'{ "a" : ["x"] , "b":{"a":2} }\n'
+    assert with_members(b'{"a":1,"a":2}\r\n', a=3) == b'{"a":1,"a":3}\r\n'
+    assert with_members(b"{ }\n", a="") == b'{"a":""}\n'
 
 
 def test_what_is_no_json_for_others_is_a_bad_line() -> None:
     for line in (b'{"a":NaN}', b"[" * 100_000, b'{"a":"\n"}'):
         with pytest.raises(BadLine):
-            value_of(line)
-    assert value_of(b" \r\n") is None
+            parse_line(line)
+    assert parse_line(b" \r\n") is None
 
 
-def test_a_torn_first_line_is_no_other_shape() -> None:
-    data = b'{"type":"entity","na'
-    assert shape_of(data, [data]) == ""
+def test_a_torn_first_line_is_no_other_shape(kept: Kept) -> None:
+    kept.write('{"type":"entity","na')
+    assert kept.names() == []
 
 
 MORTAL = """
 import os, sys
 from pathlib import Path
 from commonplace import open_memory
-from commonplace.engine.graph_projects import opener
+from commonplace.engine.graph import opener
 
 point, count, file, home = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
 name = point.split()[-1]

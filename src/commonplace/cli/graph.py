@@ -13,8 +13,8 @@ from commonplace.cli.syntax import Group, command
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.engine.graph import NoteGraph
     from commonplace.engine.graph_file import FileGraph
-    from commonplace.engine.graph_notes import NoteGraph
 
 graph = Group(
     "graph",
@@ -29,10 +29,10 @@ def export(call: Invocation, file: str | None = None) -> None:
 
     With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
     """
-    from commonplace.engine.graph_lines import written
+    from commonplace.engine.entities import graph_lines
 
     with call.memory() as memory:
-        lines = list(written(graph_at(memory, _place(call))))
+        lines = graph_lines(graph_at(memory, _place(call)))
     if file is None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
@@ -54,9 +54,9 @@ def import_graph(call: Invocation, file: str) -> None:
     Entities that exist get the observations they lack. Running it twice changes nothing. They go where the graph
     tools have the graph; if that is FILE itself, into the notes.
     """
-    from commonplace.engine.graph_lines import read
+    from commonplace.engine.entities import parse_graph
 
-    found = read(text_of(file))
+    found = parse_graph(text_of(file))
     for number, why in found.bad:
         output.notice(f"line {number}: {why}")
     with call.memory() as memory:
@@ -84,9 +84,9 @@ def place_for(call: Invocation, file: str) -> Path | None:
 
 def graph_at(memory: Memory, file: Path | None) -> NoteGraph | FileGraph:
     """The graph the tools work on."""
+    from commonplace.engine.graph import NoteGraph
     from commonplace.engine.graph_file import FileGraph
-    from commonplace.engine.graph_notes import NoteGraph
-    from commonplace.engine.graph_store import GraphStore
+    from commonplace.store.inplace.graph_file import GraphStore
 
     return NoteGraph(memory) if file is None else FileGraph(memory, GraphStore(file.stem, file))
 

@@ -51,10 +51,10 @@ def move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry_
 def _graph(call: Invocation, memory: Memory, path: str, dry_run: bool) -> None:
     """The same as `memory graph import`."""
     from commonplace.cli import graph
-    from commonplace.engine.graph_lines import read
+    from commonplace.engine.entities import parse_graph
     from commonplace.transfer.graph import plan
 
-    found = read(graph.text_of(path))
+    found = parse_graph(graph.text_of(path))
     made = plan(graph.graph_at(memory, graph.place_for(call, path)), found)
     for number, why in found.bad:
         output.notice(f"line {number}: {why}")

@@ -42,10 +42,10 @@ from commonplace.store.home import Home, Step
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
-    from commonplace.engine.graph_store import GraphStore
     from commonplace.index import sync
     from commonplace.index.changes import Watch
     from commonplace.index.vectors.nearest import Vectors
+    from commonplace.store.inplace.graph_file import GraphStore
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
@@ -111,11 +111,6 @@ class Core:
 
     def _stores(self, before: Mapping[str, FolderStore | GraphStore]) -> dict[str, FolderStore | GraphStore]:
         return stores.opened(self.layout, self.settings.projects, self.extra, before)
-
-    def graph_at(self, file: str | Path) -> GraphStore | None:
-        """The project that is the graph file at this absolute path, None when none is."""
-        found = (each for each in self.stores.values() if each.kind != stores.FOLDER and each.root == str(file))
-        return next(found, None)  # type: ignore[return-value]
 
     def set_projects(self, settings: Settings) -> None:
         """Use the projects of `settings` from now on; those gone leave the index."""
@@ -361,10 +356,11 @@ class Core:
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
-        when, is_entity = file.stamp.mtime_ns, project in self.stores and self.stores[project].kind != stores.FOLDER
-        if is_entity and (known := places.stamp(self.db, project, path)) and known.inode == file.stamp.inode:
-            when = known.mtime_ns  # others of the file changed since
+        is_entity = file.changed_ns is not None
+        when = file.stamp.mtime_ns if file.changed_ns is None else file.changed_ns
         changed = _EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
+        if is_entity and (known := lookup.get(self.db, project, path)) and known.inode == file.stamp.inode:
+            changed = datetime.fromisoformat(known.changed)  # others of the file changed since
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note = parse_note(text, project=project, path=path, changed=changed, born=born, entity=is_entity)
         note.warnings += warnings

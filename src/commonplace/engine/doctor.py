@@ -8,7 +8,6 @@ import re
 import sqlite3
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine import changing
@@ -101,17 +100,17 @@ def _graph_files(core: Core) -> list[Finding]:
         places.append(str(absolute(core.settings.graph_file)))
     if not places:
         return []
-    from commonplace.engine.graph_store import Held
+    from commonplace.store.inplace.graph_file import GraphStore
 
     found = []
     for place in dict.fromkeys(places):
-        held = Held(Path(place), tells=False)
         name = os.path.basename(place)
+        graph = GraphStore(name, place, logs=False)
         try:
-            held.fresh()
+            graph.fresh()
         except CommonplaceError as error:
             found.append(Finding("error", "unreadable", name, str(error)))
-        found += [Finding("warning", "unreadable", name, text) for text in held.warnings()]
+        found += [Finding("warning", "unreadable", name, text) for text in graph.warnings()]
     return found
 
 

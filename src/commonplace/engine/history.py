@@ -116,9 +116,9 @@ def undo(memory: Memory, number: int | None) -> Change:
         if texts and not any(each.kept for each in texts):
             raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
         if any(each.do == LINES for each in change.files):
-            from commonplace.engine import graph_undo
+            from commonplace.engine.graph_file import undo_lines
 
-            return graph_undo.take_back(memory, change, lambda *place: _blocked(change, *place, later))
+            return undo_lines(memory, change, lambda *place: _blocked(change, *place, later))
         steps: list[Step] = []
         for each in reversed(change.files):
             if each.do == "move" and each.old is None:

@@ -32,7 +32,7 @@ from commonplace.engine.memory import verb
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
 from commonplace.store.atomic import reason
-from commonplace.store.kv_json import Content, JsonFiles, Row, stem_of
+from commonplace.store.inplace.json_files import Content, JsonFiles, OpenFile, Row, stem_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -70,11 +70,10 @@ class JsonPlace:
     def _fold(self, stem: str, core: Core) -> None:
         if not self._pending(stem, self.files.read(stem), core):
             return
-        with self.files.changing(stem) as content:
-            pending = self._pending(stem, content, core)
-            rows = [self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(content.rows)]
+        with self.files.changing(stem) as file:
+            rows, pending = file.content.rows, self._pending(stem, file.content, core)
             if pending:
-                self.files.replace(stem, rows, content)
+                file.replace([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
             for name, _ in pending.values():
                 core.access.restart(name)
 
@@ -128,14 +127,15 @@ class JsonEntries:
         expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
         row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now),
                     "expires_at": expires and expires.timestamp(), "access_count": 0}  # fmt: skip
-        with self._changing(namespace, make=True) as content:
+        with self._changing(namespace, make=True) as file:
+            content = file.content
             old = [each for each in content.rows if _is(each, stem, namespace, key)]
             if namespace != stem:
                 row["namespace"] = namespace
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
             rest = [each for each in content.rows if not _is(each, stem, namespace, key)]
-            self._replace(stem, [*rest, row], content)
+            self._replace(stem, file, [*rest, row])
             self._forget(stem, [*old, row])
         return self._entry(row, stem, content)
 
@@ -257,29 +257,30 @@ class JsonEntries:
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[Content]:
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
         """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used."""
         try:
-            with self._files.changing(stem_of(namespace), make) as content:
-                yield content
+            with self._files.changing(stem_of(namespace), make) as file:
+                yield file
         except (OSError, ValueError):
             raise Unreadable(namespace) from None
 
-    def _replace(self, stem: str, rows: list[Row], before: Content) -> None:
+    def _replace(self, stem: str, file: OpenFile, rows: list[Row]) -> None:
         try:
-            self._files.replace(stem, rows, before)
+            file.replace(rows)
         except OSError as error:
             raise StorageError(f"{stem}.json", reason(error)) from None
 
     def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
         """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
-        with self._changing(namespace) as content:
-            meant = [n for n, row in enumerate(content.rows) if is_meant(row)][:most]
+        with self._changing(namespace) as file:
+            rows = file.content.rows
+            meant = [n for n, row in enumerate(rows) if is_meant(row)][:most]
             if meant:
                 gone = set(meant)
-                self._replace(stem, [row for n, row in enumerate(content.rows) if n not in gone], content)
-                self._forget(stem, [content.rows[n] for n in meant])
+                self._replace(stem, file, [row for n, row in enumerate(rows) if n not in gone])
+                self._forget(stem, [rows[n] for n in meant])
         return len(meant)
 
     def _forget(self, stem: str, rows: Sequence[Row]) -> None:

@@ -118,7 +118,7 @@ def _root(folder: str) -> Path:
 
 def _is_graph_file(root: Path) -> bool:
     """Whether what lies there is meant as a graph file (contract 002, 8)."""
-    from commonplace.engine.graph_store import holds_graph
+    from commonplace.store.inplace.graph_file import holds_graph
 
     try:
         return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))
@@ -128,7 +128,7 @@ def _is_graph_file(root: Path) -> bool:
 
 def _check_graph_file(core: Core, file: Path, shown: str, is_default: bool) -> None:
     """Raises ProjectRefused, NotRecords for a file of another shape, StorageError."""
-    from commonplace.engine.graph_store import GraphStore
+    from commonplace.store.inplace.graph_file import GraphStore
 
     private = Path(os.path.realpath(core.layout.private))
     if private in Path(os.path.realpath(file)).parents:
@@ -138,7 +138,7 @@ def _check_graph_file(core: Core, file: Path, shown: str, is_default: bool) -> N
     for name, store in core.stores.items():
         if os.path.realpath(store.root) == os.path.realpath(file):
             raise ProjectRefused(shown, f"it overlaps project {name}")
-    GraphStore(file.stem, file).held.fresh()
+    GraphStore(file.stem, file).fresh()
 
 
 def _check_folder(core: Core, root: Path, shown: str, make: bool) -> None:

@@ -11,7 +11,7 @@ from commonplace.store.folder import FolderStore
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
-    from commonplace.engine.graph_store import GraphStore
+    from commonplace.store.inplace.graph_file import GraphStore
 
 FOLDER = FolderStore.kind
 GRAPH_FILE_SUFFIX = ".jsonl"
@@ -40,7 +40,7 @@ def _opened(name: str, place: Path, before: FolderStore | GraphStore | None) -> 
     if before is not None and before.kind != FOLDER and before.root == str(place):
         return before
     if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
-        from commonplace.engine.graph_store import GraphStore
+        from commonplace.store.inplace.graph_file import GraphStore
 
         return GraphStore(name, place)
     return FolderStore(name, place)

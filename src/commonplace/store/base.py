@@ -55,13 +55,18 @@ class Listing:
 
 @dataclass(slots=True)
 class File:
-    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s)."""
+    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
+
+    Of an entity in a graph file the stamp tells no time: `changed_ns` is when the whole file last changed, which is
+    the entity's own time if the index does not know an earlier one for the same stamp. None for any other note.
+    """
 
     data: bytes
     stamp: Stamp
     etag: str
     mode: int = 0o600
     born: float | None = None
+    changed_ns: int | None = None
 
 
 class Store(Protocol):

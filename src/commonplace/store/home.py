@@ -19,8 +19,8 @@ from commonplace.clock import Clock, stamp
 from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.store.atomic import Lock, make_private, reason, refusal
 from commonplace.store.history import Change, History
+from commonplace.store.inplace import LineChanges
 from commonplace.store.layout import TEMP_PREFIX, Layout
-from commonplace.store.line_changes import LineChanges
 from commonplace.store.path_guard import open_folder
 from commonplace.store.redo import Redo, lines_of
 from commonplace.store.steps import HEAD, KINDS, Step, Work, read_file, read_head, stamp_of, write_temp

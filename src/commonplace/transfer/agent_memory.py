@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB
 from commonplace.engine.json_entries import entry_of, unknown_of
-from commonplace.store.kv_json import JsonFiles
+from commonplace.store.inplace.json_files import JsonFiles
 from commonplace.transfer.moving import IMPORT, KEEP, UPDATE, Item, Plan, WrongStore, folder_at
 
 if TYPE_CHECKING:

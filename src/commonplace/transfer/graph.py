@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from commonplace.engine.entities import Entity, Graph, Key, Relation
-from commonplace.engine.graph_lines import Lines
-from commonplace.engine.graph_notes import NoteGraph
+from commonplace.engine.entities import Entity, Graph, GraphText, Key, Relation
+from commonplace.engine.graph import NoteGraph
 from commonplace.transfer.moving import IMPORT, UPDATE, Item, Plan
 
 
@@ -28,7 +27,7 @@ class _Group:
     relations: list[Relation] = field(default_factory=list)
 
 
-def plan(graph: Merging, found: Lines) -> Plan:
+def plan(graph: Merging, found: GraphText) -> Plan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that gains
     observations or unknown keys, and each new relation. Bad lines are skipped."""
     groups = _groups(found)
@@ -56,7 +55,7 @@ def plan(graph: Merging, found: Lines) -> Plan:
     return made
 
 
-def _groups(found: Lines) -> dict[str, _Group]:
+def _groups(found: GraphText) -> dict[str, _Group]:
     """Everything by the name it begins with: entities first, so that no relation needs a placeholder for one."""
     groups: dict[str, _Group] = {}
     for entity, more in found.entities:

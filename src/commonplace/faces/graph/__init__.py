@@ -48,7 +48,7 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
     kept; by default in notes.
     """
     if open_graph is None:
-        from commonplace.engine.graph_projects import open_graph
+        from commonplace.engine.graph import open_graph
 
     text = resources.files(__package__).joinpath("tools.json").read_text("utf-8")
     defined = _filled(json.loads(text), json.loads(text)["shapes"])

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
 from commonplace.cli import output
-from commonplace.engine.core import Core
+from commonplace.engine.freshness import Freshness
 from contract.language_model import language_model
 from index.vectors import tiny
 
@@ -65,13 +65,13 @@ def test_the_files_are_looked_at_once_however_many_rounds_it_takes(
     for at in range(100):
         terminal.write(f"bread {at}")
     looked: list[str] = []
-    sweep = Core._sweep
+    sweep = Freshness._sweep
 
-    def counted(core: Core, db: Any, store: Any, *more: Any) -> None:
+    def counted(freshness: Freshness, store: Any, *more: Any) -> None:
         looked.append(store.name)
-        sweep(core, db, store, *more)
+        sweep(freshness, store, *more)
 
-    monkeypatch.setattr(Core, "_sweep", counted)
+    monkeypatch.setattr(Freshness, "_sweep", counted)
     assert terminal.ok("embed").startswith("Embedded 100 passages")
     assert looked
     assert len(looked) == len(set(looked))

@@ -65,8 +65,8 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
     """What the next process finds: one of the states from the acknowledged one on, whole, indexed and clean."""
     with open_memory(home, watch=False) as memory:
         memory.sync()
-        with memory._core.writing():
-            assert not memory._core.home.unfinished()
+        with memory.alone():
+            assert not memory.engine.home.unfinished()
         found = tree(home)
         assert found in possible[acknowledged : acknowledged + 2]
         infos, total = memory.list(limit=0, order="path")
@@ -76,10 +76,8 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
         numbers = [change.number for change in memory.log(limit=0)]
         assert numbers == sorted(set(numbers), reverse=True)
         assert len(numbers) == possible.index(found)
-        with memory._core.guard:
-            from commonplace.index import places
-
-            assert places.is_sound(memory._core.db)
+        with memory.engine.guard:
+            assert memory.index.is_sound()
     strays = [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("redo-*")]
     assert strays == []
 

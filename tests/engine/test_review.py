@@ -76,7 +76,7 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
     assert "secret of y" in file.read_text()
     for change in other.log(limit=0):
         for each in change.texts():
-            assert each.old is None or b"secret" not in memory._core.home.history.text(each.old, "")
+            assert each.old is None or b"secret" not in memory.engine.home.history.text(each.old, "")
 
 
 def test_undo_does_not_move_a_folder_that_holds_private_notes_of_others(memory):
@@ -344,7 +344,7 @@ def test_a_look_at_the_disk_between_calls_is_a_new_look(memory):
     note(memory, "a", "text")
     memory.search("text")
     (memory.home / "notes" / "b.md").write_text("text")
-    assert memory._core.fresh().added == 1
+    assert memory.engine.fresh().added == 1
 
 
 def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.engine import Memory, open_memory
 from commonplace.index import kept, standings
-from commonplace.index.database import Index
+from commonplace.index.database import Connection
 from commonplace.note.model import Draft
 from commonplace.query import Query
 
@@ -62,14 +62,14 @@ def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
 
 
 def test_what_may_be_taken_back_is_not_held() -> None:
-    db = sqlite3.connect(":memory:", isolation_level=None, factory=Index)
+    db = sqlite3.connect(":memory:", isolation_level=None, factory=Connection)
     passing = kept.kept_of(db, settled=False)
     passing.rows.keep("bread", [1])
     assert kept.kept_of(db, settled=True).rows.get("bread") is None
 
 
 def test_rows_found_are_held_until_the_index_changes() -> None:
-    db = sqlite3.connect(":memory:", isolation_level=None, factory=Index)
+    db = sqlite3.connect(":memory:", isolation_level=None, factory=Connection)
     db.execute("create table note (row)")
     held = kept.kept_of(db, settled=True)
     assert held.rows.keep("bread", [3, 1]) == [3, 1]
@@ -115,7 +115,7 @@ def test_who_was_heard_is_told_as_the_reader_may_know_it(memory: Memory, reader:
     memory.write(Draft("Ann: I like walnuts.", title="Hers", folder="talk", date="2024-05-01", scope="agent:one"))
     tell(memory, "His", "Ben: I like bread.")
     memory.search("bread")
-    db = memory._core.db
+    db = memory.index.connection
     stands = standings.Standings(db, kept.kept_of(db, settled=True))
     (place,) = {row[0] for row in db.execute("select sitting from standing")}
     for _ in range(2):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from commonplace.engine import open_memory
-from commonplace.engine.ingested import Ingested
+from commonplace.engine.exchange import Ingested
 from commonplace.engine.upkeep import Upkeep
 from commonplace.ingest import SOURCES, taking
 from commonplace.ingest.tree import Tree
@@ -149,7 +149,7 @@ def test_once_the_history_holds_it_no_more_a_removed_text_is_new(ground):
     ground.take()
     ground.memory.delete(ground.one("a").id)
     ground.memory.delete(ground.one("b").id)
-    ground.memory._core.home.purge(MOMENT + timedelta(days=1))
+    ground.memory.engine.home.purge(MOMENT + timedelta(days=1))
     assert ground.take() == (1, 0, 1)  # the latest change always stays
 
 
@@ -277,7 +277,7 @@ def test_as_an_agent_only_what_it_sees_counts(ground):
 
 def test_the_history_is_read_once_however_many_files_there_are(ground):
     calls = []
-    history = ground.memory._core.home.history
+    history = ground.memory.engine.home.history
     plain = history.changes
     history.changes = lambda: calls.append(1) or plain()
     ground.put(first="text")

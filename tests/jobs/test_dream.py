@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from commonplace.engine.history import last_change
 from commonplace.errors import InvalidInput
 from commonplace.jobs import asking, consolidate, dream, report
 from contract.language_model import LanguageModel, language_model
@@ -234,17 +233,17 @@ def test_an_agent_sees_of_a_report_only_what_is_about_memories_it_sees(home: Hom
 
 
 def test_idle_time_is_counted_from_the_last_change_that_upkeep_did_not_make(home: Home) -> None:
-    assert last_change(home.memory, "daemon") is None
+    assert home.memory.last_change("daemon") is None
     one = home.write("lesson learned")
     home.later(hours=1)
     dream.run(home.memory.as_caller(None, "daemon"), 1)
     home.memory.read(one)
     home.upkeep.fold()
-    assert last_change(home.memory, "daemon") == MOMENT
+    assert home.memory.last_change("daemon") == MOMENT
     dream.run(home.memory, 1)
-    assert last_change(home.memory, "daemon") == MOMENT
+    assert home.memory.last_change("daemon") == MOMENT
     home.memory.tag(one, add=["x"])
-    assert last_change(home.memory, "daemon") == home.now
+    assert home.memory.last_change("daemon") == home.now
 
 
 # --- a language model ---------------------------------------------------------------------------

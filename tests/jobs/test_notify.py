@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from commonplace.clock import stamp
-from commonplace.engine.overview import Overview
-from commonplace.engine.pending import Pending
+from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import StorageError
 from commonplace.jobs import desktop, notify, reminding
@@ -230,7 +229,7 @@ def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, mo
         raise StorageError("pending.md", "the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("commonplace.engine.pending.put_derived", full)
+        patch.setattr("commonplace.engine.overview.put_derived", full)
         with pytest.raises(StorageError):
             notify.run(home.memory)
     assert "fired_at" not in header(home, ONE)

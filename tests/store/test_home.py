@@ -12,7 +12,8 @@ import pytest
 from commonplace import clock
 from commonplace.errors import Conflict, Exists, NotFound, OutsideError, StorageError
 from commonplace.store.folder import FolderStore
-from commonplace.store.home import Home, Step
+from commonplace.store.change import Step
+from commonplace.store.home import Home
 from commonplace.store.layout import Layout
 
 

@@ -323,7 +323,7 @@ def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept:
 @pytest.mark.promise("002-14.26")
 def test_a_rewrite_that_died_before_its_rename_is_not_in_the_log(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.write(ADA + BOB)
-    history, lines = kept.memory._core.home.history, kept.memory._core.home.lines
+    history, lines = kept.memory.engine.home.history, kept.memory.engine.home.lines
 
     class Dead(BaseException):
         pass
@@ -383,7 +383,7 @@ def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: Kept) -> No
     kept.place.parent.write_text("no folder")
     with open_memory(kept.memory.home, watch=False) as memory:
         memory.sync()
-        assert memory._core.home.lines.waits()
+        assert memory.engine.home.lines.waits()
     kept.place.parent.unlink()
     away.rename(kept.place.parent)
     assert kept.nodes.names("read_graph") == ["Ada", "x", "y", "z"]
@@ -391,5 +391,5 @@ def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: Kept) -> No
 
 def test_the_record_is_empty_after_a_change(kept: Kept) -> None:
     kept.nodes.entity("Ada")
-    assert not kept.memory._core.home.lines.waits()
+    assert not kept.memory.engine.home.lines.waits()
     assert json.loads(kept.text)["name"] == "Ada"

@@ -301,7 +301,7 @@ def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_i
     assert [each.getMessage() for each in caplog.records] == [
         "memory.jsonl cannot be replaced by a rename; it was written in place"
     ]
-    history = kept.memory._core.home.history
+    history = kept.memory.engine.home.history
     assert history.text(next(history.changes()).files[0].old or "", "").decode() == ADA + BOB
 
 
@@ -310,7 +310,7 @@ def test_the_lines_a_call_replaced_or_removed_are_in_the_history(kept: Kept) -> 
     kept.add("Ada", "x")
     changed = kept.data.splitlines(keepends=True)[0]
     kept.delete("Ada")
-    history = kept.memory._core.home.history
+    history = kept.memory.engine.home.history
     deleted, edited = list(history.changes())
     assert [(each.verb, each.project, each.path) for each in (deleted, edited)] == [
         ("delete", "memory", "memory.jsonl"), ("edit", "memory", "memory.jsonl"),

@@ -8,39 +8,39 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.store.redo import Redo, lines_of
+from commonplace.store.journal import RedoRecord, redo_lines
 
 LONG = [{"mark": "x" * 300}, {"steps": ["y" * 5000]}]
 SHORT = [{"mark": "a"}, {"steps": []}]
 
 
 @pytest.fixture
-def redo(tmp_path: Path) -> Iterator[Redo]:
-    made = Redo(tmp_path / "redo")
+def redo(tmp_path: Path) -> Iterator[RedoRecord]:
+    made = RedoRecord(tmp_path / "redo")
     yield made
     made.close()
 
 
-def write(redo: Redo, rows: list[dict[str, object]]) -> None:
+def write(redo: RedoRecord, rows: list[dict[str, object]]) -> None:
     redo.begin(rows[0])
     for row in rows[1:]:
         redo.add(row)
 
 
-def test_an_older_longer_record_does_not_show_through(redo: Redo) -> None:
+def test_an_older_longer_record_does_not_show_through(redo: RedoRecord) -> None:
     write(redo, LONG)
-    assert lines_of(redo.read()) == LONG
+    assert redo_lines(redo.read()) == LONG
     redo.drop()
     assert not redo.waits()
-    assert lines_of(redo.read()) == []
+    assert redo_lines(redo.read()) == []
     redo.begin(SHORT[0])
     assert redo.waits()
-    assert lines_of(redo.read()) == SHORT[:1]
+    assert redo_lines(redo.read()) == SHORT[:1]
     redo.add(SHORT[1])
-    assert lines_of(redo.read()) == SHORT
+    assert redo_lines(redo.read()) == SHORT
 
 
-def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(redo: Redo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(redo: RedoRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     class Died(BaseException):
         pass
 
@@ -48,24 +48,24 @@ def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(redo: Redo, mo
     for at, seen in enumerate([[], [], SHORT[:1], SHORT[:1], SHORT]):
         redo.drop()
         left = [None] * at
-        put = Redo._put
+        put = RedoRecord._put
 
-        def mortal(self: Redo, data: bytes, place: int, left: list[None] = left, put=put) -> None:
+        def mortal(self: RedoRecord, data: bytes, place: int, left: list[None] = left, put=put) -> None:
             if not left:
                 raise Died
             left.pop()
             put(self, data, place)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Redo, "_put", mortal)
+            patch.setattr(RedoRecord, "_put", mortal)
             try:
                 write(redo, SHORT)
             except Died:
                 assert at < 4
-        assert lines_of(redo.read()) == seen
+        assert redo_lines(redo.read()) == seen
 
 
-def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: Redo) -> None:
+def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: RedoRecord) -> None:
     write(redo, [{"mark": "a"}, {"steps": ["one", "two"]}])
     older = redo.read()
     redo.drop()
@@ -76,15 +76,15 @@ def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: Redo) -> None:
         mixed = newer[:at] + older[at:]
         if mixed not in (older, newer):
             with pytest.raises(ValueError, match="checksum"):
-                lines_of(mixed)
+                redo_lines(mixed)
 
 
-def test_a_very_long_record_gives_its_room_back(redo: Redo, tmp_path: Path) -> None:
+def test_a_very_long_record_gives_its_room_back(redo: RedoRecord, tmp_path: Path) -> None:
     write(redo, [{"mark": "a"}, {"steps": ["y" * 100_000]}])
     redo.drop()
     assert (tmp_path / "redo").stat().st_size == 0
 
 
 def test_a_record_from_before_there_were_checksums_is_read() -> None:
-    assert lines_of(b"".join(json.dumps(row).encode() + b"\n" for row in SHORT)) == SHORT
-    assert lines_of(b'{"mark":"a"}\n{"steps":') == SHORT[:1]
+    assert redo_lines(b"".join(json.dumps(row).encode() + b"\n" for row in SHORT)) == SHORT
+    assert redo_lines(b'{"mark":"a"}\n{"steps":') == SHORT[:1]

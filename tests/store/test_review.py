@@ -12,12 +12,12 @@ import pytest
 
 from commonplace import clock
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.store import home as homes
-from commonplace.store import steps as working
+from commonplace.store import change as working
 from commonplace.store.folder import FolderStore
-from commonplace.store.home import Home, Step
+from commonplace.store.change import Step
+from commonplace.store.home import Home
 from commonplace.store.layout import Layout
-from commonplace.store.redo import Redo
+from commonplace.store.journal import RedoRecord
 
 from .test_home import commit, files, put, step
 
@@ -43,18 +43,18 @@ def dies(home: Home, monkeypatch, at: int, *steps: Step) -> None:
     """Begin a change and die before its step number `at` (from 0); the record stays as a dead process leaves it."""
     with monkeypatch.context() as patch:
         seen = []
-        carry_out = working.Work.carry_out
+        execute = working.Execution.run
 
-        def last_breath(self, each, touched=None):
+        def last_breath(self, each):
             if len(seen) == at:
                 raise Died
             seen.append(each)
-            carry_out(self, each, touched)
+            execute(self, each)
 
-        patch.setattr(working.Work, "carry_out", last_breath)
-        patch.setattr(working.Work, "take_back", lambda self: None)
-        patch.setattr(homes, "_remove_temps", lambda steps: None)
-        patch.setattr(Redo, "drop", lambda self: None)
+        patch.setattr(working.Execution, "run", last_breath)
+        patch.setattr(working.Execution, "rollback", lambda self: None)
+        patch.setattr(working.Execution, "remove_temps", lambda self, steps: None)
+        patch.setattr(RedoRecord, "drop", lambda self: None)
         with pytest.raises(Died):
             commit(home, *steps)
 

@@ -67,7 +67,7 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
     from commonplace.jobs import asking
     from commonplace.jobs.tick import FACE, Tick
     from commonplace.serve.daemon import Daemon, DaemonLock
-    from commonplace.store.atomic import make_private, reason
+    from commonplace.store.files import make_private, reason
     from commonplace.store.layout import Layout
 
     layout = Layout(settings.home)

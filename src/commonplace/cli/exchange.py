@@ -23,7 +23,7 @@ from commonplace.cli.notes import CATEGORY_NAMES
 from commonplace.cli.syntax import Names, Usage, command
 from commonplace.errors import CommonplaceError
 from commonplace.query import check_memory
-from commonplace.store.atomic import reason
+from commonplace.store.files import reason
 
 _BLOCK = 1 << 20
 

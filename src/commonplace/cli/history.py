@@ -14,7 +14,7 @@ from commonplace.cli.syntax import Number, Usage, command
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.store.history import Change
+    from commonplace.store.journal import Change
 
 LOG_ROW = "#{} {:<16} {:<10} {:<8} {}"
 OWNER = "owner"

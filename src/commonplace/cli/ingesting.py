@@ -44,7 +44,7 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     folder = None if path is None else _folder(path)
     roots = _roots(sources, folder, call.settings(), chosen=ALL not in _split(wanted))
     with call.memory() as memory, output.progress("Ingesting") as progress:
-        from commonplace.engine.ingested import Ingested
+        from commonplace.engine.exchange import Ingested
         from commonplace.engine.memories import on_one_line
         from commonplace.ingest import taking
         from commonplace.ingest.tree import Tree

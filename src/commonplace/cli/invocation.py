@@ -38,7 +38,7 @@ class Invocation:
         """The agent acting: `--agent`, else MEMORY_AGENT, else None, the owner. Raises InvalidInput."""
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
         if name is not None:
-            from commonplace.engine.storing import is_agent
+            from commonplace.engine.writing import is_agent
             from commonplace.errors import InvalidInput
 
             if not is_agent(name):

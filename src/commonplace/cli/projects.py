@@ -13,7 +13,7 @@ from commonplace.cli.syntax import Group, command
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.engine.results import Project
+    from commonplace.engine.projects import Project
 
 PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 ROW = "{:<12} {:>6} {}"

@@ -50,10 +50,9 @@ def remind(call: Invocation, *words: str, when: str | None, tags: str | None, sc
     if not text.strip():
         raise Failure("content must not be empty")
     with call.memory() as memory:
-        from commonplace.engine.storing import check_scope
         from commonplace.jobs import reminding
 
-        check_scope(memory, scope)
+        memory.check_scope(scope)
         found = reminding.read(memory, text if when is None else when)
         row = _row(memory, text, found)
         if dry_run:

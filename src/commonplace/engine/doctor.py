@@ -8,22 +8,18 @@ import re
 import sqlite3
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from commonplace.engine import changing
-from commonplace.engine.core import NOT_UTF8, Core
-from commonplace.engine.stores import FOLDER, absolute
+from commonplace.engine.freshness import NOT_UTF8
+from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.session import Engine, absolute
+from commonplace.engine.writing import MEMORIES, links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.index import database, lookup, places
-from commonplace.note.frontmatter import REMOVE
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
-from commonplace.store.atomic import reason
+from commonplace.store.base import sha256
+from commonplace.store.files import reason
 from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from commonplace.store.path_guard import open_folder
-
-if TYPE_CHECKING:
-    from commonplace.engine.memory import Memory
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _HOME_TEMP = re.compile(
@@ -46,41 +42,41 @@ class Finding:
     fixed: bool = False
 
 
-def examine(memory: Memory) -> list[Finding]:
+def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
-    core = memory._core
-    with core.guard:
-        found = [*_unfinished(core), *_index(core)]
+    engine = memory.engine
+    with engine.guard:
+        found = [*_unfinished(engine), *_index(engine)]
         try:
             found += _notes(memory)
         except sqlite3.Error as error:
-            if not database.is_corrupt(error):
-                raise StorageError("the index", database.plain(error)) from None
-            core.rebuild()  # what the notes say can only be seen with an index
-            found = [*_unfinished(core), _damaged(), *_notes(memory)]
-        found += [*_config(core), *_lock(core), *_temps(core), *_permissions(core), *_graph_files(core)]
+            if not engine.index.is_corrupt(error):
+                raise StorageError("the index", engine.index.explain(error)) from None
+            engine.rebuild_index()  # what the notes say can only be seen with an index
+            found = [*_unfinished(engine), _damaged(), *_notes(memory)]
+        found += [*_config(engine), *_lock(engine), *_temps(engine), *_permissions(engine), *_graph_files(engine)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
 
 
-def _notes(memory: Memory) -> list[Finding]:
+def _notes(memory: ReadVerbs) -> list[Finding]:
     """What only the index can tell."""
-    memory._core.fresh()
-    found = [*_unreadable(memory._core), *_warned(memory), *_duplicates(memory), *_links(memory)]
+    memory.engine.fresh()
+    found = [*_unreadable(memory.engine), *_warned(memory), *_duplicates(memory), *_links(memory)]
     return [*found, *_reminders(memory)]
 
 
-def _unfinished(core: Core) -> list[Finding]:
+def _unfinished(engine: Engine) -> list[Finding]:
     return [
         Finding("error", "unfinished_write", os.path.basename(record),
                 "a change was interrupted and could not be finished; its files may be out of reach", "finish it")
-        for record in core.home.set_aside()
+        for record in engine.home.set_aside()
     ]  # fmt: skip
 
 
-def _index(core: Core) -> list[Finding]:
+def _index(engine: Engine) -> list[Finding]:
     """Damage in the index itself; being behind the disk is no finding, every call catches up by itself."""
-    return [] if places.is_sound(core.db) else [_damaged()]
+    return [] if engine.index.is_sound() else [_damaged()]
 
 
 def _damaged() -> Finding:
@@ -88,16 +84,16 @@ def _damaged() -> Finding:
     return Finding("error", "index_stale", ".commonplace/index.db", text, "rebuild it from the notes")
 
 
-def _config(core: Core) -> list[Finding]:
-    name = core.settings.file.name
-    return [Finding("warning", "bad_config", name, warning) for warning in core.settings.warnings]
+def _config(engine: Engine) -> list[Finding]:
+    name = engine.settings.file.name
+    return [Finding("warning", "bad_config", name, warning) for warning in engine.settings.warnings]
 
 
-def _graph_files(core: Core) -> list[Finding]:
+def _graph_files(engine: Engine) -> list[Finding]:
     """What is wrong with the graph file of the configuration, and with those that are projects."""
-    places = [store.root for store in core.stores.values() if store.kind != FOLDER and os.path.exists(store.root)]
-    if core.settings.graph_file:
-        places.append(str(absolute(core.settings.graph_file)))
+    places = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
+    if engine.settings.graph_file:
+        places.append(str(absolute(engine.settings.graph_file)))
     if not places:
         return []
     from commonplace.store.inplace.graph_file import GraphStore
@@ -114,26 +110,26 @@ def _graph_files(core: Core) -> list[Finding]:
     return found
 
 
-def _unreadable(core: Core) -> list[Finding]:
+def _unreadable(engine: Engine) -> list[Finding]:
     found = []
-    for (project, path), why in sorted(core.unreadable.items()):
+    for (project, path), why in sorted(engine.freshness.unreadable.items()):
         code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
         text = why.partition(": ")[2] or why
         found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
-    for name, store in core.stores.items():
-        is_folder = store.kind == FOLDER
-        if name in core.layout.built_in() or (os.path.isdir(store.root) if is_folder else os.path.exists(store.root)):
+    for name, store in engine.stores.items():
+        is_folder = not store.holds_entities
+        if name in engine.layout.built_in() or (os.path.isdir(store.root) if is_folder else os.path.exists(store.root)):
             continue
         what = "folder" if is_folder else "file"
         found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
     return found
 
 
-def _warned(memory: Memory) -> list[Finding]:
+def _warned(memory: ReadVerbs) -> list[Finding]:
     """What reading a note noticed, of the notes the caller sees."""
-    db, found = memory._core.db, []
-    for project, path, warnings in lookup.warnings(db):
-        info = lookup.get(db, project, path)
+    notes, found = memory.index.notes, []
+    for project, path, warnings in notes.warnings():
+        info = notes.get(project, path)
         if info is None or not memory.sees(info.scope):
             continue
         for warning in warnings:
@@ -145,9 +141,9 @@ def _warned(memory: Memory) -> list[Finding]:
     return found
 
 
-def _duplicates(memory: Memory) -> list[Finding]:
+def _duplicates(memory: ReadVerbs) -> list[Finding]:
     found = []
-    for infos in lookup.duplicates(memory._core.db).values():
+    for infos in memory.index.notes.duplicates().values():
         seen = [info for info in infos if memory.sees(info.scope)]
         if len(seen) > 1:
             text = f"id {seen[0].id} is used by another note too"
@@ -155,12 +151,10 @@ def _duplicates(memory: Memory) -> list[Finding]:
     return found
 
 
-def _links(memory: Memory) -> list[Finding]:
+def _links(memory: ReadVerbs) -> list[Finding]:
     """Ids in the links of memories that no memory has, and contents edited by hand."""
-    import hashlib
-
-    core = memory._core
-    infos, _ = memory.list(Query(projects=("categories",)), limit=0, order="path")
+    engine = memory.engine
+    infos, _ = memory.list(Query(projects=(MEMORIES,)), limit=0, order="path")
     known = {info.id for info in infos}
     known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
     found = []
@@ -173,16 +167,16 @@ def _links(memory: Memory) -> list[Finding]:
                 found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
         wanted = info.header.get("content_hash")
         if wanted:
-            file = core.store("categories").read(info.path)
-            note = core.note_of("categories", info.path, file)
-            if note is not None and hashlib.sha256(note.content.encode()).hexdigest() != wanted:
+            file = engine.store(MEMORIES).read(info.path)
+            note = engine.parse(MEMORIES, info.path, file)
+            if note is not None and sha256(note.content.encode()) != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
     return found
 
 
-def _reminders(memory: Memory) -> list[Finding]:
+def _reminders(memory: ReadVerbs) -> list[Finding]:
     """Reminders that will not fire, though somebody gave them a time."""
-    infos, _ = memory.list(Query(projects=("categories",), category=CATEGORY), limit=0, order="path")
+    infos, _ = memory.list(Query(projects=(MEMORIES,), category=CATEGORY), limit=0, order="path")
     zone, now = memory.settings.reading_zone, memory.clock()
     return [
         Finding("warning", "bad_frontmatter", f"categories/{info.path}", why)
@@ -191,9 +185,9 @@ def _reminders(memory: Memory) -> list[Finding]:
     ]
 
 
-def _lock(core: Core) -> list[Finding]:
+def _lock(engine: Engine) -> list[Finding]:
     """The lock file of a daemon that was killed: it still names the process, but nobody holds it."""
-    place = core.layout.daemon_lock
+    place = engine.layout.daemon_lock
     try:
         with open(place, encoding="utf-8", errors="replace") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -208,14 +202,14 @@ def _lock(core: Core) -> list[Finding]:
     return [Finding("warning", "stale_lock", place.name, text, "empty it")]
 
 
-def _temps(core: Core) -> list[Finding]:
+def _temps(engine: Engine) -> list[Finding]:
     """Temporary files of processes that are no more: in the projects, and beside the files of the home."""
     found = []
-    for name in sorted(os.listdir(core.layout.root)):
+    for name in sorted(os.listdir(engine.layout.root)):
         match = _HOME_TEMP.fullmatch(name)
         if match and not _alive(int(match[1])):
             found.append(Finding("warning", "stale_temp", name, _LEFT, "remove it"))
-    for name, store in core.stores.items():
+    for name, store in engine.stores.items():
         for folder, folders, files in os.walk(store.root):
             folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
             for each in files:
@@ -236,51 +230,44 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _permissions(core: Core) -> list[Finding]:
-    mode = stat.S_IMODE(os.stat(core.layout.root).st_mode)
+def _permissions(engine: Engine) -> list[Finding]:
+    mode = stat.S_IMODE(os.stat(engine.layout.root).st_mode)
     if mode & 0o077 == 0:
         return []
     return [Finding("warning", "permissions", ".", f"others can read the home (mode {mode:o})", "set its mode to 700")]
 
 
-def repair(memory: Memory, findings: list[Finding]) -> None:
+def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
     """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
-    core = memory._core
-    with core.writing():
+    engine = memory.engine
+    with engine.writing():
         for finding in findings:
             if finding.fix:
                 _REPAIRS[finding.code](memory, finding)
                 finding.fixed = True
 
 
-def _finish_write(memory: Memory, finding: Finding) -> None:
-    memory._core.home.retry(str(memory._core.layout.private / finding.path))
+def _finish_write(memory: ReadVerbs, finding: Finding) -> None:
+    memory.engine.home.retry(str(memory.engine.layout.private / finding.path))
 
 
-def _rebuild_index(memory: Memory, finding: Finding) -> None:
-    memory._core.rebuild()
-    memory._core.fresh()
+def _rebuild_index(memory: ReadVerbs, finding: Finding) -> None:
+    memory.engine.rebuild_index()
+    memory.engine.fresh()
 
 
-def _remove_link(memory: Memory, finding: Finding) -> None:
+def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
     """Drop every link of this note that leads nowhere."""
-    core = memory._core
-    path = finding.path.removeprefix("categories/")
-    info = lookup.get(core.db, "categories", path)
-    if info is None:
-        return
+    info = memory.index.notes.get(MEMORIES, finding.path.removeprefix("categories/"))
     gone = finding.text.removeprefix("links to ").partition(",")[0]
-    if gone not in info.links:
-        return
-    file, text = changing.editable(memory, info)
-    kept = [link for link in info.links if link != gone]
-    step = changing.key_step(memory, info, file, text, {"links": kept or REMOVE})
-    core.commit("unlink", [step], ("categories", path), memory.agent, memory.face)
+    if info is not None and gone in info.links:
+        with memory.change("unlink", fresh=False) as change:
+            set_keys(memory, change, info, links_without(info, gone))
 
 
-def _empty_lock(memory: Memory, finding: Finding) -> None:
+def _empty_lock(memory: ReadVerbs, finding: Finding) -> None:
     try:
-        with open(memory._core.layout.daemon_lock, "r+b") as lock:
+        with open(memory.engine.layout.daemon_lock, "r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             lock.truncate(0)
     except (BlockingIOError, FileNotFoundError):
@@ -289,13 +276,13 @@ def _empty_lock(memory: Memory, finding: Finding) -> None:
         raise StorageError(finding.path, reason(error)) from None
 
 
-def _remove_temp(memory: Memory, finding: Finding) -> None:
+def _remove_temp(memory: ReadVerbs, finding: Finding) -> None:
     project, inside, path = finding.path.partition("/")
     try:
         if not inside:
-            (memory._core.layout.root / finding.path).unlink(missing_ok=True)
+            (memory.engine.layout.root / finding.path).unlink(missing_ok=True)
             return
-        store = memory._core.store(project)
+        store = memory.engine.store(project)
         with open_folder(store.root, path.rpartition("/")[0], project) as folder:
             os.unlink(path.rpartition("/")[2], dir_fd=folder.fd)
     except FileNotFoundError:
@@ -304,8 +291,8 @@ def _remove_temp(memory: Memory, finding: Finding) -> None:
         raise StorageError(finding.path, reason(error)) from None
 
 
-def _close_home(memory: Memory, finding: Finding) -> None:
-    os.chmod(memory._core.layout.root, 0o700)
+def _close_home(memory: ReadVerbs, finding: Finding) -> None:
+    os.chmod(memory.engine.layout.root, 0o700)
 
 
 _REPAIRS = {

@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from commonplace.engine.verb import verb
+from commonplace.engine.session import verb
+from commonplace.engine.transaction import HomeSession
 from commonplace.errors import StorageError
-from commonplace.index import database
 from commonplace.index.vectors import model
-from commonplace.store.atomic import make_private, reason
+from commonplace.store.files import make_private, reason
 
 if TYPE_CHECKING:
-    from commonplace.engine import Memory
     from commonplace.index.asking import Nearness
     from commonplace.index.vectors.nearest import Counts, Near, Vectors
 
@@ -30,31 +29,31 @@ class Embedding:
     Where no model is set up, nothing is embedded and nothing is near; `trouble` says why.
     """
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: HomeSession):
         self.memory = memory
-        self._core = memory._core
+        self.engine = memory.engine
 
     @property
     def vectors(self) -> Vectors | None:
         """The vectors by the configured model, or by the one installed; None when there is none."""
-        core = self._core
-        with core.guard:
-            if core.vectors is None and not core.no_vectors:
-                settings = core.settings
+        engine = self.engine
+        with engine.guard:
+            if engine.vectors is None and not engine.no_vectors:
+                settings = engine.settings
                 choice = model.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
                 try:
                     model.identify(choice)
                     from commonplace.index.vectors.nearest import Vectors
 
-                    core.vectors = Vectors(core.layout.vectors, choice)
+                    engine.vectors = Vectors(engine.index, engine.layout.vectors, choice)
                 except model.NoModel as error:
-                    core.no_vectors = str(error)
-            return core.vectors
+                    engine.no_vectors = str(error)
+            return engine.vectors
 
     @property
     def trouble(self) -> str:
         """Why there are no vectors, or ""."""
-        return "" if self.vectors is not None else self._core.no_vectors
+        return "" if self.vectors is not None else self.engine.no_vectors
 
     @property
     def name(self) -> str | None:
@@ -70,9 +69,9 @@ class Embedding:
         vectors = self.vectors
         if vectors is None:
             return []
-        self._core.fresh()
+        self.engine.fresh()
         try:
-            return vectors.nearest(self._core.db, text, most, viewer=self.memory.agent, rows=rows)
+            return vectors.nearest(text, most, viewer=self.memory.agent, rows=rows)
         except model.NoModel as error:
             self._give_up(error)
             return []
@@ -81,12 +80,12 @@ class Embedding:
     def nearness(self) -> Nearness | None:
         """How near notes are to a question, for the ranking; None without a model or before anything is embedded."""
         vectors = self.vectors
-        if vectors is None or not self._core.layout.vectors.exists():
+        if vectors is None or not self.engine.layout.vectors.exists():
             return None
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
             try:
-                return vectors.cosines(self._core.db, text, rows, _NEAREST, viewer=self.memory.agent)
+                return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
             except model.NoModel as error:
                 self._give_up(error)
                 return {}
@@ -96,8 +95,8 @@ class Embedding:
     @verb
     def counts(self) -> Counts | None:
         """How far embedding is; None without a model."""
-        self._core.fresh()
-        return None if (vectors := self.vectors) is None else vectors.counts(self._core.db)
+        self.engine.fresh()
+        return None if (vectors := self.vectors) is None else vectors.counts()
 
     def some(
         self,
@@ -119,7 +118,7 @@ class Embedding:
             return 0
         from commonplace.index.vectors.file import locked
 
-        folder = self._core.layout.vectors
+        folder = self.engine.layout.vectors
         try:
             make_private(folder)
             with locked(folder / "embedding", wait=thorough) as free:
@@ -140,10 +139,10 @@ class Embedding:
             self._part(vectors, end, stop, anew)
             anew = False
             if progress is not None and not done:
-                total = vectors.counts(self._core.db).waiting
+                total = vectors.counts().waiting
             texts = self._waiting(vectors)
             if not texts:
-                if done or thorough or not self._core.collected:
+                if done or thorough or not self.engine.vectors_collected:
                     self._collect(vectors, thorough)
                 break
             vectors.embed(texts)
@@ -160,25 +159,24 @@ class Embedding:
 
     @verb
     def _part_some(self, vectors: Vectors, anew: bool) -> int:
-        self._core.fresh()
-        db = self._core.db
-        with self._core.home.lock, database.transaction(db):
-            return vectors.part(db, _NOTES_AT_ONCE, anew=anew)
+        self.engine.fresh()
+        with self.engine.home.lock, self.engine.index.transaction():
+            return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
     def _waiting(self, vectors: Vectors) -> dict[int, str]:
-        return vectors.waiting(self._core.db, AT_ONCE, CHARACTERS)
+        return vectors.waiting(AT_ONCE, CHARACTERS)
 
     @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
         """Only for the home's own index: one that shows more projects must not decide for the others."""
-        core = self._core
-        core.collected = True
-        with core.home.lock, database.transaction(core.db):
-            vectors.forget_gone(core.db)
-        if not core.extra:
-            vectors.collect(core.layout.indexes(), least_share=0.0 if thorough else 0.25)
+        engine = self.engine
+        engine.vectors_collected = True
+        with engine.home.lock, engine.index.transaction():
+            vectors.forget_gone()
+        if not engine.extra:
+            vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
 
     def _give_up(self, error: model.NoModel) -> None:
-        with self._core.guard:
-            self._core.vectors, self._core.no_vectors = None, str(error)
+        with self.engine.guard:
+            self.engine.vectors, self.engine.no_vectors = None, str(error)

@@ -11,21 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from commonplace.engine.history import EXPIRE
-from commonplace.engine.memory import verb
+from commonplace.engine.session import verb
+from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
-from commonplace.index import entries as rows
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
 from commonplace.note.model import GLOBAL, Note
 from commonplace.store.base import File
-from commonplace.store.home import Step
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,31 +163,39 @@ def purging(method: Callable[Concatenate[NoteEntries, P], T]) -> Callable[Concat
 class NoteEntries:
     """Entries as notes of the project `kv`."""
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: HomeSession):
         self._memory = memory
-        self._core = memory._core
+        self.engine = memory.engine
 
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """One file written; an entry moved by hand is replaced where it lies."""
-        core, now = self._core, self._memory.clock()
+        now = self.engine.clock()
         expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
-        with core.writing():
-            old = next(self._claims(namespace, key), None)
-            if old is not None and old.note.locked:
-                raise Locked(f"{PROJECT}/{old.path}")
+        with self._memory.change("write", fresh=False) as change:
+            old = self._replaceable(namespace, key)
             path = old.path if old else self._free_path(namespace, key)
             before = old.file.data.decode("utf-8", "replace") if old else ""
             text = notes.compose_entry(value, namespace=namespace, key=key, created=now, expires=expires, before=before)
-            scope = old.note.scope if old else GLOBAL
-            step = core.step("put", PROJECT, path, data=text.encode(), old=old and old.file, scope=scope)
-            self._commit("overwrite" if old else "write", [step], path)
-            written = notes.read_entry(text, path, now)[0]
-            if core.access.counts().get(written.id):
-                core.access.restart(written.id)
+            self._put(change, path, text.encode(), old)
+            change.verb = "overwrite" if old else "write"
+        written = notes.read_entry(text, path, now)[0]
+        if self.engine.access.counts().get(written.id):
+            self.engine.access.restart(written.id)
         created = written.created
         return Entry(namespace, key, value, created, created, expires, 0, written.id)
+
+    def _replaceable(self, namespace: str, key: str) -> _Found | None:
+        """The entry's file, None for a new one. Raises Locked, Unreadable."""
+        old = next(self._claims(namespace, key), None)
+        if old is not None and old.note.locked:
+            raise Locked(f"{PROJECT}/{old.path}")
+        return old
+
+    def _put(self, change: Transaction, path: str, data: bytes, old: _Found | None) -> None:
+        file, scope = (old.file, old.note.scope) if old else (None, GLOBAL)
+        change.put(PROJECT, path, data, old=file, scope=scope)
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
@@ -202,8 +206,7 @@ class NoteEntries:
             raise NoEntry(key, namespace)
         if self._is_over(found):
             try:
-                with self._core.writing():
-                    self._remove(EXPIRE, [found], found.path)
+                self._remove(EXPIRE, [found], found.path)
             except StorageError:
                 pass  # it is over whether or not the disk lets go of the file
             raise EntryExpired(key)
@@ -213,15 +216,15 @@ class NoteEntries:
     @verb
     def count(self, entry: Entry) -> Entry:
         """A line in the access log; the file stays as it is."""
-        self._core.access.note(entry.id)
-        pending = self._core.access.counts().get(entry.id, 0)
-        return replace(entry, accessed=self._memory.clock(), access_count=entry.access_count + pending)
+        self.engine.access.note(entry.id)
+        pending = self.engine.access.counts().get(entry.id, 0)
+        return replace(entry, accessed=self.engine.clock(), access_count=entry.access_count + pending)
 
     @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
         """Every file that holds the entry goes, should somebody have copied it."""
-        with self._core.writing():
+        with self.engine.writing():
             found = list(self._claims(namespace, key))
             if not found:
                 self._check(namespace)
@@ -231,19 +234,19 @@ class NoteEntries:
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """By the index, which shows what is on disk now."""
-        core, wanted = self._core, text.lower()
+        core, wanted = self.engine, text.lower()
         if namespace is not None:
             self._check(namespace)
         core.fresh()
         counts, matches = core.access.counts(), []
-        for each in rows.kept(core.db):
+        for each in core.index.entries.kept():
             if wanted not in each.key.lower() and wanted not in notes.value_of(each.body).lower():
                 continue
             if self._memory.sees(each.scope) and namespace in (None, each.namespace):
                 recalls = each.access_count + counts.get(each.id, 0)
                 matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
         matches.sort()
-        values = rows.values(core.db, [match[-1] for match in matches[offset : offset + limit]])
+        values = core.index.entries.values([match[-1] for match in matches[offset : offset + limit]])
         page = []
         for recalls, age, space, key, row in matches[offset : offset + limit]:
             created = _EPOCH - timedelta(seconds=age)
@@ -253,12 +256,12 @@ class NoteEntries:
     @verb
     def namespaces(self) -> list[Tally]:
         """By the index; a namespace is there as long as an entry is."""
-        core, found = self._core, dict[str, Tally]()
+        core, found = self.engine, dict[str, Tally]()
         core.fresh()
-        for each in rows.kept(core.db, bodies=False):
+        for each in core.index.entries.kept(bodies=False):
             if self._memory.sees(each.scope):
                 found.setdefault(each.namespace, Tally(each.namespace)).active += 1
-        for over in rows.expired(core.db):
+        for over in core.index.entries.expired():
             if self._memory.sees(over.scope):
                 found.setdefault(over.namespace, Tally(over.namespace)).expired += 1
         return [found[name] for name in sorted(found)]
@@ -267,12 +270,17 @@ class NoteEntries:
     @verb
     def clear(self, namespace: str) -> int:
         """One change, which an undo takes back but for entries with a time to live."""
-        core = self._core
+        core = self.engine
         with core.writing():
             self._check(namespace)
             core.fresh()
-            every = [*rows.kept(core.db, bodies=False), *rows.expired(core.db)]
-            paths = [each.path for each in every if each.namespace == namespace and self._memory.sees(each.scope)]
+            kept, expired = core.index.entries.kept(bodies=False), core.index.entries.expired()
+            paths = [
+                each.path
+                for some in (kept, expired)
+                for each in some
+                if each.namespace == namespace and self._memory.sees(each.scope)
+            ]
             found = [one for path in sorted(paths) if (one := self._read(path, namespace))]
             if found:
                 self._remove("delete", found, f"{found[0].path.rpartition('/')[0]}/")
@@ -281,9 +289,9 @@ class NoteEntries:
     @verb
     def stats(self) -> Totals:
         """By the index."""
-        core = self._core
+        core = self.engine
         core.fresh()
-        found = [each for each in rows.kept(core.db, bodies=False) if self._memory.sees(each.scope)]
+        found = [each for each in core.index.entries.kept(bodies=False) if self._memory.sees(each.scope)]
         totals = Totals(core.store(PROJECT).root, len(found), sum(each.size for each in found))
         totals.namespaces = len({each.namespace for each in found})
         if found:
@@ -294,13 +302,13 @@ class NoteEntries:
     @verb
     def purge(self, most: int = PURGED_AT_ONCE) -> int:
         """Remove up to `most` entries past their time to live, whoever may see them. Returns how many."""
-        core = self._core
-        core.retire(core.db)
-        if not rows.expired(core.db, 1):
+        core = self.engine
+        core.freshness.retire_expired()
+        if not core.index.entries.expired(1):
             return 0
         with core.writing():
             found = []
-            for over in rows.expired(core.db, most):
+            for over in core.index.entries.expired(most):
                 try:
                     one = self._read(over.path, over.namespace)
                 except Unreadable:
@@ -327,23 +335,17 @@ class NoteEntries:
     def take(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
         """Keep entries with all they bring along, further fields too, as one change; each takes the place of the
         one with its key. Raises Locked, Unreadable."""
-        core, steps = self._core, list[Step]()
-        with core.writing():
+        with self._memory.change(verb, fresh=False) as change:
             for entry, further in entries:
-                old = next(self._claims(entry.namespace, entry.key), None)
-                if old is not None and old.note.locked:
-                    raise Locked(f"{PROJECT}/{old.path}")
+                old = self._replaceable(entry.namespace, entry.key)
                 path = old.path if old else self._free_path(entry.namespace, entry.key)
                 before = old.file.data.decode("utf-8", "replace") if old else ""
-                data = _brought(entry, further, before)
-                scope = old.note.scope if old else GLOBAL
-                steps.append(core.step("put", PROJECT, path, data=data, old=old and old.file, scope=scope))
-            self._commit(verb, steps, steps[0].path)
-            counts = core.access.counts()
-            for step in steps:
-                identity = default_id(PROJECT, step.path)
-                if counts.get(identity):
-                    core.access.restart(identity)
+                self._put(change, path, _brought(entry, further, before), old)
+        counts = self.engine.access.counts()
+        for step in change.steps:
+            identity = default_id(PROJECT, step.path)
+            if counts.get(identity):
+                self.engine.access.restart(identity)
 
     @verb
     def outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
@@ -371,13 +373,13 @@ class NoteEntries:
     def _candidates(self, namespace: str, key: str) -> Iterator[str]:
         usual = next(notes.places(namespace, key))
         yield usual
-        self._core.fresh()
-        yield from (path for path in rows.paths_with(self._core.db, key) if path != usual)
+        self.engine.fresh()
+        yield from (path for path in self.engine.index.entries.paths_with(key) if path != usual)
 
     def _read(self, path: str, namespace: str) -> _Found | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""
         try:
-            file = self._core.store(PROJECT).read(path)
+            file = self.engine.store(PROJECT).read(path)
         except NotFound:
             return None
         except CommonplaceError:
@@ -388,11 +390,11 @@ class NoteEntries:
         return _Found(path, file, note, notes.namespace_of(note.header, path), value)
 
     def _is_over(self, found: _Found) -> bool:
-        return found.note.expires is not None and self._memory.clock() > found.note.expires
+        return found.note.expires is not None and self.engine.clock() > found.note.expires
 
     def _check(self, namespace: str) -> None:
         """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we may open."""
-        store, usual = self._core.store(PROJECT), next(notes.places(namespace, "x"))
+        store, usual = self.engine.store(PROJECT), next(notes.places(namespace, "x"))
         try:
             kind = store.place(usual.rpartition("/")[0]).kind
             store.place(usual)
@@ -406,34 +408,32 @@ class NoteEntries:
         self._check(namespace)
         paths = list(notes.places(namespace, key))
         for path in paths:
-            if self._core.store(PROJECT).place(path).kind == "missing":
+            if self.engine.store(PROJECT).place(path).kind == "missing":
                 return path
         raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
 
     # --- changes --------------------------------------------------------------------------------
-
-    def _commit(self, verb: str, steps: Sequence[Step], path: str) -> None:
-        self._core.commit(verb, steps, (PROJECT, path), self._memory.agent, self._memory.face)
 
     def _remove(self, verb: str, found: Sequence[_Found], about: str) -> None:
         """Remove the files, and each folder that is empty then, as one change."""
         for one in found:
             if one.note.locked and verb != EXPIRE:
                 raise Locked(f"{PROJECT}/{one.path}")
-        steps = [self._core.step("remove", PROJECT, one.path, old=one.file, scope=one.note.scope) for one in found]
         names: dict[str, set[str]] = {}
-        for one in found:
-            folder, _, name = one.path.rpartition("/")
-            names.setdefault(folder, set()).add(name)
-        empty = [folder for folder in names if self._is_left_empty(folder, names[folder])]
-        steps += [self._core.step("rmdir", PROJECT, folder) for folder in empty]
-        self._commit(verb, steps, about)
+        with self._memory.change(verb, (PROJECT, about), fresh=False) as change:
+            for one in found:
+                change.remove(PROJECT, one.path, one.file, scope=one.note.scope)
+                folder, _, name = one.path.rpartition("/")
+                names.setdefault(folder, set()).add(name)
+            for folder, gone in names.items():
+                if self._is_left_empty(folder, gone):
+                    change.add("rmdir", PROJECT, folder)
 
     def _is_left_empty(self, folder: str, without: set[str]) -> bool:
         """Whether a namespace's folder holds nothing but the files named."""
         if not folder:
             return False
-        with os.scandir(os.path.join(self._core.store(PROJECT).root, folder)) as entries:
+        with os.scandir(os.path.join(self.engine.store(PROJECT).root, folder)) as entries:
             return all(each.name in without for each in entries)
 
 

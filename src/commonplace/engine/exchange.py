@@ -1,31 +1,33 @@
-"""What export, import and moving in ask of a home: memories in order and by id, files as they are, and a place
-in the history for what lost (contract 001, 12; DESIGN.md, 4)."""
+"""What export, import, moving in and ingestion ask of a home: memories in order and by id, files as they are, a place
+in the history for what lost, and what was taken in before (contract 001, 11 and 12; DESIGN.md, 4)."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from commonplace.clock import stamp
-from commonplace.engine.memory import verb
-from commonplace.engine.storing import scope_of
-from commonplace.engine.upkeep import PROJECT, Upkeep
-from commonplace.errors import Conflict, NotFound
-from commonplace.index import lookup, places
+from commonplace.engine.history import HistoryVerbs
+from commonplace.engine.session import verb
+from commonplace.engine.transaction import HomeSession
+from commonplace.engine.upkeep import Upkeep
+from commonplace.engine.writing import MEMORIES, id_list, scope_of
+from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
+from commonplace.note import frontmatter
 from commonplace.note.record import Record
-from commonplace.store.base import File
-from commonplace.store.history import Change, Touched
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
+from commonplace.store.base import File, sha256
+from commonplace.store.journal import Change, Touched
 
 VERB = "import"
 """What the journal calls a change made here."""
+INGEST = "ingest"
+SOURCE_REF, SOURCE_HASH = "source_ref", "source_hash"
+"""Header keys: the file a memory was made from, and the hash of the text it had then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,13 @@ class Lost:
 
 
 class Exchange:
-    """Verbs for the caller of `memory`."""
+    """The verbs of export, import and moving in for the caller of `memory`."""
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: HistoryVerbs):
         self.memory = memory
-        self._core = memory._core
-        self._index: object = None
+        self.engine = memory.engine
+        self._index = memory.index
+        self._index_identity: object = None
 
     # --- memories -------------------------------------------------------------------------------
 
@@ -53,9 +56,9 @@ class Exchange:
     def rows(self, category: str | None = None, scope: str | None = None) -> array[int]:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
         then by id. Eight bytes each."""
-        self._core.fresh()
-        found = places.in_time(self._core.db, PROJECT, self.memory.agent, category, scope)
-        self._index = self._core._inode
+        self.engine.fresh()
+        found = self._index.notes.in_time(MEMORIES, self.memory.agent, category, scope)
+        self._index_identity = self._index.identity
         return found
 
     @verb
@@ -64,47 +67,46 @@ class Exchange:
 
         Raises Conflict when the index was made anew meanwhile, as its handles are others then.
         """
-        db = self._core.db
-        if self._index != self._core._inode:
+        if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
-        infos = [info for info in lookup.in_order(db, rows) if info.project == PROJECT]
+        infos = [info for info in self._index.notes.in_order(rows) if info.project == MEMORIES]
         return self._with_contents([info for info in infos if self.memory.sees(info.scope)])
 
     @verb
     def known(self, ids: Iterable[str]) -> dict[str, tuple[NoteInfo, str]]:
         """The memories with exactly these ids, with their contents. Those the caller may not see are there too,
         or two memories would have one id."""
-        self._core.fresh()
-        infos = places.with_ids(self._core.db, ids, (PROJECT,))
+        self.engine.fresh()
+        infos = self._index.notes.with_ids(ids, (MEMORIES,))
         infos.sort(key=lambda info: self.memory.sees(info.scope))  # of two with one id the last one counts
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
         """The contents of the memories these ids were merged into."""
-        found = places.survivors(self._core.db, ids)
+        found = self._index.notes.survivors(ids)
         contents = {info.row: content for info, content in self._with_contents([*found.values()])}
         return {identity: contents[info.row] for identity, info in found.items() if self.memory.sees(info.scope)}
 
     @verb
     def contents(self) -> set[bytes]:
         """The `digest` of every memory there is; some hundred bytes each."""
-        self._core.fresh()
-        return {digest(scope, _content(body)) for scope, body in places.scoped_bodies(self._core.db, PROJECT)}
+        self.engine.fresh()
+        return {digest(scope, body.removesuffix("\n")) for scope, body in self._index.notes.scoped_bodies(MEMORIES)}
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
-        self._core.counted(infos)
-        bodies = places.bodies(self._core.db, [info.row for info in infos])
-        return [(info, _content(bodies[info.row])) for info in infos if info.row in bodies]
+        self.engine.count_pending_reads(infos)
+        bodies = self._index.notes.bodies([info.row for info in infos])
+        return [(info, bodies[info.row].removesuffix("\n")) for info in infos if info.row in bodies]
 
     @verb
     def put(self, records: Sequence[Record]) -> None:
         """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
         Upkeep(self.memory).put(records, VERB)
-        counts = self._core.access.counts()
+        counts = self.engine.access.counts()
         for record in records:
             if counts.get(record.id):
-                self._core.access.restart(record.id)
+                self.engine.access.restart(record.id)
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
@@ -118,59 +120,180 @@ class Exchange:
     def file(self, project: str, path: str) -> File | None:
         """What is at `path` of a project, None for nothing. Raises OutsideError, StorageError."""
         try:
-            return self._core.store(project).read(path)
+            return self.engine.store(project).read(path)
         except NotFound:
             return None
 
     @verb
     def holder(self, project: str, *, permalink: str | None = None, identity: str | None = None) -> NoteInfo | None:
         """The note of a project that has this permalink, or this id."""
-        self._core.fresh()
-        db = self._core.db
-        found = places.by_permalink(db, project, permalink) if permalink else None
+        self.engine.fresh()
+        found = self._index.notes.by_permalink(project, permalink) if permalink else None
         if found is None and identity:
-            found = next(iter(places.with_ids(db, [identity], (project,))), None)
+            found = next(iter(self._index.notes.with_ids([identity], (project,))), None)
         return found
 
     @verb
     def is_taken(self, project: str, path: str) -> bool:
         """Whether something is at `path`, or a note there whose path differs in case only."""
-        store = self._core.store(project)
-        self._core.fresh()
-        return store.place(path).kind != "missing" or places.in_other_case(self._core.db, project, path) is not None
+        store = self.engine.store(project)
+        self.engine.fresh()
+        return store.place(path).kind != "missing" or self._index.notes.in_other_case(project, path) is not None
 
     @verb
     def add_files(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Write new files, byte for byte, as one change. Raises Exists when one is there meanwhile; OutsideError."""
-        core = self._core
-        with core.writing():
-            steps = [core.step("put", project, path, data=data, scope=scope_of(data)) for path, data in files]
-            core.commit(VERB, steps, (project, steps[0].path), self.memory.agent, self.memory.face)
+        with self.memory.change(VERB, fresh=False) as change:
+            for path, data in files:
+                change.put(project, path, data, scope=scope_of(data))
 
 
-def keep_lost(memory: Memory, lost: Sequence[Lost]) -> None:
+def keep_lost(session: HomeSession, lost: Sequence[Lost]) -> None:
     """Note texts in the history as what stood there just before, as one change; `restore` and `undo` bring them.
 
     A text the history holds already is left out, so that doing it twice is doing it once.
     """
-    core, files = memory._core, []
-    with core.writing():
+    history, files = session.engine.home.history, list[Touched]()
+    with session.engine.writing():
         for each in lost:
-            mark = hashlib.sha256(each.data).hexdigest()
-            if not os.path.exists(core.home.history.object_path(mark)):
-                core.home.history.keep_bytes(each.data)
-                files.append(Touched("put", each.project, each.path, "", mark, each.etag, None, each.scope))
+            etag = sha256(each.data)
+            if not os.path.exists(history.object_path(etag)):
+                history.keep_bytes(each.data)
+                files.append(Touched("put", each.project, each.path, "", etag, each.etag, None, each.scope))
         if files:
-            number, moment = core.home.history.last + 1, stamp(memory.clock())
             about = (files[0].project, files[0].path)
-            change = Change(number, moment, VERB, *about, memory.agent, memory.face, files)
-            core.home.history.append(change)
+            moment = stamp(session.engine.clock())
+            history.append(Change(history.last + 1, moment, VERB, *about, session.agent, session.face, files))
 
 
 def digest(scope: str, content: str) -> bytes:
     """What tells one content in one scope from all others."""
+    import hashlib
+
     return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _content(body: str) -> str:
-    return body[:-1] if body.endswith("\n") else body
+@dataclass(slots=True)
+class Known:
+    """The texts and files that memories the caller sees were made from.
+
+    `hashes` counts the memories that have a text, by its SHA-256: the one they hold and the one they were made
+    from. `refs` are memories by source reference. `gone_hashes` and `gone_refs` are those of memories that were
+    removed, as far as the history holds them.
+    """
+
+    hashes: Counter[str] = field(default_factory=Counter)
+    refs: dict[str, NoteInfo] = field(default_factory=dict)
+    texts: dict[str, frozenset[str]] = field(default_factory=dict)
+    gone_hashes: set[str] = field(default_factory=set)
+    gone_refs: set[str] = field(default_factory=set)
+    change: int = 0
+
+    def hold(self, identity: str, texts: frozenset[str]) -> frozenset[str]:
+        """Memory `identity` has these texts from now on. Returns the hashes nothing has any more."""
+        before = self.texts.get(identity, frozenset())
+        self.hashes.update(texts)
+        self.hashes.subtract(before)
+        self.texts[identity] = texts
+        return frozenset(each for each in before if not self.hashes[each])
+
+
+class Ingested:
+    """The verbs of ingestion for the caller of `memory`."""
+
+    def __init__(self, memory: HistoryVerbs):
+        self.memory = memory
+        self.engine = memory.engine
+
+    @verb
+    def known(self) -> Known:
+        """What is known now: one pass over the memories, one over the history."""
+        upkeep = Upkeep(self.memory)
+        known, merged = Known(), set[str]()
+        with self.engine.writing():
+            for info in upkeep.every():
+                known.hold(info.id, frozenset(_texts_of(upkeep.content(info), info.header)))
+                if isinstance(ref := info.header.get(SOURCE_REF), str):
+                    known.refs.setdefault(ref, info)
+                merged.update(id_list(info.header.get("merged")))
+            known.change = self.engine.home.history.last
+        for header, content in self._removed():
+            identity = str(header.get("id"))
+            if identity in known.texts:
+                continue  # moved since, or brought back
+            known.gone_hashes.update(_texts_of(content, header))
+            if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
+                known.gone_refs.add(ref)
+        return known
+
+    def _removed(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Header and content of every text the history holds of a memory that was removed."""
+        history = self.engine.home.history
+        done: set[str] = set()
+        for change in history.changes():
+            for digest, path in self._removals(change):
+                if digest not in done:
+                    done.add(digest)
+                    try:
+                        yield _parts(history.text(digest, path).decode())
+                    except (NotFound, StorageError, ValueError):
+                        continue  # damaged, or no memory
+
+    def _removals(self, change: Change) -> Iterator[tuple[str, str]]:
+        """Digest and path of the memories a change removed; one that went to another folder is not gone."""
+        here = [each for each in change.files if each.project == MEMORIES]
+        put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
+        for each in here:
+            is_moved = each.path.rpartition("/")[2] in put
+            if each.do == "remove" and each.kept and each.old and not is_moved and self.memory.sees(each.scope):
+                yield each.old, each.path
+
+    @verb
+    def store(self, batches: Sequence[Sequence[Record]], known: Known, advance: Callable[[int], None]) -> int:
+        """Store new memories, each batch as one change, and tell `advance` how many a batch had.
+
+        What another run took in since `known` was made is left out. Returns how many were stored. Raises
+        InvalidInput, StorageError; the batches stored before stay.
+        """
+        stored = 0
+        for batch in batches:  # in one verb, that the disk be looked over once
+            stored += self._store(batch, known)
+            advance(len(batch))
+        return stored
+
+    def _store(self, records: Sequence[Record], known: Known) -> int:
+        with self.engine.writing():
+            if self._others_ingested(known.change):
+                now = self.known()
+                records = [
+                    each for each in records
+                    if each.further[SOURCE_REF] not in now.refs and not now.hashes[each.further[SOURCE_HASH]]
+                ]  # fmt: skip
+            if records:
+                Upkeep(self.memory).put(records, INGEST)
+            known.change = self.engine.home.history.last
+            return len(records)
+
+    def _others_ingested(self, since: int) -> bool:
+        """Whether the journal has an ingestion after change number `since`."""
+        history = self.engine.home.history
+        if history.last == since:
+            return False
+        for change in history.changes():
+            if change.number <= since:
+                break
+            if change.verb == INGEST:
+                return True
+        return False
+
+
+def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
+    yield sha256(content.encode("utf-8", "surrogatepass"))
+    if isinstance(taken := header.get(SOURCE_HASH), str):
+        yield taken
+
+
+def _parts(text: str) -> tuple[dict[str, Any], str]:
+    """Header and content of a memory's file. Raises ValueError for a header that is not valid YAML."""
+    yaml_text, body_at = frontmatter.split(text)
+    return frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")

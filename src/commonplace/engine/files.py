@@ -1,8 +1,8 @@
-"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a), and for
-memory banks (contract 003), which read and write their files as wholes (`notes`, `put`).
+"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a), and for memory
+banks (contract 003), which read and write their files as wholes (`notes`, `put`).
 
-Each verb is one critical section under the home's lock. Paths are project-relative and already passed
-`path_guard`; symlinks inside are followed as contract 000a, 3 says.
+Paths are relative to the folder of `Files` and already passed `path_guard`; symlinks inside are followed as contract
+000a, 3 says.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.storing import scope_of
-from commonplace.engine.verb import repeated
+from commonplace.engine.session import retry_conflicts
+from commonplace.engine.transaction import HomeSession, Transaction
+from commonplace.engine.writing import new_scope, scope_of
 from commonplace.errors import (
     CommonplaceError,
     Exists,
@@ -23,14 +24,15 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
-from commonplace.store.base import File, Stamp, bounded
-from commonplace.store.folder import FolderStore, Place
-from commonplace.store.history import Change
-from commonplace.store.home import HEAD, Step, read_file, read_head
+from commonplace.store.base import File, Place, Stamp, bounded
+from commonplace.store.files import HEAD, read_file, read_head
+from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
-    from commonplace.engine.memory import Memory
+    from commonplace.store.journal import Change
 
+Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
+"""Called with the lock held: path -> (new text, the file it replaces; None for a new one)."""
 
 _HEADER_END = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
 _FOREIGN = "it holds files of another agent."
@@ -39,19 +41,19 @@ _FOREIGN = "it holds files of another agent."
 class Files:
     """The files of one project, below `folder` ("" = the whole project), for one caller."""
 
-    def __init__(self, memory: Memory, project: str, folder: str = ""):
-        self._memory = memory
-        self._core = memory._core
+    def __init__(self, session: HomeSession, project: str, folder: str = ""):
+        self._session = session
+        self._engine = session.engine
         self._project = project
         self._base = folder
 
     @property
     def _store(self) -> FolderStore:
-        return self._core.store(self._project)
+        return self._engine.folder(self._project)
 
     def alone(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
-        return self._core.writing()
+        return self._session.alone()
 
     def _path(self, path: str) -> str:
         return "/".join(part for part in (self._base, path) if part)
@@ -140,24 +142,21 @@ class Files:
         return {path[start:]: bounded(listing.stamps[path]) for path in sorted(listing.stamps) if self._seen(path)}
 
     def count_access(self, place: Place) -> None:
-        """Count a read of the note at `place`."""
-        if self._store.is_note(place.path):
-            note = self._note(place.path)
-            if note is not None:
-                self._core.access.note(note.id)
-
-    def _note(self, path: str):
+        """Count a read of the note at `place`; a file that cannot be read, or is no note, counts nothing."""
+        if not self._store.is_note(place.path):
+            return
         try:
-            file = self._store.read(path)
+            note = self._engine.parse(self._project, place.path, self._store.read(place.path))
         except CommonplaceError:
-            return None
-        return self._core.note_of(self._project, path, file)
+            return
+        if note is not None:
+            self._engine.access.note(note.id)
 
     def _seen(self, path: str) -> bool:
         """Whether the caller may see the file; only frontmatter can say otherwise."""
-        if self._memory.agent is None:
+        if self._session.agent is None:
             return True
-        return self._memory.sees(self._scope(path))
+        return self._session.sees(self._scope(path))
 
     def _scope(self, path: str) -> str:
         try:
@@ -171,10 +170,8 @@ class Files:
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
         """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`,
         a file of a foreign scope; NotADirectory when a parent is a file."""
-        repeated(lambda: self._write(path, text, overwrite))
 
-    def _write(self, path: str, text: str, overwrite: bool) -> None:
-        with self._core.writing():
+        def write(change: Transaction) -> None:
             raw = self._place(path)
             place = self._follow(raw)
             taken = place.kind in ("folder", "other") or (raw.kind == "link" and place.kind == "missing")
@@ -187,18 +184,27 @@ class Files:
                 old = self._store.read(place.path)
             else:
                 self._check_parents(path)
-            data = text.encode()
-            scope = self._new_scope(data, old)
-            target = place.path if old else self._target(place.path)
-            self._commit("create", [self._step("put", target, data=data, old=old, scope=scope)], target)
+            self._put(change, place.path if old else self._target(place.path), text, old)
 
-    def _new_scope(self, data: bytes, old: File | None) -> str:
-        """The scope a change is listed under; one the caller does not see is refused."""
-        scope = scope_of(data)
-        if not self._memory.sees(scope):
-            raise InvalidInput(f'invalid scope "{scope}"')
-        before = scope_of(old.data) if old else scope
-        return scope if before == "global" else before
+        self._change("create", write)
+
+    def _change(self, verb: str, plan: Callable[[Transaction], Any], details: dict[str, Any] | None = None) -> Any:
+        """Commit the steps `plan` adds as one change, planned again when a file changed meanwhile. Returns what
+        `plan` returned and the Change, None when there were no steps."""
+
+        def run() -> tuple[Any, Change | None]:
+            with self._session.change(verb, fresh=False, details=details) as change:
+                result = plan(change)
+            return result, change.done
+
+        return retry_conflicts(run)
+
+    def _put(self, change: Transaction, path: str, text: str, old: File | None) -> None:
+        """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
+        see."""
+        data = text.encode()
+        scope = new_scope(self._session, data, scope_of(old.data) if old else None)
+        change.put(self._project, path, data, old=old, scope=scope)
 
     def _check_parents(self, path: str) -> None:
         """Each folder on the way must be a folder or missing."""
@@ -206,45 +212,28 @@ class Files:
         if nearest.kind != "folder":
             raise NotADirectory(nearest.path)
 
-    def put(
-        self,
-        plan: Callable[[], Mapping[str, tuple[str, File | None]]],
-        verb: str,
-        details: dict[str, Any] | None = None,
-    ) -> Change | None:
+    def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
         """Write whole files as one change, the first being what it is about; None when there are none.
 
-        `plan` runs with the lock held, again if a file changed meanwhile, and names each file with its new
-        text and what it read there, None for a new one. `details`: as in `Change`. Raises Exists for a place
-        that is taken, OutsideError, NotADirectory, and what `plan` raises.
+        `plan` runs again if a file changed meanwhile. `details`: as in `Change`. Raises Exists for a place that is
+        taken, OutsideError, NotADirectory, and what `plan` raises.
         """
-        return repeated(lambda: self._put(plan, verb, details))
 
-    def _put(
-        self,
-        plan: Callable[[], Mapping[str, tuple[str, File | None]]],
-        verb: str,
-        details: dict[str, Any] | None,
-    ) -> Change | None:
-        with self._core.writing():
-            steps = [self._whole(path, text, old) for path, (text, old) in plan().items()]
-            return self._commit(verb, steps, steps[0].path, details) if steps else None
+        def write(change: Transaction) -> None:
+            for path, (text, old) in plan().items():
+                place = self.itself(path)
+                if place.kind not in ("file", "missing"):
+                    raise Exists(path)
+                if place.kind == "missing":
+                    self._check_parents(path)
+                self._put(change, place.path, text, old)
 
-    def _whole(self, path: str, text: str, old: File | None) -> Step:
-        place = self.itself(path)
-        if place.kind not in ("file", "missing"):
-            raise Exists(path)
-        if place.kind == "missing":
-            self._check_parents(path)
-        data = text.encode()
-        return self._step("put", place.path, data=data, old=old, scope=self._new_scope(data, old))
+        return self._change(verb, write, details)[1]
 
-    def edit(self, path: str, change: Any) -> Any:
+    def edit(self, path: str, edit: Any) -> Any:
         """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
-        return repeated(lambda: self._edit(path, change))
 
-    def _edit(self, path: str, change: Any) -> Any:
-        with self._core.writing():
+        def write(change: Transaction) -> Any:
             place = self.at(path)
             if place.kind == "folder":
                 raise IsFolder(path)
@@ -255,45 +244,50 @@ class Files:
                 text = old.data.decode()
             except UnicodeDecodeError:
                 raise NotText(path) from None
-            edited = change.apply(text)
-            data = edited.text.encode()
-            step = self._step("put", place.path, data=data, old=old, scope=self._new_scope(data, old))
-            self._commit("edit", [step], place.path)
+            edited = edit.apply(text)
+            self._put(change, place.path, edited.text, old)
             return edited
+
+        return self._change("edit", write)[0]
 
     def delete(self, path: str) -> None:
         """Remove a file, a link, or a folder with all it holds, as one change."""
-        repeated(lambda: self._delete(path))
 
-    def _delete(self, path: str) -> None:
-        with self._core.writing():
+        def remove(change: Transaction) -> None:
             place = self.itself(path)
             if place.kind == "missing":
                 raise NotFound(path, self._project)
-            self._commit("delete", self._removal(place), place.path + ("/" if place.kind == "folder" else ""))
+            self._remove(change, place)
+            change.about = (self._project, place.path + ("/" if place.kind == "folder" else ""))
+
+        self._change("delete", remove)
 
     def clear(self) -> None:
         """Remove everything, as one change."""
-        with self._core.writing():
-            if self._store.place(self._base).kind != "folder":
-                return
-            steps = [step for each in self._store.entries(self._base) for step in self._removal(each)]
-            if steps:
-                self._commit("delete", steps, f"{self._base}/" if self._base else "")
 
-    def _removal(self, place: Place) -> list[Step]:
+        def remove(change: Transaction) -> None:
+            if self._store.place(self._base).kind == "folder":
+                for each in self._store.entries(self._base):
+                    self._remove(change, each)
+                change.about = (self._project, f"{self._base}/" if self._base else "")
+
+        self._change("delete", remove)
+
+    def _remove(self, change: Transaction, place: Place) -> None:
         if place.kind == "link":
-            return [self._step("unlink", place.path, link=place.link)]
-        if place.kind == "folder":
-            steps = [step for each in self._store.entries(place.path) for step in self._removal(each)]
-            return [*steps, self._step("rmdir", place.path)]
-        if place.kind == "other":
+            change.add("unlink", self._project, place.path, link=place.link)
+        elif place.kind == "folder":
+            for each in self._store.entries(place.path):
+                self._remove(change, each)
+            change.add("rmdir", self._project, place.path)
+        elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
-        file = self._store.read(place.path)
-        scope = scope_of(file.data)
-        if not self._memory.sees(scope):
-            raise InvalidInput(_FOREIGN)
-        return [self._step("remove", place.path, old=file, scope=scope)]
+        else:
+            file = self._store.read(place.path)
+            scope = scope_of(file.data)
+            if not self._session.sees(scope):
+                raise InvalidInput(_FOREIGN)
+            change.remove(self._project, place.path, file, scope=scope)
 
     def _check_scopes(self, place: Place) -> None:
         """A folder that holds files the caller may not see is not theirs to move."""
@@ -305,10 +299,8 @@ class Files:
 
     def rename(self, path: str, to: str) -> None:
         """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
-        repeated(lambda: self._rename(path, to))
 
-    def _rename(self, path: str, to: str) -> None:
-        with self._core.writing():
+        def move(change: Transaction) -> None:
             source, target = self._place(path), self._place(to)
             hidden = source.kind == "file" and not self._seen(source.path)
             if not to or (target.kind != "missing" and not self._is_recased(source, target)):
@@ -323,10 +315,12 @@ class Files:
             if source.kind == "file":
                 old = self._store.read(source.path)
                 scope = scope_of(old.data)
-            elif source.kind == "folder" and self._memory.agent is not None:
+            elif source.kind == "folder" and self._session.agent is not None:
                 self._check_scopes(source)
-            step = self._step("move", source.path, to=target_path, old=old, scope=scope)
-            self._commit("move", [step], source.path + ("/" if source.kind == "folder" else ""))
+            change.move(self._project, source.path, target_path, old=old, scope=scope)
+            change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
+
+        self._change("move", move)
 
     def _is_recased(self, source: Place, target: Place) -> bool:
         """Whether `target` is just `source` in another case, on a file system that takes both for one."""
@@ -345,13 +339,6 @@ class Files:
         if not parent:
             return "/".join(missing)
         return "/".join([self._store.follow(self._store.place(parent)).path, *missing])
-
-    def _step(self, do: str, path: str, **more: Any) -> Step:
-        return self._core.step(do, self._project, path, **more)
-
-    def _commit(self, verb: str, steps: list[Step], path: str, details: dict[str, Any] | None = None) -> Change:
-        about = (self._project, path)
-        return self._core.commit(verb, steps, about, self._memory.agent, self._memory.face, details=details)
 
 
 def _holds_header(head: bytes) -> bool:

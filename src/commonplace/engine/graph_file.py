@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clock import stamp
 from commonplace.engine.entities import (
@@ -18,10 +18,10 @@ from commonplace.engine.entities import (
     relation_line,
     unique_entities,
 )
-from commonplace.engine.verb import verb
+from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.session import verb
 from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageError
 from commonplace.query import Query
-from commonplace.store.history import LINES, Change
 from commonplace.store.inplace import KeptLines, LineChange
 from commonplace.store.inplace.graph_file import (
     BadLine,
@@ -32,9 +32,7 @@ from commonplace.store.inplace.graph_file import (
     parse_line,
     with_members,
 )
-
-if TYPE_CHECKING:
-    from commonplace.engine.memory import Memory
+from commonplace.store.journal import LINES, Change
 
 _MAX_RANKED = 1000
 
@@ -42,10 +40,10 @@ _MAX_RANKED = 1000
 class FileGraph:
     """The graph in a file; who asks matters for the history alone, as a graph file knows no scopes."""
 
-    def __init__(self, memory: Memory, store: GraphStore):
-        self.memory = memory
+    def __init__(self, session: ReadVerbs, store: GraphStore):
+        self.session = session
+        self.engine = session.engine
         self.store = store
-        self._core = memory._core
         self._is_current = False
 
     @verb
@@ -75,8 +73,8 @@ class FileGraph:
         words = text.lower().split()
         holding = [each for each in self.store.entities.values() if all(word in each.lowered for word in words)]
         found: dict[int, EntityLine] = {}
-        if self._core.stores.get(self.store.name) is self.store:
-            hits = self.memory.search(Query(text=text, projects=(self.store.name,)), limit=_MAX_RANKED)
+        if self.engine.stores.get(self.store.name) is self.store:
+            hits = self.session.search(Query(text=text, projects=(self.store.name,)), limit=_MAX_RANKED)
             entities = [self.store.entity(hit.note.path) for hit in hits]
             found = {each.number: each for each in entities if each is not None}
         else:  # no project of this process: nothing of the file is in the index
@@ -127,8 +125,8 @@ class FileGraph:
         if self._is_current:
             return
         self.store.fresh()
-        if self._core.home.lines.waits():
-            with self._core.home.lock:
+        if self.engine.home.lines.waits():
+            with self.engine.home.lock:
                 pass
             self.store.fresh()
 
@@ -246,18 +244,27 @@ class FileGraph:
     def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
         """Carry out what `plan` says, logged as an undo of change `undoes` if that is given. Returns the change,
         None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        core, made = self._core, list[Change]()
+        engine, made = self.engine, list[Change]()
 
         def announce(lines: LineChange) -> None:
-            number = core.home.history.last + 1
-            name, file = self.store.name, os.path.basename(self.store.root)
-            made[:] = [Change(number, stamp(core.clock()), lines.verb, name, file, self.memory.agent, self.memory.face,
-                              undoes=undoes)]  # fmt: skip
-            core.home.lines.begin(made[0], lines)
+            number = engine.home.history.last + 1
+            made[:] = [
+                Change(
+                    number,
+                    stamp(engine.clock()),
+                    lines.verb,
+                    self.store.name,
+                    os.path.basename(self.store.root),
+                    self.session.agent,
+                    self.session.face,
+                    undoes=undoes,
+                )  # fmt: skip
+            ]
+            engine.home.lines.begin(made[0], lines)
 
-        with core.writing(), core.home.lines.changing():
+        with engine.writing(), engine.home.lines.changing():
             self.store.change(plan, announce)
-            core.commits += bool(made)
+            engine.commits += bool(made)
         return made[0] if made else None
 
     def _first(self, name: str) -> EntityLine:
@@ -282,20 +289,20 @@ class FileGraph:
         return edit
 
 
-def undo_lines(memory: Memory, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
+def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
     """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a place changed since.
 
     Raises CannotUndo, NotAGraphFile, StorageError.
     """
-    core = memory._core
+    engine = session.engine
     touched = next(each for each in change.files if each.do == LINES and each.new is not None)
     try:
-        kept = core.home.lines.kept(touched)
+        kept = engine.home.lines.kept(touched)
     except (NotFound, StorageError):
         raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
-    known = core.stores.get(touched.project)
-    store = known if isinstance(known, GraphStore) else store_of(memory, touched.file)
-    graph = FileGraph(memory, store or GraphStore(touched.project, touched.file))
+    known = engine.stores.get(touched.project)
+    store = known if isinstance(known, GraphStore) else store_of(session, touched.file)
+    graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
 
     def plan() -> LineEdit:
         edit = _inverse(graph.store, kept)
@@ -309,9 +316,9 @@ def undo_lines(memory: Memory, change: Change, blocked: Callable[[str, str], Can
     return made
 
 
-def store_of(memory: Memory, file: str) -> GraphStore | None:
+def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
     """The project that is the graph file at this absolute path, None when none is."""
-    stores = memory._core.stores.values()
+    stores = session.engine.stores.values()
     return next((each for each in stores if isinstance(each, GraphStore) and each.root == file), None)
 
 

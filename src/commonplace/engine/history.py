@@ -5,64 +5,358 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine import elsewhere
-from commonplace.engine.core import Core
-from commonplace.engine.elsewhere import Elsewhere, Place
-from commonplace.engine.storing import scope_of
+from commonplace.engine import locations
+from commonplace.engine.locations import Location, LocationGone
+from commonplace.engine.notes import NoteVerbs
+from commonplace.engine.session import verb
+from commonplace.engine.transaction import Transaction
+from commonplace.engine.writing import MEMORIES, as_file, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
-from commonplace.index import lookup, places
-from commonplace.note.edit import SetKeys
-from commonplace.note.entry import PROJECT
 from commonplace.note.model import GLOBAL, MEMORY_KEYS
 from commonplace.store import path_guard
-from commonplace.store.base import File, Stamp
+from commonplace.store.base import File
 from commonplace.store.folder import FolderStore
-from commonplace.store.history import FOLD, LINES, Change, Touched
-from commonplace.store.home import Step
+from commonplace.store.journal import FOLD, LINES, Change, Touched
 
-if TYPE_CHECKING:
-    from commonplace.engine.memory import Memory
-    from commonplace.index.rows import NoteInfo
-
+ENTRIES = "kv"
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
-MEMORIES = "categories"
 _DELETING = ("delete", EXPIRE, "decay")
 _PASSING = "the text of an entry with a time to live is not kept"
 
 
-def log(memory: Memory, ref: str | None, *, limit: int, agent: str | None, since: datetime | None) -> list[Change]:
-    """Changes the caller may see, newest first; `limit` 0 = all."""
-    core = memory._core
-    place = None if ref is None else _place(memory, ref)
-    found: list[Change] = []
-    for change in core.home.history.changes():
-        if since is not None and parse_stamp(change.time) < since:
-            break
-        if change.verb == FOLD or (agent is not None and change.agent != agent):
-            continue
-        seen = replace(change, files=[each for each in change.files if memory.sees(each.scope)])
-        if place is not None and not _concerns(seen, place):
-            continue
-        if _is_visible(memory, change):
-            found.append(seen)
-            if limit and len(found) >= limit:
+class HistoryVerbs(NoteVerbs):
+    """`log`, `undo` and `restore`."""
+
+    @verb
+    def log(
+        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None
+    ) -> list[Change]:
+        """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
+        moment; `limit` 0 = all."""
+        place = None if ref is None else self._locate(ref)
+        found: list[Change] = []
+        for change in self.engine.home.history.changes():
+            if since is not None and parse_stamp(change.time) < since:
                 break
-    return found
+            if change.verb == FOLD or (agent is not None and change.agent != agent):
+                continue
+            seen = replace(change, files=[each for each in change.files if self.sees(each.scope)])
+            if place is not None and not _concerns(seen, place):
+                continue
+            if self._is_visible(change):
+                found.append(seen)
+                if limit and len(found) >= limit:
+                    break
+        return found
+
+    def _is_visible(self, change: Change) -> bool:
+        """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not
+        count."""
+        about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
+        files = about if about and change.verb in _DELETING else change.files
+        return all(self.sees(each.scope) for each in files)
+
+    def _locate(self, ref: str) -> Location:
+        """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
+        history knows."""
+        place = locations.find(self, ref)
+        if place is not None:
+            return place
+        try:
+            info = self.memory_id(ref)
+        except (NotFound, Ambiguous):
+            if len(ref) >= 4:
+                for change in self.engine.home.history.changes():
+                    for each in change.files:
+                        named = each.project == MEMORIES and each.path.endswith(f"-{ref[:8]}.md")
+                        if named and self.sees(each.scope):
+                            return each.project, each.path, each.root
+            info = self.find(ref)
+        return info.project, info.path, locations.root_of(self.engine, info.project)
+
+    def last_change(self, besides: str) -> datetime | None:
+        """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.
+
+        A change made by hand in a file is not in the history.
+        """
+        for change in self.engine.home.history.changes():
+            if change.face != besides and not _is_upkeep(change):
+                return parse_stamp(change.time)
+        return None
+
+    def purge_history(self) -> int:
+        """Forget changes older than `history.days`. Returns how many."""
+        return self.engine.purge_history()
+
+    @verb
+    def undo(self, change: int | None = None) -> Change:
+        """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound."""
+        with self.engine.writing():
+            done, later = self._find_change(change)
+            if done is None:
+                raise CannotUndo("There is nothing to undo." if change is None else f"There is no change #{change}.")
+            _check_standing(done, later, change)
+            texts = list(done.texts())
+            if texts and not any(each.kept for each in texts):
+                raise CannotUndo(f"cannot undo #{done.number}: {_PASSING}")
+            if any(each.do == LINES for each in done.files):
+                from commonplace.engine.graph_file import undo_lines
+
+                return undo_lines(self, done, lambda project, path: _blocked(done, project, path, later))
+            about = (done.project, done.path)
+            with self.change("undo", about, fresh=False, undoes=done.number) as transaction:
+                _Undo(self, done, later, transaction).add_steps()
+                if not transaction.steps:
+                    raise CannotUndo(f"cannot undo #{done.number}: nothing of it is left")
+        assert transaction.done is not None
+        return transaction.done
+
+    def _find_change(self, number: int | None) -> tuple[Change | None, list[Change]]:
+        """The change to take back, and all later ones. That an entry expired is upkeep, which only its number names."""
+        later: list[Change] = []
+        undone: set[int] = set()
+        for change in self.engine.home.history.changes():
+            visible = self._is_visible(change)
+            stands = change.undoes is None and change.number not in undone and not _is_upkeep(change)
+            if number is None and stands and visible:
+                return change, later
+            if number == change.number:
+                return (change if visible else None), later
+            # An undo that was itself taken back leaves its change standing.
+            if change.undoes is not None and change.number not in undone:
+                undone.add(change.undoes)
+            later.append(change)
+        return None, later
+
+    @verb
+    def restore(
+        self, ref: str, *, at: datetime | None = None, change: int | None = None, to: str | None = None
+    ) -> tuple[str, int]:
+        """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`, or before it last
+        changed, into `to` if given.
+
+        Returns where it went (`project/path`) and the change it came from. Raises Exists, NotFound.
+        """
+        with self.change("restore", fresh=False) as transaction:
+            project, path, root = place = self._locate(ref)
+            store = locations.store_at(self.engine, project, root)
+            source, each = self._older(place, _read(store, path), at, change)
+            data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
+            if to is not None:
+                project, path, root = self._restore_target(place, to)
+                store = locations.store_at(self.engine, project, root)
+            here = _read(store, path)
+            if to is not None and here is not None:
+                raise Exists(f"{project}/{path}")
+            before = scope_of(here.data) if here is not None else GLOBAL
+            if not (self.sees(before) and self.sees(scope_of(data))):
+                raise NotFound(f"{project}/{path}", "the history")  # what is there now is not theirs to replace
+            if root == "":
+                self.engine.store(project).check_writable()
+                data = self._with_own_id(project, path, data)
+            scope = each.scope if before == GLOBAL else before
+            transaction.put(project, path, data, store=store, old=here, mode=each.mode, scope=scope)
+        return os.path.join(root or project, path), source.number
+
+    def _older(
+        self, place: Location, now: File | None, at: datetime | None, number: int | None
+    ) -> tuple[Change, Touched]:
+        """The change whose replaced text is wanted. Raises NotFound when the history holds none."""
+        best: tuple[Change, Touched] | None = None
+        for change in self.engine.home.history.changes():
+            for each in change.texts():
+                is_it = (each.project, each.path, each.root) == place
+                if not is_it or each.do == "move" or each.old is None or not each.kept:
+                    continue
+                if not self.sees(each.scope) or (number is not None and change.number != number):
+                    continue
+                if at is not None:
+                    if parse_stamp(change.time) > at:
+                        best = (change, each)  # the earliest change after `at` replaced what stood then
+                    continue
+                if number is None and now is not None and each.old == now.etag:
+                    continue
+                return change, each
+        if best is None:
+            raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
+        return best
+
+    def _restore_target(self, place: Location, to: str) -> Location:
+        name, _, rest = to.partition("/")
+        for known in self.engine.stores:
+            if rest and known.lower() == name.lower():
+                return known, path_guard.clean(rest, known, hidden=True), locations.root_of(self.engine, known)
+        return place[0], path_guard.clean(to, place[0], hidden=True), place[2]
+
+    def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
+        """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id
+        neither could be named any more."""
+        if project != MEMORIES:
+            return data
+        note = self.engine.parse(project, path, as_file(data))
+        self.engine.fresh()
+        if note is None or all(info.path == path for info in self.index.notes.with_ids([note.id], (project,))):
+            return data
+        from uuid import uuid4
+
+        from commonplace.note.edit import SetKeys
+
+        try:
+            return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
+        except ValueError:
+            return data  # no header that could hold it
 
 
-def _is_visible(memory: Memory, change: Change) -> bool:
-    """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not count."""
-    about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
-    files = about if about and change.verb in _DELETING else change.files
-    return all(memory.sees(each.scope) for each in files)
+class _Undo:
+    """The steps that take `done` back; CannotUndo when a file is not as the change left it."""
+
+    def __init__(self, session: NoteVerbs, done: Change, later: list[Change], transaction: Transaction):
+        self._session = session
+        self._engine = session.engine
+        self._done = done
+        self._later = later
+        self._transaction = transaction
+
+    def add_steps(self) -> None:
+        """Add the inverse of each step, last first."""
+        for each in reversed(self._done.files):
+            if each.do == "move" and each.old is None:
+                self._refuse_foreign(each)
+            self._add_inverse(each)
+
+    def _refuse_foreign(self, moved: Touched) -> None:
+        """A folder that holds notes the caller may not see is not theirs to move back."""
+        engine = self._engine
+        if locations.is_here(engine, moved.project, moved.root):
+            engine.fresh()
+            scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
+        else:
+            store = self._store(moved)
+            scopes = [scope_of(store.read(path).data) for path in store.list(moved.to).stamps]
+        if not all(map(self._session.sees, scopes)):
+            raise self._refusal(f"{moved.project}/{moved.to} holds notes of another agent")
+
+    def _refusal(self, why: str) -> CannotUndo:
+        return CannotUndo(f"cannot undo #{self._done.number}: {why}")
+
+    def _store(self, each: Touched) -> FolderStore:
+        """The store the step was on."""
+        try:
+            return locations.store_at(self._engine, each.project, each.root)
+        except LocationGone as error:
+            raise self._refusal(str(error)) from None
+
+    def _add(self, do: str, each: Touched, store: FolderStore, path: str, **more: Any) -> None:
+        self._transaction.add(do, each.project, path, store=store, scope=each.scope, **more)
+
+    def _add_inverse(self, each: Touched) -> None:
+        store = self._store(each)
+        if each.do == "move":
+            self._expect_there(store, each, each.to, each.new or each.old)
+            self._expect_free(store, each)
+            self._add("move", each, store, each.to, to=each.path, old=_read(store, each.to) if each.old else None)
+        elif each.do == "put":
+            file = self._expect_there(store, each, each.path, each.new)
+            if each.old is None:
+                self._add("remove", each, store, each.path, old=file)
+            else:
+                self._add("put", each, store, each.path, data=self._kept_text(each), old=file, mode=each.mode)
+        elif each.do == "remove":
+            if each.kept:  # else one of several that were cleared; the others come back
+                self._expect_free(store, each)
+                self._add("put", each, store, each.path, data=self._kept_text(each), mode=each.mode)
+        elif each.do == "mkdir":
+            if self._is_left_empty(store, each):
+                self._add("rmdir", each, store, each.path)
+        elif each.do == "rmdir":
+            if not os.path.isdir(os.path.join(store.root, each.path)):
+                self._add("mkdir", each, store, each.path)
+        elif each.do == "unlink":
+            self._expect_free(store, each)
+            self._add("symlink", each, store, each.path, link=each.link)
+        else:
+            place = store.place(each.path)
+            if place.kind != "link" or place.link != each.link:
+                raise self._blocked(each, each.path)
+            self._add("unlink", each, store, each.path, link=each.link)
+
+    def _is_left_empty(self, store: FolderStore, each: Touched) -> bool:
+        """Whether the folder the change made holds nothing but what the steps so far take away."""
+        full = os.path.join(store.root, each.path)
+        if not os.path.isdir(full):
+            return False
+        leaving = (one for one in self._transaction.steps if one.root == store.root)
+        gone = {one.path for one in leaving if one.do not in ("put", "mkdir", "symlink")}
+        return {f"{each.path}/{name}" for name in os.listdir(full)} <= gone
+
+    def _expect_there(self, store: FolderStore, each: Touched, path: str, etag: str | None) -> File | None:
+        """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
+        if etag is None:
+            if os.path.lexists(os.path.join(store.root, path)):
+                return None
+            raise self._blocked(each, path)
+        file = _read(store, path)
+        if file is None or file.etag != self._after_folds(etag, each.project, path):
+            raise self._blocked(each, path)
+        return file
+
+    def _after_folds(self, etag: str, project: str, path: str) -> str:
+        """What the text with this etag became by counts of reads written into it."""
+        folds = (each for change in reversed(self._later) if change.verb == FOLD for each in change.files)
+        for each in folds:
+            if (each.project, each.path, each.old) == (project, path, etag):
+                etag = each.new or etag
+        return etag
+
+    def _expect_free(self, store: FolderStore, each: Touched) -> None:
+        if os.path.lexists(os.path.join(store.root, each.path)):
+            raise self._blocked(each, each.path)
+
+    def _blocked(self, each: Touched, path: str) -> CannotUndo:
+        return _blocked(self._done, each.project, path, self._later, each.root)
+
+    def _kept_text(self, each: Touched) -> bytes:
+        if not each.kept or each.old is None:
+            raise self._refusal(_PASSING)
+        name = f"{each.project}/{each.path}"
+        try:
+            return self._engine.home.history.text(each.old, name)
+        except NotFound:
+            raise self._refusal(f"the text of {name} is no longer kept") from None
 
 
-def _concerns(change: Change, place: Place) -> bool:
+def _check_standing(change: Change, later: list[Change], number: int | None) -> None:
+    """Raises CannotUndo when change `number` was taken back already, and that was not itself taken back."""
+    if number is None or change.undoes is not None:
+        return
+    undone = next((each for each in later if each.undoes == change.number), None)
+    if undone is not None and not any(each.undoes == undone.number for each in later):
+        raise CannotUndo(f"cannot undo #{change.number}: it was undone already (#{undone.number})")
+
+
+def _is_upkeep(change: Change) -> bool:
+    """Whether a change is none somebody made or would take back: folded counts, entries past their time to live."""
+    return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
+
+
+def _read(store: FolderStore, path: str) -> File | None:
+    try:
+        return store.read(path)
+    except CommonplaceError:
+        return None
+
+
+def _blocked(change: Change, project: str, path: str, later: list[Change], root: str = "") -> CannotUndo:
+    cause = next((each for each in later if each.verb != FOLD and _concerns(each, (project, path, root))), None)
+    by = f"#{cause.number}" if cause else "outside commonplace"
+    return CannotUndo(f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})")
+
+
+def _concerns(change: Change, place: Location) -> bool:
     project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True
@@ -75,271 +369,3 @@ def _reaches(each: Touched, path: str) -> bool:
         return True
     is_folder = each.do == "move" and each.old is None
     return is_folder and (path.startswith(f"{each.path}/") or path.startswith(f"{each.to}/"))
-
-
-def _place(memory: Memory, ref: str) -> Place:
-    """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
-    history knows."""
-    core = memory._core
-    place = elsewhere.named(memory, ref)
-    if place is not None:
-        return place
-    try:
-        return _place_of(memory, memory.memory_id(ref))
-    except (NotFound, Ambiguous):
-        pass
-    if len(ref) >= 4:
-        for change in core.home.history.changes():
-            for each in change.files:
-                named = each.project == "categories" and each.path.endswith(f"-{ref[:8]}.md")
-                if named and memory.sees(each.scope):
-                    return each.project, each.path, each.root
-    return _place_of(memory, memory.find(ref))
-
-
-def _place_of(memory: Memory, info: NoteInfo) -> Place:
-    return info.project, info.path, elsewhere.root_of(memory._core, info.project)
-
-
-def undo(memory: Memory, number: int | None) -> Change:
-    """Take change `number` back, else the latest that is no undo and was not taken back."""
-    core = memory._core
-    with core.writing():
-        change, later = _find(memory, number)
-        if change is None:
-            raise CannotUndo("There is nothing to undo." if number is None else f"There is no change #{number}.")
-        if number is not None and change.undoes is None and any(each.undoes == change.number for each in later):
-            undone = next(each for each in later if each.undoes == change.number)
-            if not any(each.undoes == undone.number for each in later):
-                raise CannotUndo(f"cannot undo #{change.number}: it was undone already (#{undone.number})")
-        texts = list(change.texts())
-        if texts and not any(each.kept for each in texts):
-            raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
-        if any(each.do == LINES for each in change.files):
-            from commonplace.engine.graph_file import undo_lines
-
-            return undo_lines(memory, change, lambda *place: _blocked(change, *place, later))
-        steps: list[Step] = []
-        for each in reversed(change.files):
-            if each.do == "move" and each.old is None:
-                _refuse_foreign(memory, change, each)
-            steps += _inverse(core, change, each, later, steps)
-        if not steps:
-            raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
-        about = (change.project, change.path)
-        return core.commit("undo", steps, about, memory.agent, memory.face, undoes=change.number)
-
-
-def _find(memory: Memory, number: int | None) -> tuple[Change | None, list[Change]]:
-    """The change to take back, and all later ones. That an entry expired is upkeep, which only its number names."""
-    later: list[Change] = []
-    undone: set[int] = set()
-    for change in memory._core.home.history.changes():
-        visible = _is_visible(memory, change)
-        stands = change.undoes is None and change.number not in undone and not _is_upkeep(change)
-        if number is None and stands and visible:
-            return change, later
-        if number == change.number:
-            return (change if visible else None), later
-        # An undo that was itself taken back leaves its change standing.
-        if change.undoes is not None and change.number not in undone:
-            undone.add(change.undoes)
-        later.append(change)
-    return None, later
-
-
-def _is_upkeep(change: Change) -> bool:
-    """Whether a change is none somebody made or would take back: folded counts, entries past their time to live."""
-    return change.verb == FOLD or (change.verb == EXPIRE and change.project == PROJECT)
-
-
-def last_change(memory: Memory, besides: str) -> datetime | None:
-    """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.
-
-    A change made by hand in a file is not in the history.
-    """
-    for change in memory._core.home.history.changes():
-        if change.face != besides and not _is_upkeep(change):
-            return parse_stamp(change.time)
-    return None
-
-
-def _refuse_foreign(memory: Memory, change: Change, moved: Touched) -> None:
-    """A folder that holds notes the caller may not see is not theirs to move back."""
-    core = memory._core
-    if elsewhere.is_here(core, moved.project, moved.root):
-        core.fresh()
-        scopes = [info.scope for info in lookup.below(core.db, moved.project, moved.to)]
-    else:
-        store = _store(core, change, moved)
-        scopes = [scope_of(store.read(path).data) for path in store.list(moved.to).stamps]
-    if not all(map(memory.sees, scopes)):
-        raise CannotUndo(f"cannot undo #{change.number}: {moved.project}/{moved.to} holds notes of another agent")
-
-
-def _inverse(core: Core, change: Change, each: Touched, later: list[Change], before: list[Step]) -> list[Step]:
-    """The steps that take one step of `change` back, after those `before`; CannotUndo when the file is not as it
-    left it."""
-    store = _store(core, change, each)
-    step = partial(core.step, project=each.project, store=store, scope=each.scope)
-    if each.do == "move":
-        _expect_there(store, change, each, each.to, each.new or each.old, later)
-        _expect_free(store, change, each, later)
-        return [step("move", path=each.to, to=each.path, old=_read(store, each.to) if each.old else None)]
-    if each.do == "put":
-        file = _expect_there(store, change, each, each.path, each.new, later)
-        if each.old is None:
-            return [step("remove", path=each.path, old=file)]
-        return [step("put", path=each.path, data=_kept(core, change, each), old=file, mode=each.mode)]
-    if each.do == "remove" and not each.kept:
-        return []  # one of several that were cleared; the others come back
-    if each.do == "remove":
-        _expect_free(store, change, each, later)
-        return [step("put", path=each.path, data=_kept(core, change, each), mode=each.mode)]
-    full = os.path.join(store.root, each.path)
-    if each.do == "mkdir":
-        leaving = (one for one in before if one.root == store.root and one.do not in ("put", "mkdir", "symlink"))
-        gone = {one.path for one in leaving}
-        inside = {f"{each.path}/{name}" for name in os.listdir(full)} if os.path.isdir(full) else None
-        return [step("rmdir", path=each.path)] if inside is not None and inside <= gone else []
-    if each.do == "rmdir":
-        return [] if os.path.isdir(full) else [step("mkdir", path=each.path)]
-    if each.do == "unlink":
-        _expect_free(store, change, each, later)
-        return [step("symlink", path=each.path, link=each.link)]
-    place = store.place(each.path)
-    if place.kind != "link" or place.link != each.link:
-        raise _blocked(change, each.project, each.path, later, each.root)
-    return [step("unlink", path=each.path, link=each.link)]
-
-
-def _store(core: Core, change: Change, each: Touched) -> FolderStore:
-    """The store the step was on."""
-    try:
-        return elsewhere.store_at(core, each.project, each.root)
-    except Elsewhere as error:
-        raise CannotUndo(f"cannot undo #{change.number}: {error}") from None
-
-
-def _read(store: FolderStore, path: str) -> File | None:
-    try:
-        return store.read(path)
-    except CommonplaceError:
-        return None
-
-
-def _expect_there(store: FolderStore, change: Change, each: Touched, path: str, digest: str | None,
-                  later: list[Change]) -> File | None:  # fmt: skip
-    """The file as the change left it at `path`; a moved folder (no digest) must just be there."""
-    if digest is None:
-        if os.path.lexists(os.path.join(store.root, path)):
-            return None
-        raise _blocked(change, each.project, path, later, each.root)
-    file = _read(store, path)
-    if file is None or file.etag != _folded(digest, each.project, path, later):
-        raise _blocked(change, each.project, path, later, each.root)
-    return file
-
-
-def _folded(digest: str, project: str, path: str, later: list[Change]) -> str:
-    """What the text with this SHA-256 became by counts written into it."""
-    for each in (each for change in reversed(later) if change.verb == FOLD for each in change.files):
-        if (each.project, each.path, each.old) == (project, path, digest):
-            digest = each.new or digest
-    return digest
-
-
-def _expect_free(store: FolderStore, change: Change, each: Touched, later: list[Change]) -> None:
-    if os.path.lexists(os.path.join(store.root, each.path)):
-        raise _blocked(change, each.project, each.path, later, each.root)
-
-
-def _blocked(change: Change, project: str, path: str, later: list[Change], root: str = "") -> CannotUndo:
-    cause = next((each for each in later if each.verb != FOLD and _concerns(each, (project, path, root))), None)
-    by = f"#{cause.number}" if cause else "outside commonplace"
-    return CannotUndo(f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})")
-
-
-def _kept(core: Core, change: Change, each: Touched) -> bytes:
-    if not each.kept or each.old is None:
-        raise CannotUndo(f"cannot undo #{change.number}: {_PASSING}")
-    name = f"{each.project}/{each.path}"
-    try:
-        return core.home.history.text(each.old, name)
-    except NotFound:
-        raise CannotUndo(f"cannot undo #{change.number}: the text of {name} is no longer kept") from None
-
-
-def restore(memory: Memory, ref: str, *, at: datetime | None, change: int | None, to: str | None) -> tuple[str, int]:
-    """Bring back the text `ref` had before `change`, at the moment `at`, or before it last changed."""
-    core = memory._core
-    with core.writing():
-        project, path, root = place = _place(memory, ref)
-        store = elsewhere.store_at(core, project, root)
-        source, each = _older(memory, place, _read(store, path), at, change)
-        data = core.home.history.text(each.old or each.new or "", f"{project}/{path}")
-        if to is not None:
-            project, path, root = _target(core, place, to)
-            store = elsewhere.store_at(core, project, root)
-        here = _read(store, path)
-        if to is not None and here is not None:
-            raise Exists(f"{project}/{path}")
-        before = scope_of(here.data) if here is not None else GLOBAL
-        if not (memory.sees(before) and memory.sees(scope_of(data))):
-            raise NotFound(f"{project}/{path}", "the history")  # what is there now is not theirs to replace
-        scope = each.scope if before == GLOBAL else before
-        if root == "":
-            core.check_writable(project)
-            data = _with_own_id(memory, project, path, data)
-        step = core.step("put", project, path, store=store, data=data, old=here, mode=each.mode, scope=scope)
-        core.commit("restore", [step], (project, path), memory.agent, memory.face)
-        return os.path.join(root or project, path), source.number
-
-
-def _with_own_id(memory: Memory, project: str, path: str, data: bytes) -> bytes:
-    """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id
-    neither could be named any more."""
-    if project != MEMORIES:
-        return data
-    core = memory._core
-    note = core.note_of(project, path, File(data, Stamp(0, 0, 0), ""))
-    core.fresh()
-    if note is None or all(info.path == path for info in places.with_ids(core.db, [note.id], (project,))):
-        return data
-    from uuid import uuid4
-
-    try:
-        return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
-    except ValueError:
-        return data  # no header that could hold it
-
-
-def _target(core: Core, place: Place, to: str) -> Place:
-    name, _, rest = to.partition("/")
-    for known in core.stores:
-        if rest and known.lower() == name.lower():
-            return known, path_guard.clean(rest, known, hidden=True), elsewhere.root_of(core, known)
-    return place[0], path_guard.clean(to, place[0], hidden=True), place[2]
-
-
-def _older(memory: Memory, place: Place, now: File | None, at: datetime | None,
-           number: int | None) -> tuple[Change, Touched]:  # fmt: skip
-    """The change whose replaced text is wanted. Raises NotFound when the history holds none."""
-    best: tuple[Change, Touched] | None = None
-    for change in memory._core.home.history.changes():
-        for each in change.texts():
-            is_it = (each.project, each.path, each.root) == place
-            if not is_it or each.do == "move" or each.old is None or not each.kept:
-                continue
-            if not memory.sees(each.scope) or (number is not None and change.number != number):
-                continue
-            if at is not None:
-                if parse_stamp(change.time) > at:
-                    best = (change, each)  # the earliest change after `at` replaced what stood then
-                continue
-            if number is None and now is not None and each.old == now.etag:
-                continue
-            return change, each
-    if best is None:
-        raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
-    return best

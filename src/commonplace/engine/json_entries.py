@@ -6,6 +6,7 @@ What is replaced or removed here is gone: a folder of another program has no his
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.entries import (
@@ -28,15 +29,12 @@ from commonplace.engine.entries import (
     Unreadable,
     whole_milliseconds,
 )
-from commonplace.engine.memory import verb
+from commonplace.engine.session import Engine, verb
+from commonplace.engine.transaction import HomeSession
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
-from commonplace.store.atomic import reason
+from commonplace.store.files import reason
 from commonplace.store.inplace.json_files import Content, JsonFiles, OpenFile, Row, stem_of
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.engine.core import Core
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,16 +48,16 @@ class JsonPlace:
     def __init__(self, folder: str | os.PathLike[str]):
         self.files = JsonFiles(Path(os.path.abspath(os.path.expanduser(folder))))
         self.recalled: dict[str, datetime] = {}
-        self._core: Core | None = None
+        self.engine: Engine | None = None
 
-    def entries(self, memory: Memory) -> JsonEntries:
+    def entries(self, memory: HomeSession) -> JsonEntries:
         """The entries as the caller `memory` is bound to."""
-        self._core = memory._core
+        self.engine = memory.engine
         return JsonEntries(memory, self)
 
     def fold(self) -> None:
         """Add the recalls counted so far to the files; one that cannot be written keeps them for the next time."""
-        core = self._core
+        core = self.engine
         if core is None or not core.access.counts():
             return
         with core.guard, suppress(OSError):
@@ -67,7 +65,7 @@ class JsonPlace:
                 with suppress(OSError, ValueError):
                     self._fold(stem, core)
 
-    def _fold(self, stem: str, core: Core) -> None:
+    def _fold(self, stem: str, core: Engine) -> None:
         if not self._pending(stem, self.files.read(stem), core):
             return
         with self.files.changing(stem) as file:
@@ -77,7 +75,7 @@ class JsonPlace:
             for name, _ in pending.values():
                 core.access.restart(name)
 
-    def _pending(self, stem: str, content: Content, core: Core) -> dict[int, tuple[str, int]]:
+    def _pending(self, stem: str, content: Content, core: Engine) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
         counts = core.access.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
@@ -113,9 +111,9 @@ def settling(method: Callable[Concatenate[JsonEntries, P], T]) -> Callable[Conca
 class JsonEntries:
     """Entries as rows of `<name>.json`; a row whose namespace is not the file's name says it."""
 
-    def __init__(self, memory: Memory, place: JsonPlace):
+    def __init__(self, memory: HomeSession, place: JsonPlace):
         self._memory = memory
-        self._core = memory._core
+        self.engine = memory.engine
         self._place = place
         self._files = place.files
 
@@ -123,7 +121,7 @@ class JsonEntries:
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """The file written anew, the entry at its end; fields of it that are not ours stay."""
-        now, stem = self._memory.clock(), stem_of(namespace)
+        now, stem = self.engine.clock(), stem_of(namespace)
         expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
         row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now),
                     "expires_at": expires and expires.timestamp(), "access_count": 0}  # fmt: skip
@@ -135,7 +133,7 @@ class JsonEntries:
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
             rest = [each for each in content.rows if not _is(each, stem, namespace, key)]
-            self._replace(stem, file, [*rest, row])
+            file.replace([*rest, row])
             self._forget(stem, [*old, row])
         return self._entry(row, stem, content)
 
@@ -156,13 +154,13 @@ class JsonEntries:
     @verb
     def count(self, entry: Entry) -> Entry:
         """A line in the home's access log, not while somebody adds it up."""
-        access = self._core.access
+        access = self.engine.access
         try:
             with self._files.shared(stem_of(entry.namespace)):
                 access.note(entry.id)
         except OSError:
             access.note(entry.id)
-        now = self._place.recalled[entry.id] = self._memory.clock()
+        now = self._place.recalled[entry.id] = self.engine.clock()
         return replace(entry, accessed=now, access_count=entry.access_count + access.counts().get(entry.id, 0))
 
     @settling
@@ -176,7 +174,7 @@ class JsonEntries:
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """By the files; one that cannot be read is said, not left out."""
-        wanted, counts, matches = text.lower(), self._core.access.counts(), []
+        wanted, counts, matches = text.lower(), self.engine.access.counts(), []
         stems = self._stems() if namespace is None else [stem_of(namespace)]
         for stem in stems:
             content = self._read(stem, namespace or stem)
@@ -258,18 +256,17 @@ class JsonEntries:
 
     @contextmanager
     def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
-        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used."""
+        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used, StorageError when it
+        cannot be written."""
+        stem, opened = stem_of(namespace), False
         try:
-            with self._files.changing(stem_of(namespace), make) as file:
+            with self._files.changing(stem, make) as file:
+                opened = True
                 yield file
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and (opened or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+                raise StorageError(f"{stem}.json", reason(error)) from None
             raise Unreadable(namespace) from None
-
-    def _replace(self, stem: str, file: OpenFile, rows: list[Row]) -> None:
-        try:
-            file.replace(rows)
-        except OSError as error:
-            raise StorageError(f"{stem}.json", reason(error)) from None
 
     def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
         """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
@@ -279,22 +276,22 @@ class JsonEntries:
             meant = [n for n, row in enumerate(rows) if is_meant(row)][:most]
             if meant:
                 gone = set(meant)
-                self._replace(stem, file, [row for n, row in enumerate(rows) if n not in gone])
+                file.replace([row for n, row in enumerate(rows) if n not in gone])
                 self._forget(stem, [rows[n] for n in meant])
         return len(meant)
 
     def _forget(self, stem: str, rows: Sequence[Row]) -> None:
         """Counted recalls of rows that ended are not those of what comes after."""
-        counts = self._core.access.counts()
+        counts = self.engine.access.counts()
         for name in {self._place.name(row, stem) for row in rows}:
             if counts.get(name):
-                self._core.access.restart(name)
+                self.engine.access.restart(name)
 
     # --- rows -----------------------------------------------------------------------------------
 
     def _is_over(self, row: Row) -> bool:
         expires = _moment(row.get("expires_at"))
-        return expires is not None and self._memory.clock() > expires
+        return expires is not None and self.engine.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
         return replace(entry_of(row, stem, content), id=self._place.name(row, stem))

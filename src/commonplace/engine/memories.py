@@ -8,20 +8,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
-from commonplace.engine.verb import verb
+from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.session import verb
+from commonplace.engine.writing import MEMORIES
 from commonplace.errors import Ambiguous, NotFound
-from commonplace.index import places
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import FURTHER
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.index.smart import Ranking
     from commonplace.note.model import Note
     from commonplace.query import Query
 
-PROJECT = "categories"
+PROJECT = MEMORIES
 KEYS = (
     "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
     "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
@@ -33,15 +32,15 @@ _LISTS = ("aliases", "merged", "unlinked")
 _TIMES = ("due_at", "fired_at", "acked_at")
 
 
-def content_of(memory: Memory, info: NoteInfo) -> str:
+def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
     """The content of a memory the index knows: its text without frontmatter and final newline."""
     return contents(memory, [info])[0]
 
 
 @verb
-def contents(memory: Memory, infos: Sequence[NoteInfo]) -> list[str]:
+def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
     """The contents of several memories, in their order."""
-    bodies = places.bodies(memory._core.db, [info.row for info in infos])
+    bodies = memory.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
@@ -50,7 +49,7 @@ def on_one_line(text: str) -> str:
     return _BREAKS.sub(" ", text)
 
 
-def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
     created, changed = _time(each.created), _time(each.changed)
     row = {
@@ -68,7 +67,7 @@ def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any
         "access_count": each.access_count,
         "links": visible_links(memory, each.links),
         "version": each.version,
-        "path": f"{PROJECT}/{each.path}",
+        "path": f"{MEMORIES}/{each.path}",
     }
     for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
         value = _further(key, each.header.get(key))
@@ -79,13 +78,13 @@ def record(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any
     return row
 
 
-def records(memory: Memory, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
+def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
     """The objects of several memories."""
     every = list(infos)
     return [record(memory, info, content) for info, content in zip(every, contents(memory, every), strict=True)]
 
 
-def visible_links(memory: Memory, links: Iterable[str]) -> list[str]:
+def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
     """The ids of `links` without those of memories the caller may not see."""
     if memory.agent is None:
         return list(links)
@@ -99,23 +98,12 @@ def visible_links(memory: Memory, links: Iterable[str]) -> list[str]:
     return shown
 
 
-def holding(memory: Memory, wanted: Query, text: str, limit: int = 0) -> tuple[list[NoteInfo], int]:
+def holding(memory: ReadVerbs, wanted: Query, text: str, limit: int = 0) -> tuple[list[NoteInfo], int]:
     """The memories `wanted` lets through whose text holds `text` in any case, newest first, and how many there are.
 
     An empty `text` finds all; `limit` 0 = all of them.
     """
     return memory.list(wanted.replace(contains=text or None), limit=limit, order="created")
-
-
-def smart_search(memory: Memory, text: str, top: int, wanted: Query) -> Ranking:
-    """The `top` memories that hold most of the words of `text`. Raises InvalidInput when it holds no word."""
-    from commonplace.index import smart
-
-    core = memory._core
-    core.fresh()
-    found = smart.search(core.db, text, memory._query(wanted), viewer=memory.agent, top=top)
-    core.counted(each.note for each in found.best)
-    return found
 
 
 def complaint(error: NotFound | Ambiguous) -> str:

@@ -1,44 +1,55 @@
-"""`memory.md`: the index of memories an agent reads at start (contract 001, 10).
+"""The files derived from memories: `memory.md`, the index an agent reads at start (contract 001, 10), and the lists
+of pending reminders (contract 001, 8). They are never read back; equal memories give equal bytes.
 
-Derived and never read back; equal memories give equal bytes.
+`pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which every agent may read;
+those of `agent:X` are in `pending.X.md`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.memories import PROJECT, content_of
-from commonplace.engine.memory import verb
-from commonplace.engine.pending import Pending
-from commonplace.index import overview
+from commonplace.engine.memories import content_of, on_one_line
+from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.session import verb
+from commonplace.engine.writing import MEMORIES, is_agent
 from commonplace.index.rows import NoteInfo
+from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
-from commonplace.note.model import CATEGORIES
-from commonplace.note.reminder import Reminder
-from commonplace.store.atomic import put_derived
+from commonplace.note.model import CATEGORIES, GLOBAL
+from commonplace.note.reminder import CATEGORY, Reminder
+from commonplace.query import Query
+from commonplace.store.files import put_derived
 
 if TYPE_CHECKING:
-    from commonplace.engine import Memory
+    from commonplace.index.overview import Section
 
 MOST_LINES = 200
 _LENGTH = 80
+_HEAD, _NONE = "# Pending Reminders\n\n", "None.\n"
+_AGENT = "agent:"
+
+Firing = Mapping[int, Mapping[str, Any]]
+"""By row, the header keys a reminder is about to get."""
 
 
 class Overview:
     """The overview of the memories of scope `global` in the home of `memory`, whoever the caller is."""
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: ReadVerbs):
         self.memory = memory.as_caller(None)
-        self._core = memory._core
+        self.engine = memory.engine
 
     @verb
     def text(self) -> str:
         """The whole file, at most 200 lines."""
-        core = self._core
-        core.fresh()
-        most = core.settings.per_category
-        found = {each.category: each for each in overview.sections(core.db, most, core.access.counts())}
+        engine = self.engine
+        engine.fresh()
+        most = engine.settings.per_category
+        found = {each.category: each for each in engine.index.notes.sections(most, engine.access.counts())}
         total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
         lines = [
             "# Memory Index", "",
@@ -57,19 +68,19 @@ class Overview:
         Without `create` a home that has no overview gets none. Returns whether something was written.
         Raises StorageError.
         """
-        core = self._core
-        if not create and not core.layout.overview.exists():
+        engine = self.engine
+        if not create and not engine.layout.overview.exists():
             return False
-        with core.guard:
-            core.changed.discard(PROJECT)
-            written = put_derived(core.layout.overview, self.text().encode())
+        with engine.guard:
+            engine.changed_projects.discard(MEMORIES)
+            written = put_derived(engine.layout.overview, self.text().encode())
             return Pending(self.memory).refresh(create=False) or written
 
     def keep_up(self) -> bool:
         """As `refresh`, if this process changed a memory since the last time."""
-        return PROJECT in self._core.changed and self.refresh()
+        return MEMORIES in self.engine.changed_projects and self.refresh()
 
-    def _lines(self, section: overview.Section, most: int) -> list[str]:
+    def _lines(self, section: Section, most: int) -> list[str]:
         if section.category == "reminders":
             pending = self._pending()
             lines, left = [self._reminder(*each) for each in pending[:most]], len(pending) - most
@@ -83,7 +94,7 @@ class Overview:
         """Reminders still to fire with their time, the next one first, undated ones last."""
         dated: list[tuple[NoteInfo, datetime]] = []
         undated: list[tuple[NoteInfo, datetime | None]] = []
-        for info in overview.reminders(self._core.db):
+        for info in self.engine.index.notes.reminders():
             reminder = Reminder.of(info.header)
             if reminder.is_undated:
                 undated.append((info, None))
@@ -92,10 +103,84 @@ class Overview:
         return [*sorted(dated, key=lambda each: (each[1], each[0].id)), *undated]
 
     def _reminder(self, info: NoteInfo, due: datetime | None) -> str:
-        when = due.astimezone(self._core.settings.zone).strftime("%Y-%m-%d %H:%M") if due else "no date"
+        when = due.astimezone(self.engine.settings.zone).strftime("%Y-%m-%d %H:%M") if due else "no date"
         return self._line(info, f"{when} ")
 
     def _line(self, info: NoteInfo, lead: str) -> str:
         text = first_line(content_of(self.memory, info)).lstrip("#").strip()
         shown = text if len(text) <= _LENGTH else text[:_LENGTH] + "..."
         return " ".join([f"- {info.id[:8]} {lead}{shown}", *(f"#{tag}" for tag in info.tags)])
+
+
+class Pending:
+    """The pending lists of the home of `memory`, whoever the caller is."""
+
+    def __init__(self, memory: ReadVerbs):
+        self.memory = memory.as_caller(None)
+        self.engine = memory.engine
+
+    @verb
+    def reminders(self) -> list[NoteInfo]:
+        """All memories of category `reminders`, of every scope."""
+        return self.memory.list(Query(projects=(MEMORIES,), category=CATEGORY), limit=0, order="created")[0]
+
+    def listed(
+        self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
+    ) -> list[tuple[NoteInfo, Reminder]]:
+        """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were done."""
+        days = self.engine.settings.pending_days
+        found = [(info, Reminder.of(_with(info.header, (firing or {}).get(info.row, {})))) for info in infos]
+        pending = [each for each in found if each[1].is_pending(now, days)]
+        return sorted(pending, key=lambda each: (_order(each[1]), each[0].id))
+
+    def refresh(self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True) -> bool:
+        """Make the files as they should be at `now`. Returns whether one was written. Raises StorageError.
+
+        Without `create` a home that has no such file gets none.
+        """
+        engine = self.engine
+        with engine.writing():
+            known = [path for path in engine.layout.pending_lists() if _is_ours(path)]
+            if not known and not create:
+                return False
+            parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {path: [] for path in (engine.layout.pending, *known)}
+            for each in self.listed(now or self.memory.clock(), self.reminders(), firing):
+                if (path := self._place(each[0].scope)) is not None:
+                    parts.setdefault(path, []).append(each)
+            written = [put_derived(path, self._text(part).encode()) for path, part in sorted(parts.items())]
+            return any(written)
+
+    def _place(self, scope: str) -> Path | None:
+        """The list for a scope; None for one nobody can have, which somebody wrote into a file by hand."""
+        agent = scope.removeprefix(_AGENT)
+        if scope == GLOBAL:
+            return self.engine.layout.pending
+        return self.engine.layout.pending_of(agent) if agent != scope and is_agent(agent) else None
+
+    def _text(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
+        zone = self.engine.settings.reading_zone
+        rows = []
+        for number, (info, reminder) in enumerate(part, 1):
+            due = reminder.shown_due
+            when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
+            text = on_one_line(content_of(self.memory, info)).strip()
+            rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
+        return _HEAD + ("".join(rows) or _NONE)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a list we made, not some file of the user's with such a name."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_HEAD)) == _HEAD.encode()
+    except OSError:
+        return False
+
+
+def _order(reminder: Reminder) -> float:
+    due = reminder.shown_due
+    return due.timestamp() if due else float("inf")
+
+
+def _with(header: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in {**header, **keys}.items() if value is not REMOVE}

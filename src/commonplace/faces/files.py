@@ -23,7 +23,7 @@ from commonplace.errors import (
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Reply, Tool, Toolset
 from commonplace.note.edit import InsertLine, LineOutOfRange, StrReplace
-from commonplace.store.atomic import NAME_REASONS
+from commonplace.store.files import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,8 +41,8 @@ def open_index(path: Path) -> tuple[sqlite3.Connection, bool]:
         raise StorageError(path.name, reason or "the system refused") from error
 
 
-class Index(sqlite3.Connection):
-    """The connection to an index, with what this process holds of it in memory: that goes with it."""
+class Connection(sqlite3.Connection):
+    """A connection to an index, with what this process caches of it: that goes when it is closed."""
 
     def __init__(self, *arguments: Any, **more: Any):
         super().__init__(*arguments, **more)
@@ -51,10 +51,90 @@ class Index(sqlite3.Connection):
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """What is held of `db`, one value of each kind, made by the first call."""
-    kept = db.held if isinstance(db, Index) else {}
+    kept = db.held if isinstance(db, Connection) else {}
     if kind not in kept:
         kept[kind] = kind()
     return kept[kind]
+
+
+class Database:
+    """The index file at `path`, opened when first used. For one thread at a time.
+
+    `lock` is held while the file is opened, made or thrown away. `openings` counts how often a file was opened, and
+    `identity` is (st_dev, st_ino) of the open one: when they differ from before, it is another index, and every
+    project has to be compared with the disk again.
+    """
+
+    def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
+        self.path = path
+        self.openings = 0
+        self.identity: tuple[int, int] | None = None
+        self._lock = nullcontext() if lock is None else lock
+        self._connection: sqlite3.Connection | None = None
+        self._is_pinned = False
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection. A file that is missing, foreign, damaged or was replaced is opened, or made, anew.
+        Raises StorageError."""
+        if self._connection is not None:
+            steady = self._is_pinned or self._connection.in_transaction
+            if steady or identity(self.path) == self.identity:
+                return self._connection
+            self.close()
+        try:
+            with self._lock:
+                self._connection, _ = open_index(self.path)
+                self.identity = identity(self.path)
+        except OSError as error:
+            raise StorageError("the index", error.strerror or "the system refused") from None
+        self.openings += 1
+        return self._connection
+
+    def pin(self) -> None:
+        """Open the index, and until `unpin` use this file even if another process puts a new one in its place."""
+        self._is_pinned = self.connection is not None
+
+    def unpin(self) -> None:
+        """Notice again when the file was replaced."""
+        self._is_pinned = False
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._is_pinned = False
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def rebuild(self) -> None:
+        """Throw the file away; the next use makes it anew."""
+        with self._lock:
+            self.close()
+            _delete(self.path)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """One write transaction: committed at the end, rolled back when an exception passes."""
+        return transaction(self.connection)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Inside, every query sees one state of the index, whatever another process writes meanwhile."""
+        return snapshot(self.connection)
+
+    def version(self) -> tuple[int, int]:
+        """A value that differs after any change, by this process or another."""
+        return self.connection.execute("pragma data_version").fetchone()[0], self.connection.total_changes
+
+    def is_sound(self) -> bool:
+        """Whether SQLite and its full-text tables find nothing wrong with the index."""
+        try:
+            db = self.connection
+            if db.execute("pragma quick_check(1)").fetchone()[0] != "ok":
+                return False
+            for table in _WORD_TABLES:
+                db.execute(f"insert into {table}({table}) values ('integrity-check')")
+        except sqlite3.DatabaseError:
+            return False
+        return True
 
 
 def is_corrupt(error: sqlite3.Error) -> bool:
@@ -147,7 +227,7 @@ def plain(error: sqlite3.Error) -> str:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=Index)
+    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=Connection)
     db.execute("pragma page_size = 8192")
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")

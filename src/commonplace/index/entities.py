@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from commonplace.index.database import Database
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
 from commonplace.note.entity import folded_name
@@ -52,139 +53,15 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     )
 
 
-def named(db: sqlite3.Connection, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
-    """Entities and placeholders of exactly these names, in order."""
-    wanted = set(names)
-    keys = list({key(name) for name in wanted})
-    found: dict[int, EntityRow] = {}
-    for at in range(0, len(keys), _BATCH):
-        part = keys[at : at + _BATCH]
-        rows = db.execute(
-            f"select {_ENTITY} from note_fold f join entity e on e.note = f.note"
-            f" where f.fold in ({', '.join('?' * len(part))})", part,
-        )  # fmt: skip
-        for each in map(EntityRow._make, rows):
-            if each.name in wanted and may_see(each.scope, viewer):
-                found[each.note] = each
-    return sorted(found.values(), key=lambda each: (each.created, each.path))
+class Entities:
+    """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
 
+    Every entity with its name, type and observations in lower case stays in memory for `matching`, and is brought up
+    to date when the index has changed.
+    """
 
-def observations(db: sqlite3.Connection, notes: Sequence[int]) -> dict[int, list[str]]:
-    """The observations of the entities in these notes, by note."""
-    rows = db.execute(
-        "select note, observations from entity where note in (select value from json_each(?))", (json.dumps(notes),)
-    )
-    found = dict(rows.fetchall())
-    return dict(zip(found, json.loads(f"[{','.join(found.values())}]"), strict=True))  # one parse is faster than many
-
-
-def relations(db: sqlite3.Connection, viewer: str | None) -> list[RelationRow]:
-    """Every relation, in order."""
-    return sorted(_linked(db, "entity e join link l on l.note = e.note", "true", (), viewer))
-
-
-def relations_at(db: sqlite3.Connection, names: set[str], viewer: str | None) -> list[RelationRow]:
-    """The relations with at least one end among `names`, in order."""
-    folds = {key(name) for name in names}
-    ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
-    found: list[RelationRow] = []
-    for part in _parts(folds):
-        among = f"e.note in (select note from note_fold where fold in ({_marks(part)}))"
-        rows = _linked(db, "entity e cross join link l on l.note = e.note", among, part, viewer)
-        found += [row for row in rows if row[_SOURCE] in names]
-    for part in _parts(ends):
-        among = f"l.fold in ({_marks(part)})"
-        rows = _linked(db, "link l cross join entity e on e.note = l.note", among, part, viewer)
-        found += [row for row in rows if row[_TARGET] in names and row[_SOURCE] not in names]
-    return sorted(found if len(folds) <= _BATCH else set(found))  # a note with several keys may be in several parts
-
-
-def _linked(
-    db: sqlite3.Connection, source: str, among: str, values: Sequence[str], viewer: str | None
-) -> Iterator[RelationRow]:
-    """The relations of `source` for which `among` holds; SQL names targets as `target_name` does."""
-    if viewer is not None:
-        among, values = f"{among} and e.scope in ('global', 'agent:' || ?)", [*values, viewer]
-    rows = db.execute(
-        "select e.created, e.path, l.position, e.name, l.type,"
-        " case when l.project is null or lower(l.project) = ? then l.target else l.project || '::' || l.target end"
-        f" from {source} where l.item = 1 and {among}", (PROJECT, *values),
-    )  # fmt: skip
-    return map(RelationRow._make, rows)
-
-
-def _parts(keys: Iterable[str]) -> Iterator[list[str]]:
-    """`keys` in as many parts as one statement each takes."""
-    listed = list(keys)
-    return (listed[at : at + _BATCH] for at in range(0, len(listed), _BATCH))
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def holds_file(db: sqlite3.Connection, project: str, stem: str) -> bool:
-    """Whether a note in the project's own folder has this file name, whatever its case and composition."""
-    folded = folded_name(stem)
-    rows = db.execute(
-        "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
-        " where f.fold = ? and p.name = ?", (key(stem), project),
-    )  # fmt: skip
-    return any("/" not in path and folded_name(without_suffix(path)) == folded for (path,) in rows)
-
-
-def titled(db: sqlite3.Connection, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-    """The rows of a project's notes with exactly one of these titles."""
-    return _exactly(db, "n.title", "note_fold", project, names, viewer)
-
-
-def linking(db: sqlite3.Connection, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-    """The rows of a project's notes with a link written as one of these names."""
-    return _exactly(db, "f.target", "link", project, names, viewer)
-
-
-def _exactly(
-    db: sqlite3.Connection, text: str, table: str, project: str, names: Iterable[str], viewer: str | None
-) -> list[int]:
-    """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings share."""
-    wanted = set(names)
-    keys = list({key(name) for name in wanted})
-    found: dict[int, None] = {}
-    for at in range(0, len(keys), _BATCH):
-        part = keys[at : at + _BATCH]
-        rows = db.execute(
-            f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
-            f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
-            (project, *part),
-        )
-        found |= {row: None for row, name, scope in rows if name in wanted and may_see(scope, viewer)}
-    return list(found)
-
-
-def last_created(db: sqlite3.Connection) -> int:
-    """The latest `created` of all entities and placeholders, 0 when there is none."""
-    found = db.execute("select max(created) from entity").fetchone()[0]
-    return found or 0
-
-
-def version(db: sqlite3.Connection, viewer: str | None) -> tuple[int, int]:
-    """A value that differs once something in the graph changed."""
-    found = db.execute(
-        "select count(*), coalesce(max(seq), 0) from entity where ?1 is null or scope in ('global', 'agent:' || ?1)",
-        (viewer,),
-    )
-    return found.fetchone()
-
-
-def target_name(target: str, project: str | None) -> str:
-    """The name a target means in the graph; one in another project is told by its project too."""
-    return target if project is None or project.casefold() == PROJECT else f"{project}::{target}"
-
-
-class Lowered:
-    """Every entity with its name, type and observations in lower case, for search; follows the index."""
-
-    def __init__(self) -> None:
+    def __init__(self, database: Database):
+        self._database = database
         self._seen: tuple[sqlite3.Connection, int, int] | None = None
         self._forget()
 
@@ -194,21 +71,22 @@ class Lowered:
         self._wholes: list[str] = []
         self._texts: list[list[str]] = []
 
-    def entities(self, db: sqlite3.Connection, viewer: str | None) -> list[EntityRow]:
+    def all(self, viewer: str | None) -> list[EntityRow]:
         """Every entity, in order."""
-        self._follow(db)
+        self._follow()
         return [row for row in self._rows if may_see(row.scope, viewer)]
 
-    def matching(self, db: sqlite3.Connection, text: str, viewer: str | None) -> list[EntityRow]:
+    def matching(self, text: str, viewer: str | None) -> list[EntityRow]:
         """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
-        self._follow(db)
+        self._follow()
         return [
             self._rows[at]
             for at in [at for at, whole in enumerate(self._wholes) if text in whole]
             if any(text in each for each in self._texts[at]) and may_see(self._rows[at].scope, viewer)
         ]
 
-    def _follow(self, db: sqlite3.Connection) -> None:
+    def _follow(self) -> None:
+        db = self._database.connection
         now = (db, db.execute("pragma data_version").fetchone()[0], db.total_changes)
         if self._seen == now:
             return
@@ -236,3 +114,119 @@ class Lowered:
                 known = ((row.created, row.path), row, "\n".join(lowered), lowered)
             self._known[seq] = known
         return max(self._known, default=0) > last
+
+    def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
+        """Entities and placeholders of exactly these names, in order."""
+        wanted = set(names)
+        keys = list({key(name) for name in wanted})
+        found: dict[int, EntityRow] = {}
+        for at in range(0, len(keys), _BATCH):
+            part = keys[at : at + _BATCH]
+            rows = self._database.connection.execute(
+                f"select {_ENTITY} from note_fold f join entity e on e.note = f.note"
+                f" where f.fold in ({', '.join('?' * len(part))})", part,
+            )  # fmt: skip
+            for each in map(EntityRow._make, rows):
+                if each.name in wanted and may_see(each.scope, viewer):
+                    found[each.note] = each
+        return sorted(found.values(), key=lambda each: (each.created, each.path))
+
+    def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
+        """The observations of the entities in these notes, by note."""
+        rows = self._database.connection.execute(
+            "select note, observations from entity where note in (select value from json_each(?))", (json.dumps(notes),)
+        )
+        found = dict(rows.fetchall())
+        every = json.loads(f"[{','.join(found.values())}]")  # one parse is faster than many
+        return dict(zip(found, every, strict=True))
+
+    def relations(self, viewer: str | None) -> list[RelationRow]:
+        """Every relation, in order."""
+        return sorted(self._linked("entity e join link l on l.note = e.note", "true", (), viewer))
+
+    def relations_at(self, names: set[str], viewer: str | None) -> list[RelationRow]:
+        """The relations with at least one end among `names`, in order."""
+        folds = {key(name) for name in names}
+        ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
+        found: list[RelationRow] = []
+        for part in _parts(folds):
+            among = f"e.note in (select note from note_fold where fold in ({_marks(part)}))"
+            rows = self._linked("entity e cross join link l on l.note = e.note", among, part, viewer)
+            found += [row for row in rows if row[_SOURCE] in names]
+        for part in _parts(ends):
+            among = f"l.fold in ({_marks(part)})"
+            rows = self._linked("link l cross join entity e on e.note = l.note", among, part, viewer)
+            found += [row for row in rows if row[_TARGET] in names and row[_SOURCE] not in names]
+        return sorted(found if len(folds) <= _BATCH else set(found))  # a note with several keys may be in several parts
+
+    def _linked(self, source: str, among: str, values: Sequence[str], viewer: str | None) -> Iterator[RelationRow]:
+        """The relations of `source` for which `among` holds; SQL names targets as `target_name` does."""
+        if viewer is not None:
+            among, values = f"{among} and e.scope in ('global', 'agent:' || ?)", [*values, viewer]
+        rows = self._database.connection.execute(
+            "select e.created, e.path, l.position, e.name, l.type,"
+            " case when l.project is null or lower(l.project) = ? then l.target else l.project || '::' || l.target end"
+            f" from {source} where l.item = 1 and {among}", (PROJECT, *values),
+        )  # fmt: skip
+        return map(RelationRow._make, rows)
+
+    def holds_file(self, project: str, stem: str) -> bool:
+        """Whether a note in the project's own folder has this file name, whatever its case and composition."""
+        folded = folded_name(stem)
+        rows = self._database.connection.execute(
+            "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
+            " where f.fold = ? and p.name = ?", (key(stem), project),
+        )  # fmt: skip
+        return any("/" not in path and folded_name(without_suffix(path)) == folded for (path,) in rows)
+
+    def titled(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+        """The rows of a project's notes with exactly one of these titles."""
+        return self._exactly("n.title", "note_fold", project, names, viewer)
+
+    def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+        """The rows of a project's notes with a link written as one of these names."""
+        return self._exactly("f.target", "link", project, names, viewer)
+
+    def _exactly(self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+        """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings share."""
+        wanted = set(names)
+        keys = list({key(name) for name in wanted})
+        found: dict[int, None] = {}
+        for at in range(0, len(keys), _BATCH):
+            part = keys[at : at + _BATCH]
+            rows = self._database.connection.execute(
+                f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
+                f" join project p on p.id = n.project where p.name = ? and f.fold in ({', '.join('?' * len(part))})",
+                (project, *part),
+            )
+            found |= {row: None for row, name, scope in rows if name in wanted and may_see(scope, viewer)}
+        return list(found)
+
+    def last_created(self) -> int:
+        """The latest `created` of all entities and placeholders, 0 when there is none."""
+        found = self._database.connection.execute("select max(created) from entity").fetchone()[0]
+        return found or 0
+
+    def version(self, viewer: str | None) -> tuple[int, int]:
+        """A value that differs once something in the graph changed."""
+        found = self._database.connection.execute(
+            "select count(*), coalesce(max(seq), 0) from entity"
+            " where ?1 is null or scope in ('global', 'agent:' || ?1)",
+            (viewer,),
+        )
+        return found.fetchone()
+
+
+def _parts(keys: Iterable[str]) -> Iterator[list[str]]:
+    """`keys` in as many parts as one statement each takes."""
+    listed = list(keys)
+    return (listed[at : at + _BATCH] for at in range(0, len(listed), _BATCH))
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def target_name(target: str, project: str | None) -> str:
+    """The name a target means in the graph; one in another project is told by its project too."""
+    return target if project is None or project.casefold() == PROJECT else f"{project}::{target}"

@@ -6,11 +6,11 @@ An expired entry leaves all other tables, and so every face; `expired` remembers
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from commonplace.index import places, writer
+from commonplace.index.database import Database
 from commonplace.index.keys import key as link_fold
 from commonplace.index.lookup import get
 from commonplace.note.entry import PROJECT, namespace_in, namespace_of
@@ -41,48 +41,55 @@ class Expired(NamedTuple):
     scope: str
 
 
-def kept(db: sqlite3.Connection, *, bodies: bool = True) -> Iterator[Kept]:
-    """Every entry that is not expired; without `bodies` each `body` is empty."""
-    body = "t.text" if bodies else "''"
-    found = db.execute(
-        f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
-        f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
-    )
-    for row, path, front, *rest in found:
-        yield Kept(row, path, namespace_in(front, path), *rest)
+class Entries:
+    """The key-value entries of one index."""
 
+    def __init__(self, database: Database):
+        self._database = database
 
-def values(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
-    """The bodies of these rows."""
-    wanted = json.dumps(numbers)
-    found = db.execute("select row, text from text where row in (select value from json_each(?))", (wanted,))
-    return dict(found.fetchall())
-
-
-def expired(db: sqlite3.Connection, limit: int = -1) -> list[Expired]:
-    """Entries that wait for their removal; `limit` -1 = all."""
-    found = db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
-    return [Expired(*one) for one in found]
-
-
-def paths_with(db: sqlite3.Connection, key: str) -> Sequence[str]:
-    """Paths of all entries of this key, in any namespace, expired or not."""
-    found = db.execute(
-        f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
-        f" and n.project = {_PROJECT} union select path from expired where key = ?2 order by 1",
-        (link_fold(key), key),
-    )
-    return [path for (path,) in found]
-
-
-def retire(db: sqlite3.Connection, now: int) -> None:
-    """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
-    Expects to run inside a transaction."""
-    for path in places.over(db, now):
-        info = get(db, PROJECT, path)
-        assert info is not None
-        writer.remove(db, PROJECT, path)
-        db.execute(
-            "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
-            (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+    def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
+        """Every entry that is not expired; without `bodies` each `body` is empty."""
+        body = "t.text" if bodies else "''"
+        found = self._database.connection.execute(
+            f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
+            f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
         )
+        for row, path, front, *rest in found:
+            yield Kept(row, path, namespace_in(front, path), *rest)
+
+    def values(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The bodies of these rows."""
+        wanted = json.dumps(numbers)
+        found = self._database.connection.execute(
+            "select row, text from text where row in (select value from json_each(?))", (wanted,)
+        )
+        return dict(found.fetchall())
+
+    def expired(self, limit: int = -1) -> list[Expired]:
+        """Entries that wait for their removal; `limit` -1 = all."""
+        found = self._database.connection.execute(
+            "select path, namespace, scope from expired order by path limit ?", (limit,)
+        )
+        return [Expired(*one) for one in found]
+
+    def paths_with(self, key: str) -> Sequence[str]:
+        """Paths of all entries of this key, in any namespace, expired or not."""
+        found = self._database.connection.execute(
+            f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
+            f" and n.project = {_PROJECT} union select path from expired where key = ?2 order by 1",
+            (link_fold(key), key),
+        )
+        return [path for (path,) in found]
+
+    def retire(self, now: int) -> None:
+        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
+        Expects to run inside a transaction."""
+        db = self._database.connection
+        for path in places.over(db, now):
+            info = get(db, PROJECT, path)
+            assert info is not None
+            writer.remove(db, PROJECT, path)
+            db.execute(
+                "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
+                (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+            )

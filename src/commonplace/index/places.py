@@ -135,15 +135,3 @@ def scoped_bodies(db: sqlite3.Connection, project: str) -> Iterator[tuple[str, s
     return iter(db.execute(
         f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}", (project,)
     ))  # fmt: skip
-
-
-def is_sound(db: sqlite3.Connection) -> bool:
-    """Whether SQLite and its full-text tables find nothing wrong with the index."""
-    try:
-        if db.execute("pragma quick_check(1)").fetchone()[0] != "ok":
-            return False
-        for table in ("note_fts", "name_fts", "passage_fts", "stem_fts"):
-            db.execute(f"insert into {table}({table}) values ('integrity-check')")
-    except sqlite3.DatabaseError:
-        return False
-    return True

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from commonplace.engine.ingested import SOURCE_HASH, SOURCE_REF, VERB, Ingested, Known
+from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, VERB, Ingested, Known
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText
 from commonplace.index.rows import NoteInfo

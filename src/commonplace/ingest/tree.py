@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from commonplace.store.atomic import reason
+from commonplace.store.files import reason
 
 MOST_BYTES = 1 << 20
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.pending import Firing, Pending
+from commonplace.engine.overview import Firing, Pending
 from commonplace.engine.upkeep import PROJECT, Upkeep
 from commonplace.errors import Conflict, Locked, NotFound, NotText
 from commonplace.jobs import desktop
@@ -54,7 +54,7 @@ def run(memory: Memory, now: datetime | None = None, dry_run: bool = False) -> N
         due = _due(memory, _seen(memory, pending), now)
         return _outcome(memory, pending, due, now, firing=_keys(due))
     upkeep, fired = Upkeep(memory), {}
-    with memory._core.writing():
+    with memory.alone():
         due = _due(memory, _seen(memory, pending), now)
         pending.refresh(now, _keys(due))
         for each in due:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from commonplace.clock import stamp
-from commonplace.engine.pending import Pending
+from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import PROJECT, Upkeep
 from commonplace.errors import InvalidInput
 from commonplace.note import timephrase

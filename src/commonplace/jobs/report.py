@@ -13,7 +13,7 @@ from commonplace.errors import NotFound, StorageError
 from commonplace.jobs.job import LINK, MERGE, REMIND, Action
 from commonplace.note.model import CATEGORIES
 from commonplace.note.reminder import CATEGORY
-from commonplace.store.atomic import put_derived, reason
+from commonplace.store.files import put_derived, reason
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:

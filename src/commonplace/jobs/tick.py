@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine.embedding import Embedding
 from commonplace.engine.entries import NoteEntries
-from commonplace.engine.history import last_change
 from commonplace.engine.overview import Overview
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError
@@ -118,7 +117,7 @@ class Tick:
         if self._purged is not None and now - self._purged < _PURGED_EVERY:
             return 0
         self._purged = now
-        return self.memory._core.purge_history()
+        return self.memory.purge_history()
 
     def _notify(self) -> int:
         done = notify.run(self.memory)
@@ -152,5 +151,5 @@ class Tick:
 
     def _last_change(self) -> datetime | None:
         """When anything but the daemon last changed something, by hand included."""
-        moments = [each for each in (last_change(self.memory, FACE), self._edited) if each is not None]
+        moments = [each for each in (self.memory.last_change(FACE), self._edited) if each is not None]
         return max(moments, default=None)

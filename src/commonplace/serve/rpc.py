@@ -76,7 +76,7 @@ class Protocol:
     def _caller(self, agent: Any) -> Memory:
         if agent is None:
             return self._memory
-        from commonplace.engine.storing import is_agent
+        from commonplace.engine.writing import is_agent
 
         if self._memory.agent is not None and agent != self._memory.agent:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{self._memory.agent}" alone')

@@ -18,11 +18,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commonplace.store.base import File
-from commonplace.store.steps import read_file
+from commonplace.store.files import lock_file, read_file
+
+_APPEND = os.O_WRONLY | os.O_APPEND
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockedLog:
     """The access log while nobody else counts: its `name` and `file`, the reads by key, when the last one was."""
 
     name: str
@@ -60,7 +62,7 @@ class AccessLog:
 
     def _append(self, line: str) -> None:
         try:
-            fd = self._locked(fcntl.LOCK_SH)
+            fd = lock_file(self._path, fcntl.LOCK_SH, access=_APPEND)
         except OSError:
             return
         try:
@@ -70,27 +72,14 @@ class AccessLog:
         finally:
             os.close(fd)
 
-    def _locked(self, how: int) -> int:
-        """The log, open and locked. Raises OSError."""
-        while True:
-            fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(fd, how)
-                if os.fstat(fd).st_nlink:
-                    return fd
-            except OSError:
-                os.close(fd)
-                raise
-            os.close(fd)  # while we waited, another file took its place
-
     @contextmanager
-    def held(self) -> Iterator[Held]:
+    def locked(self) -> Iterator[LockedLog]:
         """The whole log; inside, no read is counted. Raises OSError."""
-        fd = self._locked(fcntl.LOCK_EX)
+        fd = lock_file(self._path, fcntl.LOCK_EX, access=_APPEND)
         try:
             file = read_file(str(self._path))
             changed = datetime.fromtimestamp(file.stamp.mtime_ns // 1_000_000_000, UTC)
-            yield Held(self._path.name, file, Counter(self.counts()), changed)
+            yield LockedLog(self._path.name, file, Counter(self.counts()), changed)
         finally:
             os.close(fd)
 

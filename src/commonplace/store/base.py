@@ -1,13 +1,13 @@
 """The contract every store keeps, and the values that pass through it.
 
-A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file whose entities
-are its notes (`engine/graph_store.py`, over `records.py`). Stores read by themselves; a folder changes only
-through `Home.commit` (`home.py`), which holds the lock and keeps the history, and a graph file only by its lines
-(`line_changes.py`, which does the same).
+A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file whose entities are
+its notes (`inplace/`). Stores only read. A folder changes through `Home.commit` (`home.py`), which holds the lock and
+keeps the history; a graph file by its lines, with the same lock and history.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -57,8 +57,7 @@ class Listing:
 class File:
     """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
 
-    Of an entity in a graph file the stamp tells no time: `changed_ns` is when the whole file last changed, which is
-    the entity's own time if the index does not know an earlier one for the same stamp. None for any other note.
+    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no time; None for files.
     """
 
     data: bytes
@@ -69,21 +68,46 @@ class File:
     changed_ns: int | None = None
 
 
+@dataclass(slots=True)
+class Place:
+    """What lies at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
+
+    `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
+    """
+
+    kind: str
+    path: str
+    size: int = 0
+    link: str = ""
+
+
 class Store(Protocol):
     """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
 
     name: str
-    kind: str
-    """`folder` or `graph-jsonl`."""
     root: str
     """The folder, or the file, as an absolute path."""
+    holds_entities: bool
+    """Whether the notes are the entities of a graph file, which are changed through the graph alone."""
+
+    def trouble(self) -> str:
+        """Why the notes cannot be listed now, "" when they can; the index then keeps what was last seen."""
+        ...
+
+    def version(self) -> Stamp | None:
+        """The state of a store that is one file; None when only `list` tells, or nothing is there."""
+        ...
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""
         ...
 
+    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
+        """The paths of notes that may differ from those at `version`; None when only `list` tells."""
+        ...
+
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching."""
+        """Absolute paths of all folders that may hold notes, for watching; none for a store that is one file."""
         ...
 
     def is_note(self, path: str) -> bool:
@@ -96,4 +120,12 @@ class Store(Protocol):
 
     def read(self, path: str) -> File:
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""
+        ...
+
+    def place(self, path: str) -> Place:
+        """What lies at `path` ("" = the project), a final symlink not followed. Raises OutsideError, StorageError."""
+        ...
+
+    def check_writable(self) -> None:
+        """Raises ReadOnlyProject when notes cannot be written file by file."""
         ...

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
 from commonplace.errors import NotFound, OutsideError
-from commonplace.store.atomic import refusal
-from commonplace.store.base import File, Listing, Stamp
-from commonplace.store.home import read_file, stamp_of
+from commonplace.store.base import File, Listing, Place, Stamp
+from commonplace.store.files import read_file, refusal, stamp_of, stat_in
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.store.path_guard import Folder, has_link, open_folder
 
@@ -21,33 +20,39 @@ _NAME = attrgetter("name")
 _VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
 
 
-@dataclass(slots=True)
-class Place:
-    """What lies at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
-
-    `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
-    """
-
-    kind: str
-    path: str
-    size: int = 0
-    link: str = ""
-
-
 class FolderStore:
     """The notes below `root` (absolute).
 
-    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`. With
-    `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are refused.
+    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`. With `links` paths
+    may lead through symlinks that stay inside (contract 000a, 3); else they are refused. An `optional` folder that is
+    missing just holds nothing.
     """
 
-    kind = "folder"
+    holds_entities = False
 
-    def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False):
+    def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False, optional: bool = False):
         self.name = name
         self.root = str(root)
         self._every_text = every_text
         self._links = links
+        self._optional = optional
+
+    def trouble(self) -> str:
+        """Why the notes cannot be listed now, "" when they can."""
+        if self._optional or os.path.isdir(self.root):
+            return ""
+        return f"The folder of project {self.name} is missing; its notes are as last seen."
+
+    def version(self) -> Stamp | None:
+        """None: only a listing tells the state of a folder."""
+        return None
+
+    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
+        """None: only a listing tells."""
+        return None
+
+    def check_writable(self) -> None:
+        """Files of a folder can be written."""
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note: contract 000b, 1."""
@@ -76,14 +81,14 @@ class FolderStore:
                 finally:
                     os.close(fd)
             except (FileNotFoundError, NotADirectoryError):
-                if not folder:
+                if not folder and not self._optional:
                     listing.unreadable.append(folder)
             except OSError:
                 listing.unreadable.append(folder)
         return listing
 
     def _list_folder(
-        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: list[str]
+        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
         there are thousands."""
@@ -154,15 +159,21 @@ class FolderStore:
             with self.open_parent(path) as folder:
                 name = path.rpartition("/")[2]
                 here = folder.at(name)
-                status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
-                if stat.S_ISLNK(status.st_mode):
-                    return Place("link", here, link=os.readlink(name, dir_fd=folder.fd))
-                kind = "file" if stat.S_ISREG(status.st_mode) else "folder" if stat.S_ISDIR(status.st_mode) else "other"
-                return Place(kind, here, status.st_size)
-        except (FileNotFoundError, NotFound):
+                return self._place(name, folder) or Place("missing", here)
+        except NotFound:
             return Place("missing", here)
         except OSError as error:
             raise refusal(path, error) from None
+
+    def _place(self, name: str, folder: Folder) -> Place | None:
+        """What `name` in the open folder is, None for nothing."""
+        status = stat_in(name, folder.fd)
+        if status is None:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return Place("link", folder.at(name), link=os.readlink(name, dir_fd=folder.fd))
+        kind = "file" if stat.S_ISREG(status.st_mode) else "folder" if stat.S_ISDIR(status.st_mode) else "other"
+        return Place(kind, folder.at(name), status.st_size)
 
     def follow(self, place: Place) -> Place:
         """Where a symlink leads: the place it points to; `missing` when it dangles.
@@ -184,23 +195,12 @@ class FolderStore:
             place = self.place(target[len(base) + 1 :])
         raise OutsideError(start, self.name)
 
-    def entries(self, path: str) -> list[Place]:
+    def entries(self, path: str) -> builtins.list[Place]:
         """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:
-                found = []
-                for name in sorted(os.listdir(folder.fd)):
-                    try:
-                        status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    mode = status.st_mode
-                    kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
-                    link = ""
-                    if stat.S_ISLNK(mode):
-                        kind, link = "link", os.readlink(name, dir_fd=folder.fd)
-                    found.append(Place(kind, folder.at(name), status.st_size, link))
-                return found
+                places = [self._place(name, folder) for name in sorted(os.listdir(folder.fd))]
+                return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
 

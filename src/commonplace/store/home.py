@@ -1,10 +1,10 @@
 """The home on disk: one lock, one way to change files, all or nothing (DESIGN.md, 4).
 
-A change is a list of `Step`s. `Home.commit` writes and syncs all new bytes as temp files, notes the
-steps in the redo record, carries them out (each replaced file first linked into the history), syncs
-the folders, and appends the change to the journal: that line is the commit mark. A record found when
-the lock is taken belongs to a writer that died; its steps are carried out again, or, if it had not
-come that far, its temp files are removed. So every change is there as a whole or not at all.
+A change is a list of `Step`s. `Home.commit` writes and syncs all new bytes as temp files, notes the steps in the redo
+record, carries them out (each replaced file first linked into the history), syncs the folders, and appends the change
+to the journal: that line is the commit mark. A record found when the lock is taken belongs to a writer that died; its
+steps are carried out again, or, if it had not come that far, its temp files are removed. So every change is there as
+a whole or not at all.
 """
 
 from __future__ import annotations
@@ -17,17 +17,12 @@ from typing import Any
 
 from commonplace.clock import Clock, stamp
 from commonplace.errors import CommonplaceError, NotFound, StorageError
-from commonplace.store.atomic import Lock, make_private, reason, refusal
-from commonplace.store.history import Change, History
+from commonplace.store.change import KINDS, Execution, Step
+from commonplace.store.files import Lock, make_private, reason, refusal
 from commonplace.store.inplace import LineChanges
+from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
 from commonplace.store.path_guard import open_folder
-from commonplace.store.redo import Redo, lines_of
-from commonplace.store.steps import HEAD, KINDS, Step, Work, read_file, read_head, stamp_of, write_temp
-
-__all__ = ["HEAD", "Home", "Step", "read_file", "read_head", "stamp_of"]
-
-MANY, WRITERS = 16, 16
 
 
 @dataclass(slots=True)
@@ -51,7 +46,7 @@ class Home:
             make_private(layout.private)
             self.history = History(layout)
             self.lines = LineChanges(layout, self.history)
-            self._redo = Redo(layout.redo)
+            self._redo = RedoRecord(layout.redo)
             self.lock = Lock(layout.lock, self._entered)
             if self.unfinished():
                 with self.lock:  # finish or clean up what a dead writer left; a live one just ends first
@@ -84,41 +79,45 @@ class Home:
         """
         steps = [*_missing_folders(steps), *steps]
         number = self.history.last + 1
-        change = Change(number, stamp(self._clock()), verb, *about, agent, face,
-                        [each.touched() for each in steps], undoes, details)  # fmt: skip
-        work = Work(self.history, strict=True)
+        files = [each.touched() for each in steps]
+        change = Change(number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details)
+        execution = Execution(self.history, strict=True)
         try:
-            self._prepare(steps, number)
-            self._note(change, steps)
+            self._prepare(execution, steps, number)
+            self._record(change, steps)
             for step in steps:
-                work.carry_out(step)
-            work.sync()
+                execution.run(step)
+            execution.sync()
             self.history.append(change)
         except Exception as error:  # an interrupt passes: like a death, whoever takes the lock next sees to it
-            lost = work.take_back()
-            _remove_temps(steps)
-            self._redo.drop()
-            if len(steps) > 1:
-                self._redo.sync()  # the record was: it must not come back after a power failure
-            if lost:
-                why = reason(error) if isinstance(error, OSError) else str(error)
-                raise StorageError(about[1] or about[0], f"{why}; not put back: {', '.join(lost)}") from None
-            if isinstance(error, OSError):
-                raise refusal(about[1] or about[0], error) from None
+            self._roll_back(execution, steps, about[1] or about[0], error)
             raise
         finally:
-            work.close()
+            execution.close()
         try:
             self._redo.drop()
         except OSError:
             pass  # the journal has the change, so whoever takes the lock next drops the record
         return change
 
+    def _roll_back(self, execution: Execution, steps: Sequence[Step], about: str, error: Exception) -> None:
+        """Undo what was carried out. Raises StorageError for what cannot be undone, and for an OSError."""
+        lost = execution.rollback()
+        execution.remove_temps(steps)
+        self._redo.drop()
+        if len(steps) > 1:
+            self._redo.sync()  # the record was: it must not come back after a power failure
+        if lost:
+            why = reason(error) if isinstance(error, OSError) else str(error)
+            raise StorageError(about, f"{why}; not put back: {', '.join(lost)}") from None
+        if isinstance(error, OSError):
+            raise refusal(about, error) from None
+
     def unfinished(self) -> bool:
         """Whether a record waits (only a writer at work, or one that died, leaves one)."""
         return self._redo.waits() or self.lines.waits()
 
-    def _prepare(self, steps: Sequence[Step], number: int) -> None:
+    def _prepare(self, execution: Execution, steps: Sequence[Step], number: int) -> None:
         """Write and sync the new bytes as temp files, named in the record before they exist."""
         mark = f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
         puts = [step for step in steps if step.do == "put"]
@@ -127,17 +126,9 @@ class Home:
             step.temp = f"{mark}-{index}"
         places = sorted({(step.project, step.root, step.temp_folder) for step in puts})
         self._redo.begin({"mark": mark, "places": places})
-        if len(puts) < MANY:
-            for step in puts:
-                write_temp(step)
-            return
-        from concurrent.futures import ThreadPoolExecutor
+        execution.write_temps(puts)
 
-        with ThreadPoolExecutor(WRITERS) as pool:  # the disk syncs many files at once faster than one by one
-            for written in [pool.submit(write_temp, step) for step in puts]:
-                written.result()
-
-    def _note(self, change: Change, steps: Sequence[Step]) -> None:
+    def _record(self, change: Change, steps: Sequence[Step]) -> None:
         """Complete the redo record; with several steps it must be durable before the first of them."""
         self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
         if len(steps) > 1:
@@ -179,17 +170,17 @@ class Home:
         for step in steps:
             if not os.path.isdir(step.root):
                 raise NotFound(step.path, step.project)
-        work = Work(self.history, strict=False)
+        execution = Execution(self.history, strict=False)
         try:
-            if work.is_overtaken(steps, change.files):
+            if execution.is_overtaken(steps, change.files):
                 return
             for step, touched in zip(steps, change.files, strict=True):
-                work.carry_out(step, touched)
-            work.sync()
+                execution.resume(step, touched)
+            execution.sync()
             change.number = self.history.last + 1
             self.history.append(change)
         finally:
-            work.close()
+            execution.close()
 
     def set_aside(self) -> list[str]:
         """Redo records that could not be finished when they were found (for doctor), the oldest first."""
@@ -236,7 +227,7 @@ def _sameness(change: Change) -> tuple[object, ...]:
 
 def _parsed(data: bytes) -> _Record | None:
     """The redo record these bytes are; None when nothing is to be done. Raises ValueError for a damaged one."""
-    lines = lines_of(data)
+    lines = redo_lines(data)
     if not lines:
         return None  # cut off while the first line was written, or dropped
     try:
@@ -277,16 +268,6 @@ def _missing_folders(steps: Sequence[Step]) -> list[Step]:
             made.add((step.root, parent))
             parent = parent.rpartition("/")[0]
     return [found[key] for key in sorted(found)]
-
-
-def _remove_temps(steps: Sequence[Step]) -> None:
-    for step in steps:
-        if step.temp:
-            try:
-                with open_folder(step.root, step.temp_folder, step.project) as folder:
-                    os.unlink(step.temp, dir_fd=folder.fd)
-            except (OSError, NotFound):
-                continue
 
 
 def _remove_marked(project: str, root: str, path: str, mark: str) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 
 from commonplace.errors import InvalidInput, NotFound, OutsideError, StorageError
-from commonplace.store.atomic import reason
+from commonplace.store.files import reason
 
 NAME_BYTES = 255
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

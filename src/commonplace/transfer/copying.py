@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine.exchange import Exchange
-from commonplace.engine.storing import scope_of
+from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError
 from commonplace.note.markdown import parse_note
 from commonplace.store import path_guard

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.atomic import reason
+from commonplace.store.files import reason
 
 Progress = Callable[[int, int], None]
 

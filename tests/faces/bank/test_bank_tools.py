@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from commonplace.faces.bank import templates
-from commonplace.store import steps
+from commonplace.store import change as steps
 from contract.memory_bank import Banks
 
 

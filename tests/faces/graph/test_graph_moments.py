@@ -42,7 +42,7 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
                 def looking(graph: Any, *given: Any, looked: Any = looked) -> Any:
                     found = looked(graph, *given)
-                    if graph.memory is ours:
+                    if graph.session is ours:
                         other("delete_entities", entityNames=["Ada"])
                     return found
 

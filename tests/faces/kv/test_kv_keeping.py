@@ -176,7 +176,7 @@ def test_an_unreadable_namespace_is_said_and_nothing_is_overwritten(entries, tmp
     assert (elsewhere / "k.md").read_text() == "not yours"
     assert entries.value("k", "good") == "v"
     with pytest.raises(OutsideError):
-        entries.memory._core.store("kv").read("link/k.md")
+        entries.memory.engine.store("kv").read("link/k.md")
 
 
 def test_a_disk_that_refuses_is_said_and_leaves_the_old_value(entries, monkeypatch):

@@ -31,9 +31,9 @@ def memory(tmp_path):
 
 
 def asked(memory, near, agent=None, text=QUESTION):
-    found = answers(Asked(memory._core.db, Query(text), agent), text, None, near)
+    found = answers(Asked(memory.index.connection, Query(text), agent), text, None, near)
     titles = {info.row: info.title for info in memory.list(limit=0)[0]}
-    return [titles[row] for row in found.page(memory._core.db, 0, 10)]
+    return [titles[row] for row in found.page(memory.index.connection, 0, 10)]
 
 
 def rows(memory):
@@ -83,7 +83,7 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
 
 
 def explained(memory, near, text=QUESTION):
-    found = answers(Asked(memory._core.db, Query(text), None), text, None, near)
+    found = answers(Asked(memory.index.connection, Query(text), None), text, None, near)
     for note, score in found.scores.items():
         assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)
     titles = {info.row: info.title for info in memory.list(limit=0)[0]}

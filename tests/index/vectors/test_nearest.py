@@ -105,7 +105,7 @@ def test_a_hit_names_the_passage_of_a_long_note(memory: Memory) -> None:
     Embedding(memory).some(60)
     note = memory.find("Long")
     near = Embedding(memory).nearest("the kitchen and the soup", 1)[0]
-    body = memory._core.db.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
+    body = memory.index.connection.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
     assert near.row == note.row
     assert "the kitchen and the soup" in body[near.start : near.stop]
     (other,) = Embedding(memory).nearest("the kitchen and the soup", 1, rows(memory, "Other"))
@@ -312,7 +312,7 @@ def many(memory: Memory, seed: int) -> tuple[Vectors, list[str], list[list[Near]
     vectors = Embedding(memory).vectors
     assert vectors is not None
     questions = [" ".join(chance.choice(tiny.WORDS, 5)) for _ in range(10)]
-    return vectors, questions, [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    return vectors, questions, [vectors.nearest(each, 3) for each in questions]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -321,10 +321,10 @@ def test_many_vectors_are_sifted_by_their_signs_and_then_compared_exactly(
 ) -> None:
     vectors, questions, exact = many(memory, seed)
     vectors._exact = 50
-    assert [vectors.nearest(memory._core.db, each, 3) for each in questions] == exact  # fewer than are sifted out
+    assert [vectors.nearest(each, 3) for each in questions] == exact  # fewer than are sifted out
     monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_LEAST", 60)
     monkeypatch.setattr("commonplace.index.vectors.nearest._ROUGH_SHARE", 1)
-    sifted = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    sifted = [vectors.nearest(each, 3) for each in questions]
     assert sum(len(set(a) & set(b)) for a, b in zip(exact, sifted, strict=True)) >= 24  # of 30
     write(memory, "New", questions[0])
     Embedding(memory).some(60)
@@ -343,7 +343,7 @@ def test_leaving_out_what_is_far_by_its_leading_directions_changes_nothing(
     compared = []
     usual = vectors._near_by_directions
     monkeypatch.setattr(vectors, "_near_by_directions", lambda *given: compared.append(usual(*given)) or compared[-1])
-    sifted = [vectors.nearest(memory._core.db, each, 3) for each in questions]
+    sifted = [vectors.nearest(each, 3) for each in questions]
     assert [[one.row for one in some] for some in sifted] == [[one.row for one in some] for some in exact]
     assert len(compared) >= len(questions)
     write(memory, "New", questions[0])

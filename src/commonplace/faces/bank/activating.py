@@ -14,7 +14,7 @@ from commonplace.faces.bank.replies import BankError, Missing, check_kind, faile
 from commonplace.faces.bank.repository import Repository
 from commonplace.faces.bank.session import Session
 from commonplace.faces.tool import Arguments
-from commonplace.store.atomic import NAME_REASONS
+from commonplace.store.files import NAME_REASONS
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

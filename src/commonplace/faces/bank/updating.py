@@ -18,7 +18,7 @@ from commonplace.faces.bank.rules import BY_LLM, BY_RULES, Placement
 from commonplace.faces.bank.session import KEPT, Session
 from commonplace.faces.tool import Arguments
 from commonplace.note.edit import Rewrite
-from commonplace.store.atomic import NAME_REASONS
+from commonplace.store.files import NAME_REASONS
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from commonplace.errors import StorageError
 from commonplace.index.vectors.arrays import np
-from commonplace.store.atomic import make_private, reason
+from commonplace.store.files import make_private, reason
 
 _HEADER = 256
 _FORMAT = 1

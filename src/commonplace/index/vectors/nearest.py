@@ -10,6 +10,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from commonplace.index.database import Database
 from commonplace.index.facets import may_see
 from commonplace.index.vectors import leading, model, opening, spans
 from commonplace.index.vectors.arrays import np, product
@@ -61,12 +62,13 @@ class Counts(NamedTuple):
 class Vectors:
     """The vectors of one home by the chosen model, in `folder`, which is made when the first one is.
 
-    For the one process; the index `db` of a call is the home's. Any thread may call.
+    For the one process; `database` is the home's index. Any thread may call.
     Raises NoModel when there is no model to be had.
     """
 
-    def __init__(self, folder: Path, choice: Choice, exact: int = EXACT):
+    def __init__(self, database: Database, folder: Path, choice: Choice, exact: int = EXACT):
         self.identity: Identity = model.identify(choice)
+        self._database = database
         self.folder, self._choice, self._exact = folder, choice, exact
         self._file = VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._spans, self._rough, self._leading = spans.Spans(), Rough(), Leading()
@@ -87,7 +89,7 @@ class Vectors:
             return self._model
 
     def nearest(
-        self, db: sqlite3.Connection, text: str, most: int = 50, *, viewer: str | None = None,
+        self, text: str, most: int = 50, *, viewer: str | None = None,
         rows: Collection[int] | None = None,
     ) -> list[Near]:  # fmt: skip
         """The passages nearest to `text` that `viewer` may see (None = the owner), at most `most`, nearest first.
@@ -99,19 +101,17 @@ class Vectors:
         if question is None:
             return []
         with self._turn:
-            self._look(db)
+            self._look()
             chosen = None if rows is None else self._chosen(rows)
             tried, found = (most if viewer is None else 2 * most) + 16, []
             while True:
                 best, cosines = self._best(question, chosen, tried)
-                found = [one for one in self._shown(db, best, cosines, viewer) if one.cosine > 0][:most]
+                found = [one for one in self._shown(best, cosines, viewer) if one.cosine > 0][:most]
                 if len(found) == most or len(best) < tried:
                     return found
                 tried *= 4
 
-    def cosines(
-        self, db: sqlite3.Connection, text: str, rows: Collection[int], most: int, *, viewer: str | None = None
-    ) -> dict[int, float]:
+    def cosines(self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None) -> dict[int, float]:
         """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows` that has vectors, and
         of those with the `most` nearest passages that `viewer` may see. `rows` are notes of the index. Raises as
         `nearest`."""
@@ -120,12 +120,12 @@ class Vectors:
             return {}
         with self._turn:
             if viewer is None:
-                self._look(db)
+                self._look()
                 best, _ = self._best(question, None, most)
-                nearest = spans.there(db, set(self._spans.note[best].tolist()).difference(rows))
+                nearest = spans.there(self._database.connection, set(self._spans.note[best].tolist()).difference(rows))
             else:
-                nearest = [one.row for one in self.nearest(db, text, most, viewer=viewer)]
-                rows = spans.there(db, set(rows).difference(nearest), viewer)
+                nearest = [one.row for one in self.nearest(text, most, viewer=viewer)]
+                rows = spans.there(self._database.connection, set(rows).difference(nearest), viewer)
             chosen = self._chosen({*rows, *nearest})
             cosines = self._cosines(question, chosen)
             order = np.argsort(cosines, kind="stable")
@@ -147,25 +147,28 @@ class Vectors:
             self._asked[text] = vector
             return vector
 
-    def part(self, db: sqlite3.Connection, most: int, *, anew: bool = False) -> int:
+    def part(self, most: int, *, anew: bool = False) -> int:
         """Part notes into passages that are not yet, at most `most`. Returns how many; with `anew` all notes are looked
         at, else those that came since the last call. Expects to run inside a transaction."""
+        db = self._database.connection
         after = self._parted[1] if self._parted[0] is db and not anew else 0
         count, last = spans.part(db, most, after)
         self._parted = (db, last)
         return count
 
-    def waiting(self, db: sqlite3.Connection, most: int, characters: int) -> dict[int, str]:
+    def waiting(self, most: int, characters: int) -> dict[int, str]:
         """Texts of passages that have no vector yet, by key: at most `most`, and all but the first within so many
         characters together."""
         with self._turn:
-            self._look(db)
+            self._look()
             bare = np.flatnonzero(self._at == _NOWHERE)
             found: dict[int, str] = {}
             for at in range(0, len(bare), most):
                 some = bare[at : at + most]
                 keys = self._spans.key[some]
-                found.update(spans.texts(db, self._spans.note[some].tolist(), set(keys.tolist())))
+                found.update(
+                    spans.texts(self._database.connection, self._spans.note[some].tolist(), set(keys.tolist()))
+                )
                 gone = [key not in found for key in keys.tolist()]
                 self._at[some[gone]] = _GONE
                 if found:
@@ -188,18 +191,18 @@ class Vectors:
         self._file.append(np.array(keys, np.uint64), rows)
         return len(readable)
 
-    def counts(self, db: sqlite3.Connection) -> Counts:
+    def counts(self) -> Counts:
         """How far embedding is."""
         with self._turn:
-            self._look(db)
+            self._look()
             done, blank = self._embedded[1], 0
             for at in range(0, len(done), 8192):
                 blank += int((~self._file.rows[done[at : at + 8192]].any(axis=1)).sum())
-            return Counts(len(self._at), len(done) - blank, blank, spans.waiting(db))
+            return Counts(len(self._at), len(done) - blank, blank, spans.waiting(self._database.connection))
 
-    def forget_gone(self, db: sqlite3.Connection) -> int:
+    def forget_gone(self) -> int:
         """Drop the passages of notes that are gone from the index. Expects to run inside a transaction."""
-        return spans.forget_gone(db)
+        return spans.forget_gone(self._database.connection)
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
         """Drop vectors of texts that are in none of the index files, if they are at least that share of all, and the
@@ -218,9 +221,9 @@ class Vectors:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _look(self, db: sqlite3.Connection) -> None:
+    def _look(self) -> None:
         """Take up what any process added: passages and vectors, and which belong together."""
-        same = self._spans.refresh(db)
+        same = self._spans.refresh(self._database.connection)
         changed = self._file.refresh()
         if not same or self._file.generation != self._generation:
             self._at = np.empty(0, np.int64)
@@ -297,15 +300,13 @@ class Vectors:
             return np.zeros(len(chosen), np.float32)
         return product(self._file.rows, question, self._at[chosen])
 
-    def _shown(
-        self, db: sqlite3.Connection, passages: np.ndarray, cosines: np.ndarray, viewer: str | None
-    ) -> list[Near]:
+    def _shown(self, passages: np.ndarray, cosines: np.ndarray, viewer: str | None) -> list[Near]:
         """Those of `passages` that are still there as they were embedded, that the model can read (else the cosine is
         0), and that `viewer` may see."""
         notes = self._spans.note[passages].tolist()
         there = {
             row: (seq, scope)
-            for row, seq, scope in db.execute(
+            for row, seq, scope in self._database.connection.execute(
                 "select e.note, e.seq, n.scope from embedded e join note n on n.row = e.note and n.etag = e.etag"
                 " where e.note in (select value from json_each(?))",
                 (json.dumps(sorted(set(notes))),),

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.errors import CommonplaceError, NotFound, StorageError
-from commonplace.store.history import LINES, Change, History, Touched
+from commonplace.store.journal import LINES, Change, History, RedoRecord, Touched, redo_lines
 from commonplace.store.layout import Layout
-from commonplace.store.redo import Redo, lines_of
 
 
 @dataclass(slots=True)
@@ -56,7 +55,7 @@ class LineChanges:
     """The record of one home. For the holder of the home's lock, but for `waits`."""
 
     def __init__(self, layout: Layout, history: History):
-        self._record = Redo(layout.lines)
+        self._record = RedoRecord(layout.lines)
         self._history = history
         self._begun: Change | None = None
 
@@ -119,7 +118,7 @@ class LineChanges:
         if not self.waits():
             return
         try:
-            for row in lines_of(self._record.read()):
+            for row in redo_lines(self._record.read()):
                 self._settle(Change.load(row["change"].encode()), row)
         except (ValueError, KeyError, TypeError):
             pass  # it died while it wrote the record: nothing was changed

@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
 from commonplace.note import frontmatter
 from commonplace.note.entity import file_stem, sections
-from commonplace.store.atomic import reason
-from commonplace.store.base import File, Listing, Stamp, sha256
-from commonplace.store.folder import Place
+from commonplace.store.base import File, Listing, Place, Stamp, sha256
+from commonplace.store.files import reason, stamp_of
 from commonplace.store.inplace import LineChange
 from commonplace.store.inplace.locked_file import LockedFile
-from commonplace.store.steps import stamp_of
 
 MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
@@ -118,7 +116,6 @@ class GraphStore:
     """
 
     holds_entities = True
-    kind = "graph-jsonl"
 
     def __init__(self, name: str, file: str | os.PathLike[str], *, logs: bool = True):
         self.name = name

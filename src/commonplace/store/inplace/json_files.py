@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.store.base import Stamp
+from commonplace.store.files import stamp_of
 from commonplace.store.inplace.locked_file import LockedFile
-from commonplace.store.steps import stamp_of
 
 Row = dict[str, Any]
 

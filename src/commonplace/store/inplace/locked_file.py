@@ -15,10 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.store.atomic import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.base import Stamp, sha256
+from commonplace.store.files import make_private, read_fd, reason, stamp_of, sync_folder, write_file
 from commonplace.store.layout import TEMP_PREFIX
-from commonplace.store.steps import stamp_of
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
 _log = logging.getLogger("commonplace.inplace")

@@ -1,17 +1,21 @@
-"""Durable bytes: temp files, fsync, the home's lock, and what an OSError means in plain words."""
+"""Bytes on disk: durable writes, reads, `flock`, and what an OSError means in plain words."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commonplace.errors import CommonplaceError, NotFound, StorageError
+from commonplace.store.base import File, Stamp, bounded, sha256
 
+HEAD = 65536
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -45,11 +49,13 @@ def refusal(path: str, error: OSError) -> CommonplaceError:
     return StorageError(path, reason(error))
 
 
-def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True) -> None:
-    """Create `name` (in the open folder `folder`) with `data` and, if it is to be `durable`, fsync it. It must not
-    exist.
+def write_file(
+    name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True
+) -> os.stat_result:
+    """Create the file `name` (in the open folder `folder`) with `data`; with `durable`, fsync it.
 
-    The mode is set exactly, whatever the umask. On failure nothing stays. Raises OSError.
+    The mode is set exactly, whatever the umask. On failure nothing stays. Returns the file's status. Raises
+    FileExistsError, OSError.
     """
     fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     try:
@@ -60,11 +66,48 @@ def write_file(name: str, data: bytes, *, mode: int = 0o600, folder: int | None 
             os.fchmod(fd, mode)
             if durable:
                 os.fsync(fd)
+            return os.fstat(fd)
         finally:
             os.close(fd)
     except BaseException:
         os.unlink(name, dir_fd=folder)
         raise
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a stat result."""
+    return bounded((status.st_size, status.st_mtime_ns, status.st_ino))
+
+
+def stat_in(name: str, folder: int) -> os.stat_result | None:
+    """The status of `name` in an open folder, a symlink not followed; None when there is nothing."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def read_file(name: str, folder: int | None = None) -> File:
+    """The regular file `name`, of an open folder if given; a symlink is refused. Raises OSError."""
+    fd = os.open(name, _READ, dir_fd=folder)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "not a regular file")
+        data = read_fd(fd)
+        born = getattr(status, "st_birthtime", None)
+        return File(data, stamp_of(status), sha256(data), stat.S_IMODE(status.st_mode), born)
+    finally:
+        os.close(fd)
+
+
+def read_head(name: str, folder: int) -> bytes:
+    """The first `HEAD` bytes of a file of an open folder. Raises OSError."""
+    fd = os.open(name, _READ, dir_fd=folder)
+    try:
+        return os.read(fd, HEAD)
+    finally:
+        os.close(fd)
 
 
 def put_derived(path: Path, data: bytes) -> bool:
@@ -125,10 +168,36 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
+    """Open the file at `path` and `flock` it (`how`, as fcntl takes it). Returns its descriptor, which is the lock.
+
+    Checks afterwards that the file is still the one at `path`: another may have taken its place meanwhile. Raises
+    OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not to wait.
+    """
+    while True:
+        fd = os.open(path, access | (os.O_CREAT if make else 0) | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        try:
+            fcntl.flock(fd, how)
+            if is_at(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def is_at(fd: int, path: Path | str) -> bool:
+    """Whether the open file is the one at `path`."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
 @contextmanager
-def folders_held(folders: Iterable[str]) -> Iterator[None]:
-    """Inside, nobody else holds one of these folders in this way: every home has a lock of its own, but several may
-    use one folder. What is missing, or on a disk that knows no locks, is passed over.
+def lock_folders(folders: Iterable[str]) -> Iterator[None]:
+    """Hold these folders against all who lock them in this way: every home has a lock of its own, but several homes
+    may use one folder. A missing folder, or one on a disk without locks, is passed over.
     """
     held: dict[tuple[int, int], int] = {}
     try:
@@ -140,7 +209,7 @@ def folders_held(folders: Iterable[str]) -> Iterator[None]:
             status = os.fstat(fd)
             if held.setdefault((status.st_dev, status.st_ino), fd) != fd:
                 os.close(fd)
-        for _, fd in sorted(held.items()):  # in one order for all, or two could wait for each other
+        for _, fd in sorted(held.items()):  # in one order for all, or two processes could wait for each other
             with suppress(OSError):
                 fcntl.flock(fd, fcntl.LOCK_EX)
         yield
@@ -152,11 +221,12 @@ def folders_held(folders: Iterable[str]) -> Iterator[None]:
 class Lock:
     """The home's one lock: a thread lock within the process and `flock` between processes.
 
-    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock
-    goes from free to held, before the caller does anything: the place for recovery.
+    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock goes from free to
+    held, before the caller does anything: the place for recovery.
     """
 
     def __init__(self, path: Path, entered: Callable[[], None]):
+        self._path = path
         self._threads = threading.RLock()
         self._depth = 0
         self._entered = entered
@@ -166,17 +236,24 @@ class Lock:
         self._threads.acquire()
         try:
             if self._depth == 0:
-                fcntl.flock(self._fd, fcntl.LOCK_EX)
-                try:
-                    self._entered()
-                except BaseException:
-                    fcntl.flock(self._fd, fcntl.LOCK_UN)
-                    raise
+                self._take()
             self._depth += 1
         except BaseException:
             self._threads.release()
             raise
         return self
+
+    def _take(self) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
+            fresh = lock_file(self._path, fcntl.LOCK_EX)
+            os.close(self._fd)
+            self._fd = fresh
+        try:
+            self._entered()
+        except BaseException:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
@@ -186,10 +263,6 @@ class Lock:
         finally:
             self._threads.release()
 
-    @property
-    def held(self) -> bool:
-        """Whether some thread of this process holds it."""
-        return self._depth > 0
-
     def close(self) -> None:
+        """Release the lock file."""
         os.close(self._fd)

@@ -1,4 +1,4 @@
-"""Where the files of a change lie, also when that is a project only the process that made it knew.
+"""Where the files of a change lie, also in a project that only the process that made the change knew.
 
 Such a project (a preset's vault, a bank root of the environment) is in no configuration, so the journal names its
 folder in each step. A step that names none lies where this home keeps the project.
@@ -16,78 +16,78 @@ from commonplace.store import path_guard
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
-    from commonplace.engine.core import Core
-    from commonplace.engine.memory import Memory
+    from commonplace.engine.session import Engine
+    from commonplace.engine.transaction import HomeSession
 
-Place = tuple[str, str, str]
+Location = tuple[str, str, str]
 """(project, path, root): `root` as in the journal, empty for a project where this home keeps it."""
 
 
-class Elsewhere(CommonplaceError):
+class LocationGone(CommonplaceError):
     """The folder a change was made in cannot be told or used any more."""
 
     code = "storage"
 
 
-def own_root(core: Core, project: str) -> str | None:
+def own_root(engine: Engine, project: str) -> str | None:
     """The folder this home keeps the project in, whatever this process was told; None when it has no such project."""
     is_built_in = project in BUILT_IN_PROJECTS
-    place = core.layout.project(project) if is_built_in else core.settings.projects.get(project)
+    place = engine.layout.project(project) if is_built_in else engine.settings.projects.get(project)
     return None if place is None else os.path.abspath(os.path.expanduser(place))
 
 
-def root_of(core: Core, project: str) -> str:
-    """What the journal says of where this process has the project: `Place`."""
-    root = core.store(project).root
-    return os.path.realpath(root) if own_root(core, project) != root else ""
+def root_of(engine: Engine, project: str) -> str:
+    """What the journal says of where this process has the project: `Location`."""
+    root = engine.store(project).root
+    return os.path.realpath(root) if own_root(engine, project) != root else ""
 
 
-def is_here(core: Core, project: str, root: str) -> bool:
+def is_here(engine: Engine, project: str, root: str) -> bool:
     """Whether this process has the project there."""
-    if not root and not core.extra:
+    if not root and not engine.extra:
         return True
-    store = core.stores.get(project)
+    store = engine.stores.get(project)
     if store is None:
         return False
-    return os.path.realpath(store.root) == root if root else own_root(core, project) == store.root
+    return os.path.realpath(store.root) == root if root else own_root(engine, project) == store.root
 
 
-def store_at(core: Core, project: str, root: str) -> FolderStore:
-    """The store of the project there. Raises Elsewhere.
+def store_at(engine: Engine, project: str, root: str) -> FolderStore:
+    """The store of the project there. Raises LocationGone.
 
     A folder the journal names must still be that very folder: one that was moved away, or is reached through a
     symlink by now, may be anything.
     """
-    if project in core.stores and is_here(core, project, root):
-        return core.store(project)  # type: ignore[return-value]
-    folder = root or own_root(core, project)
+    if project in engine.stores and is_here(engine, project, root):
+        return engine.folder(project)
+    folder = root or own_root(engine, project)
     if folder is None:
-        raise Elsewhere(f"there is no project {project} here")
+        raise LocationGone(f"there is no project {project} here")
     if root and not os.path.isdir(root):
-        raise Elsewhere(f"{root}, the folder of project {project}, is gone")
+        raise LocationGone(f"{root}, the folder of project {project}, is gone")
     if root and os.path.realpath(root) != root:
-        raise Elsewhere(f"{root}, the folder of project {project}, is reached through a symlink now")
+        raise LocationGone(f"{root}, the folder of project {project}, is reached through a symlink now")
     is_text = project == "memories"
     return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
 
 
-def named(memory: Memory, ref: str) -> Place | None:
+def find(session: HomeSession, ref: str) -> Location | None:
     """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else.
 
     One this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it
     has several, OutsideError.
     """
-    core = memory._core
+    engine = session.engine
     project, _, path = ref.partition("/")
-    name = next((each for each in core.stores if each.lower() == project.lower()), None) if path else None
+    name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
     if name is None and not path:
         return None
     wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
-    own = (name, wanted, root_of(core, name)) if name else None
-    if own is not None and os.path.lexists(os.path.join(core.store(own[0]).root, wanted)):
+    own = (name, wanted, root_of(engine, name)) if name else None
+    if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
         return own
-    found: dict[Place, None] = {}
-    for each in (each for change in core.home.history.changes() for each in change.files if memory.sees(each.scope)):
+    found: dict[Location, None] = {}
+    for each in (each for change in engine.home.history.changes() for each in change.files if session.sees(each.scope)):
         for at in filter(None, (each.path, each.to)):
             if own == (each.project, at, each.root):
                 return own

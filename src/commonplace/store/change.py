@@ -1,4 +1,4 @@
-"""The steps of a change on disk: what each does, how it is taken back, and when it counts as done already."""
+"""The steps of a change on disk: what each does, how it is rolled back, and when recovery counts it as done."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
-from commonplace.store.atomic import read_fd, write_file
-from commonplace.store.base import File, Stamp, bounded, sha256
-from commonplace.store.history import CANNOT_LINK, History, Touched
+from commonplace.store.base import File, Stamp, sha256
+from commonplace.store.files import read_file, stamp_of, stat_in, write_file
+from commonplace.store.journal import CANNOT_LINK, History, Touched
 from commonplace.store.layout import TEMP_PREFIX
 from commonplace.store.path_guard import Folder, open_folder
 
 NEW_MODE = 0o600
-HEAD = 65536
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
+PARALLEL_WRITES = 16
+"""From so many files on, temp files are written by as many threads: the disk syncs them faster together."""
+_RECORDED = ("do", "project", "root", "path", "to", "scope", "link", "kept", "temp", "temp_folder")
 
 
 @dataclass(slots=True)
 class Step:
     """One planned operation on a file or folder of a project at `root`; paths are project-relative.
 
-    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a file or
-    folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a symlink).
-    `old` is what the caller read: a file that changed since is a Conflict. `kept` False leaves no old
-    text in the history. `away`: other processes do not know the project at `root`, so the journal has to say it.
+    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a file or folder to
+    `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a symlink), `symlink`. `old` is what the
+    caller read: a file that changed since is a Conflict. `kept` False leaves no old text in the history. `away`:
+    other processes do not know the project at `root`, so the journal has to name it. Once a `put` is prepared,
+    `etag` and `stamp` are those of the file it makes.
     """
 
     do: str
@@ -44,82 +47,116 @@ class Step:
     away: bool = False
     temp: str = ""
     temp_folder: str = ""
+    etag: str | None = None
+    stamp: Stamp | None = None
 
     def record(self) -> dict[str, Any]:
         """What the redo record holds of this step."""
-        keys = ("do", "project", "root", "path", "to", "scope", "link", "kept", "temp", "temp_folder")
-        return {key: getattr(self, key) for key in keys if getattr(self, key) != ""}
+        return {key: getattr(self, key) for key in _RECORDED if getattr(self, key) != ""}
 
     def touched(self) -> Touched:
         """What the journal holds of this step."""
-        old, new = (self.old.etag if self.old else None), None
         if self.data is not None:
-            new = sha256(self.data)
-        mode = self.old.mode if self.old else None
+            self.etag = sha256(self.data)
+        old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
         root = os.path.realpath(self.root) if self.away else ""
-        return Touched(self.do, self.project, self.path, self.to, old, new, mode, self.scope, self.link, self.kept,
-                       root=root)  # fmt: skip
+        return Touched(
+            self.do, self.project, self.path, self.to, old, self.etag, mode, self.scope, self.link, self.kept, root=root
+        )
 
 
-class Work:
-    """Carries out steps, remembers how to take them back, and which folders to sync."""
+class Execution:
+    """Carries out steps, remembers how to roll them back, and which folders to sync.
+
+    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict.
+    """
 
     def __init__(self, history: History, *, strict: bool):
         self._history = history
         self._strict = strict
-        self._open: dict[tuple[str, str], Folder] = {}
-        self._back: list[tuple[str, Step]] = []
+        self._folders: dict[tuple[str, str], Folder] = {}
+        self._reverse: list[tuple[str, Step]] = []
         self._held: list[tuple[Step, str]] = []
 
-    def folder(self, step: Step, path: str) -> Folder:
-        """The open parent folder of `path`."""
-        parent = path.rpartition("/")[0]
-        key = (step.root, parent)
-        if key not in self._open:
-            self._open[key] = open_folder(step.root, parent, step.project)
-        return self._open[key]
+    def _folder(self, step: Step, path: str) -> Folder:
+        """The open folder at `path` of the step's project; opened and checked once."""
+        key = (step.root, path)
+        if key not in self._folders:
+            self._folders[key] = open_folder(step.root, path, step.project)
+        return self._folders[key]
 
-    def carry_out(self, step: Step, touched: Touched | None = None) -> None:
-        """Do one step; on recovery (`touched` is what the journal will say) only if it was not done."""
-        if not self._strict and touched is not None:
-            if self._done(step, touched):
-                return
-            if step.do == "put":  # what stands there now is what is replaced
-                touched.old, touched.mode = (step.old.etag, step.old.mode) if step.old else (None, None)
+    def _at(self, step: Step) -> tuple[Folder, str]:
+        """The open parent folder of the step's path, and the name in it."""
+        parent, _, name = step.path.rpartition("/")
+        return self._folder(step, parent), name
+
+    def _destination(self, step: Step) -> tuple[Folder, str]:
+        parent, _, name = step.to.rpartition("/")
+        return self._folder(step, parent), name
+
+    def write_temps(self, puts: Sequence[Step]) -> None:
+        """Write and sync the new bytes of `put` steps as temp files."""
+        folders = [self._folder(step, step.temp_folder).fd for step in puts]
+        if len(puts) < PARALLEL_WRITES:
+            for step, folder in zip(puts, folders, strict=True):
+                _write_temp(step, folder)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(PARALLEL_WRITES) as pool:
+            for _ in pool.map(_write_temp, puts, folders):
+                continue
+
+    def remove_temps(self, steps: Sequence[Step]) -> None:
+        """Remove the temp files of steps that were not carried out."""
+        for step in steps:
+            if step.temp:
+                try:
+                    os.unlink(step.temp, dir_fd=self._folder(step, step.temp_folder).fd)
+                except (OSError, NotFound):
+                    continue
+
+    def run(self, step: Step) -> None:
+        """Carry out one step."""
         getattr(self, f"_{step.do}")(step)
 
+    def resume(self, step: Step, touched: Touched) -> None:
+        """Carry out one step of a dead writer unless it was done; `touched` is what the journal will say of it."""
+        if self._is_done(step, touched):
+            return
+        if step.do == "put":  # what stands there now is what is replaced
+            touched.old, touched.mode = (step.old.etag, step.old.mode) if step.old else (None, None)
+        self.run(step)
+
     def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
-        """On recovery: whether nothing was done yet and somebody changed a file since the dead writer read it."""
+        """On recovery: whether no step was done yet and somebody changed a file since the dead writer read it."""
         changed = False
         for step, touched in zip(steps, files, strict=True):
             if step.do in ("put", "remove"):
-                there = self._digest(step)
-                if not self._has_temp(step) if step.do == "put" else there is None:
+                etag = self._etag(step)
+                if not self._has_temp(step) if step.do == "put" else etag is None:
                     return False
-                changed = changed or there != touched.old
-            elif self._was_done(step, touched):
-                return False
+                changed = changed or etag != touched.old
+                continue
+            try:
+                if self._is_done(step, touched):
+                    return False
+            except NotFound:
+                continue  # the folder it needs is still to be made
         return changed
 
-    def _was_done(self, step: Step, touched: Touched) -> bool:
-        try:
-            return self._done(step, touched)
-        except NotFound:
-            return False  # the folder it needs is still to be made
-
-    def _digest(self, step: Step) -> str | None:
-        """What is at the step's path now, None for nothing."""
+    def _etag(self, step: Step) -> str | None:
+        """The etag of what is at the step's path now, None for nothing."""
         try:
             folder, name = self._at(step)
         except NotFound:
             return None
-        return read_file(name, folder.fd).etag if _lstat(name, folder.fd) else None
+        return read_file(name, folder.fd).etag if stat_in(name, folder.fd) else None
 
     def _has_temp(self, step: Step) -> bool:
-        with open_folder(step.root, step.temp_folder, step.project) as place:
-            return _lstat(step.temp, place.fd) is not None
+        return stat_in(step.temp, self._folder(step, step.temp_folder).fd) is not None
 
-    def _done(self, step: Step, touched: Touched) -> bool:
+    def _is_done(self, step: Step, touched: Touched) -> bool:
         """On recovery: whether the dead writer had come past this step."""
         try:
             folder, name = self._at(step)
@@ -127,7 +164,7 @@ class Work:
             if step.do in ("put", "mkdir", "symlink"):
                 raise
             return True  # its folder is gone already
-        there = _lstat(name, folder.fd)
+        there = stat_in(name, folder.fd)
         if step.do == "put":
             if not self._has_temp(step):
                 return True
@@ -146,16 +183,13 @@ class Work:
     def _has_moved(self, step: Step, touched: Touched) -> bool:
         """Whether what is at the destination is what was to go there, so that the source was made anew since."""
         try:
-            target, new = self.folder(step, step.to), step.to.rpartition("/")[2]
+            target, name = self._destination(step)
         except NotFound:
             return False
-        there = _lstat(new, target.fd)
+        there = stat_in(name, target.fd)
         if there is None or touched.old is None or not stat.S_ISREG(there.st_mode):
             return there is not None
-        return read_file(new, target.fd).etag == touched.old
-
-    def _at(self, step: Step) -> tuple[Folder, str]:
-        return self.folder(step, step.path), step.path.rpartition("/")[2]
+        return read_file(name, target.fd).etag == touched.old
 
     def _put(self, step: Step) -> None:
         folder, name = self._at(step)
@@ -164,13 +198,13 @@ class Work:
             self._history.keep(step.old, name, folder.fd)
         elif step.old is not None:
             self._hold(step, name, folder.fd)
-        with open_folder(step.root, step.temp_folder, step.project) as place:
-            os.rename(step.temp, name, src_dir_fd=place.fd, dst_dir_fd=folder.fd)
-        self._back.append(("restore" if step.old else "unlink", step))
+        place = self._folder(step, step.temp_folder)
+        os.rename(step.temp, name, src_dir_fd=place.fd, dst_dir_fd=folder.fd)
+        self._reverse.append(("restore" if step.old else "unlink", step))
 
     def _hold(self, step: Step, name: str, folder: int) -> None:
-        """Hold a file the history may not keep under a temp name until the change is done: a full disk can
-        refuse to write it again."""
+        """Hold a file the history may not keep under a temp name until the change is done: a full disk can refuse
+        to write it again."""
         held = f"{step.temp}-old"
         try:
             os.link(name, held, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -187,57 +221,56 @@ class Work:
         if step.kept:
             self._history.keep(step.old, name, folder.fd)
         os.unlink(name, dir_fd=folder.fd)
-        self._back.append(("restore", step))
+        self._reverse.append(("restore", step))
 
     def _move(self, step: Step) -> None:
         folder, name = self._at(step)
-        target, new = self.folder(step, step.to), step.to.rpartition("/")[2]
-        taken = _lstat(new, target.fd)
+        target, new_name = self._destination(step)
+        taken = stat_in(new_name, target.fd)
         if taken is not None:
-            here = _lstat(name, folder.fd)
-            same = here is not None and (here.st_ino, here.st_dev) == (taken.st_ino, taken.st_dev)
-            if not same or step.path == step.to:
+            here = stat_in(name, folder.fd)
+            if here is None or not os.path.samestat(here, taken) or step.path == step.to:
                 raise Exists(step.to)
-        os.rename(name, new, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
-        self._back.append(("rename", step))
+        os.rename(name, new_name, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
+        self._reverse.append(("rename", step))
         if step.old is None:
-            self._forget_below(step.root, step.path)
+            self._close_below(step.root, step.path)
 
     def _mkdir(self, step: Step) -> None:
         folder, name = self._at(step)
         os.mkdir(name, 0o700, dir_fd=folder.fd)
-        self._back.append(("rmdir", step))
+        self._reverse.append(("rmdir", step))
         os.chmod(name, 0o700, dir_fd=folder.fd)
 
     def _rmdir(self, step: Step) -> None:
         folder, name = self._at(step)
         os.rmdir(name, dir_fd=folder.fd)
-        self._back.append(("mkdir", step))
-        self._forget_below(step.root, step.path)
+        self._reverse.append(("mkdir", step))
+        self._close_below(step.root, step.path)
 
     def _unlink(self, step: Step) -> None:
         folder, name = self._at(step)
-        there = _lstat(name, folder.fd)
+        there = stat_in(name, folder.fd)
         if there is None or not stat.S_ISLNK(there.st_mode):
             raise Conflict(step.path, "a file" if there else "none", "a link")
         os.unlink(name, dir_fd=folder.fd)
-        self._back.append(("symlink", step))
+        self._reverse.append(("symlink", step))
 
     def _symlink(self, step: Step) -> None:
         folder, name = self._at(step)
         os.symlink(step.link, name, dir_fd=folder.fd)
-        self._back.append(("unlink", step))
+        self._reverse.append(("unlink", step))
 
-    def _forget_below(self, root: str, path: str) -> None:
+    def _close_below(self, root: str, path: str) -> None:
         """Folders opened below a moved or removed one are not where their names say any more."""
-        for key in [k for k in self._open if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))]:
-            self._open.pop(key).close()
+        for key in [k for k in self._folders if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))]:
+            self._folders.pop(key).close()
 
     def _check(self, step: Step, folder: Folder, name: str) -> None:
         """The file must still be what the caller read; else it is a Conflict."""
         if not self._strict:
             return
-        there = _lstat(name, folder.fd)
+        there = stat_in(name, folder.fd)
         if step.old is None:
             if there is not None:
                 raise Exists(step.path)
@@ -246,21 +279,21 @@ class Work:
             raise Conflict(step.path, now, step.old.etag[:8])
 
     def sync(self) -> None:
-        """Make the folders' entries durable."""
-        for folder in self._open.values():
+        """Make the entries of all folders used durable."""
+        for folder in self._folders.values():
             os.fsync(folder.fd)
 
-    def take_back(self) -> list[str]:
-        """Undo the steps carried out, last first. Returns the paths of files that could not be put back; one
-        that resists stops no other, and a folder somebody else uses by now just stays."""
+    def rollback(self) -> list[str]:
+        """Undo the steps carried out, last first. Returns the paths of files that could not be put back; one that
+        resists stops no other, and a folder somebody else uses by now just stays."""
         lost = []
-        for what, step in reversed(self._back):
+        for what, step in reversed(self._reverse):
             try:
                 self._undo(what, step)
             except (OSError, CommonplaceError):
                 if what != "rmdir":
                     lost.append(step.path)
-        self._back.clear()
+        self._reverse.clear()
         return lost
 
     def _undo(self, what: str, step: Step) -> None:
@@ -270,11 +303,11 @@ class Work:
         elif what == "unlink":
             os.unlink(name, dir_fd=folder.fd)
         elif what == "rename":
-            target, new = self.folder(step, step.to), step.to.rpartition("/")[2]
-            os.rename(new, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
-            self._forget_below(step.root, step.to)
+            target, new_name = self._destination(step)
+            os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
+            self._close_below(step.root, step.to)
         elif what == "rmdir":
-            self._forget_below(step.root, step.path)
+            self._close_below(step.root, step.path)
             os.rmdir(name, dir_fd=folder.fd)
         elif what == "mkdir":
             os.mkdir(name, 0o700, dir_fd=folder.fd)
@@ -297,56 +330,19 @@ class Work:
         os.rename(temp, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     def close(self) -> None:
-        """Let go of what was held and of the folders."""
+        """Remove what was held and close the folders."""
         for step, held in self._held:
             try:
                 os.unlink(held, dir_fd=self._at(step)[0].fd)
             except OSError:
                 continue  # put back already
         self._held.clear()
-        for folder in self._open.values():
+        for folder in self._folders.values():
             folder.close()
-        self._open.clear()
+        self._folders.clear()
 
 
-def write_temp(step: Step) -> None:
-    """Write and sync the new bytes of a `put`."""
+def _write_temp(step: Step, folder: int) -> None:
     assert step.data is not None
     mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-    with open_folder(step.root, step.temp_folder, step.project) as folder:
-        write_file(step.temp, step.data, mode=mode, folder=folder.fd)
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp of a stat result."""
-    return bounded((status.st_size, status.st_mtime_ns, status.st_ino))
-
-
-def _lstat(name: str, folder: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def read_file(name: str, folder: int | None = None) -> File:
-    """The regular file `name`, of an open folder if given; a symlink is refused. Raises OSError."""
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise IsADirectoryError(21, "not a regular file")
-        data = read_fd(fd)
-        born = getattr(status, "st_birthtime", None)
-        return File(data, stamp_of(status), sha256(data), stat.S_IMODE(status.st_mode), born)
-    finally:
-        os.close(fd)
-
-
-def read_head(name: str, folder: int) -> bytes:
-    """The first `HEAD` bytes of a file of an open folder. Raises OSError."""
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        return os.read(fd, HEAD)
-    finally:
-        os.close(fd)
+    step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder))

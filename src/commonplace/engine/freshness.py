@@ -1,0 +1,237 @@
+"""Keeping the index in step with the disk: the system's watch where there is one, else a sweep of all files.
+
+Every call sees each change that was on disk before it, by whatever program (DESIGN.md, 5).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.clock import microseconds
+from commonplace.errors import CommonplaceError
+from commonplace.note.model import Note
+from commonplace.store.base import Listing, Stamp, Store, bounded
+
+if TYPE_CHECKING:
+    from commonplace.engine.session import Engine
+    from commonplace.index.changes import Watch
+    from commonplace.index.sync import Change, Progress, Result
+
+_Identity = tuple[int, int] | None
+NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
+
+
+class Freshness:
+    """What is known of the disk, for one thread at a time: the caller holds the engine's guard."""
+
+    def __init__(self, engine: Engine, watch: bool):
+        self._engine = engine
+        self._wants_watch = watch
+        self._watch: Watch | None = None
+        self._roots: dict[str, _Identity] = {}
+        self._pending: set[str] = set(engine.stores)
+        self._openings = 0
+        self._troubles: dict[str, list[str]] = {}
+        self._skipped: dict[tuple[str, str], Stamp] = {}
+        self.unreadable: dict[tuple[str, str], str] = {}
+        """Files left out because they cannot be read: (project, path) -> why."""
+        self.is_current = False
+        """Whether the verb at work has looked at the disk already."""
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+            self._wants_watch = True
+
+    def forget(self) -> None:
+        """Look at every file next time."""
+        self._pending = set(self._engine.stores)
+        self.is_current = False
+        self.close()
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether the index shows what was on disk when this process first looked."""
+        return not self._pending
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the last look at the projects could not see."""
+        return [text for name in sorted(self._troubles) for text in self._troubles[name]]
+
+    def update(self, progress: Progress | None = None) -> Result:
+        """Make the index show every change on disk. Once per verb. Returns what it found."""
+        from commonplace.index.sync import Result
+
+        result = Result()
+        if self.is_current:
+            return result
+        index = self._engine.index
+        self._engine.reload_config()
+        try:
+            self._update(result, progress)
+        except BaseException:
+            self._pending = set(self._engine.stores)  # the system tells a change once: look at everything next time
+            raise
+        if self._engine.in_call:
+            self.is_current = True
+        else:
+            index.unpin()
+        return result
+
+    def _update(self, result: Result, progress: Progress | None) -> None:
+        stores, index = self._engine.stores, self._engine.index
+        index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
+        if index.openings != self._openings:
+            self._openings = index.openings
+            self._pending = set(stores)
+        if self._watch and any(_identity(stores[name].root) != known for name, known in self._roots.items()):
+            self.close()  # a project's folder was made, went away or was exchanged
+        changes = self._watch.drain() if self._watch else None
+        if changes is not None and changes.lost:
+            self.close()
+            changes = None
+        if not self._watch and self._wants_watch:
+            self._open_watch()
+        troubled = set(self._troubles)
+        if changes is None:
+            sweeps = set(stores)
+        else:
+            sweeps = ((self._pending | troubled) & stores.keys()) | (stores.keys() - self._roots.keys())
+            for project, folder in sorted(changes.folders):
+                if project in stores and project not in sweeps:
+                    self._sweep(stores[project], result, None, folder)
+            for project, path in changes.files:
+                if project in stores and project not in sweeps:
+                    self._check_file(stores[project], path, result)
+        for project in sorted(sweeps):
+            self._sweep(stores[project], result, progress)
+        if troubled - self._troubles.keys():
+            self.close()  # what could be read again was not watched
+        self._forget_projects(sweeps)
+        self.retire_expired()
+
+    def retire_expired(self) -> None:
+        """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""
+        now, index = microseconds(self._engine.clock()), self._engine.index
+        if index.notes.over(now, 1):
+            with self._engine.home.lock, index.transaction():
+                index.entries.retire(now)
+
+    def _open_watch(self) -> None:
+        from commonplace.index.changes import Watch
+
+        stores = self._engine.stores
+        folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
+        self._roots = {name: _identity(root) for name, root in folders.items()}
+        roots = [(name, root, each) for name, root in folders.items() if os.path.isdir(root)
+                 for each in stores[name].folders()]  # fmt: skip
+        self._watch = Watch.open(roots)
+        self._wants_watch = self._watch is not None
+        self._pending = set(stores)
+
+    def _forget_projects(self, swept: set[str]) -> None:
+        """Take projects that are no more out of the index."""
+        if not self._pending:
+            return
+        engine = self._engine
+        self._pending -= swept
+        self._troubles = {name: texts for name, texts in self._troubles.items() if name in engine.stores}
+        for project in set(engine.index.notes.projects()) - engine.stores.keys():
+            self._forget_project(project)
+
+    def _forget_project(self, project: str) -> None:
+        with self._engine.home.lock, self._engine.index.transaction():
+            self._engine.index.forget_project(project)
+
+    def _sweep(self, store: Store, result: Result, progress: Progress | None, folder: str = "") -> None:
+        """Compare a project, or one folder of it, with the index, and apply what differs."""
+        engine, index, name = self._engine, self._engine.index, store.name
+        self._troubles.pop(name, None)
+        version = store.version()
+        if version is not None:
+            if version == index.seen(name):
+                return
+            if engine.home.lines.waits():
+                with engine.home.lock:  # finish what a dead writer left
+                    version = store.version()
+        elif name in self._pending and not store.holds_entities and index.seen(name):
+            self._forget_project(name)  # a graph file had this name
+        try:
+            changes = self._plan(store, folder)
+        except CommonplaceError as error:
+            self._troubles[name] = [str(error)]
+            return
+        if changes:
+            index.apply(name, changes, partial(engine.load, store), engine.home.lock, result, progress)
+        if version is not None and name not in self._troubles:
+            with engine.home.lock, index.transaction():
+                index.see(name, version)
+
+    def _plan(self, store: Store, folder: str) -> list[Change]:
+        """What has to change in the index so that it shows the project, or one folder of it."""
+        index, name = self._engine.index, store.name
+        if trouble := store.trouble():
+            is_new = name not in self._engine.settings.projects and not index.notes.stamps(name)
+            if not (is_new and store.holds_entities and store.version() is None):  # a graph file to be made
+                self._troubles[name] = [trouble]
+            return []
+        paths = None if folder else store.changed_since(index.seen(name))
+        if paths is not None:
+            return [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
+        listing = store.list(folder)
+        if listing.unreadable:
+            self._troubles[name] = [
+                f"Folder {each or '/'} of project {name} cannot be read." for each in listing.unreadable
+            ]
+        self._leave_out_skipped(name, listing, folder)
+        return index.plan(name, listing, folder)
+
+    def _check_file(self, store: Store, path: str, result: Result) -> None:
+        """Compare one file with the index."""
+        index = self._engine.index
+        stamp = store.stamp(path) if store.is_note(path) else None
+        if stamp is not None and self._skipped.get((store.name, path)) == stamp:
+            return
+        changes = index.plan_file(store.name, path, stamp)
+        if changes:
+            index.apply(store.name, changes, partial(self._engine.load, store), self._engine.home.lock, result)
+
+    def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
+        """Leave out files known to be no text, as long as they are the same."""
+        for name, path in list(self.unreadable):
+            inside = not folder or path.startswith(f"{folder}/")
+            if name == project and inside and path not in listing.stamps:
+                del self.unreadable[name, path]
+                self._skipped.pop((name, path), None)
+        for (name, path), stamp in self._skipped.items():
+            if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
+                del listing.stamps[path]
+
+    def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
+        """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""
+        key = (project, path)
+        is_memory = project == "categories"
+        broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
+        if note is not None and not (is_memory and broken):
+            self.unreadable.pop(key, None)
+            self._skipped.pop(key, None)
+            return note
+        self._skipped[key] = stamp
+        if is_memory:
+            self.unreadable[key] = note.warnings[0] if note else NOT_UTF8
+        return None
+
+
+def _identity(path: str | Path) -> _Identity:
+    """What tells a folder or file from another one in its place; None when there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,570 @@
+"""Writing verbs: store, edit, tag, move, delete and link notes. Each is one change, all or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from commonplace.engine.reading import ReadVerbs, Ref
+from commonplace.engine.session import verb
+from commonplace.engine.transaction import Transaction
+from commonplace.engine.writing import (
+    MEMORIES,
+    check_etag,
+    editable,
+    encoded,
+    follow_content,
+    id_list,
+    linked_keys,
+    links_without,
+    new_scope,
+    read_unlocked,
+    remove_note,
+    set_keys,
+)
+from commonplace.errors import (
+    CountMismatch,
+    Exists,
+    InvalidInput,
+    Locked,
+    NotFound,
+    OutsideError,
+    SectionError,
+)
+from commonplace.index.rows import NoteInfo
+from commonplace.note import links
+from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
+from commonplace.query import Query
+from commonplace.store import path_guard
+from commonplace.store.base import File
+from commonplace.store.change import Step
+
+if TYPE_CHECKING:
+    from commonplace.note.edit import Edited
+
+REMINDERS = "reminders"
+
+
+@dataclass(slots=True)
+class Stored:
+    """A note just written; `created` is False when it replaced one."""
+
+    note: Note
+    created: bool
+
+
+@dataclass(slots=True)
+class Changed:
+    """A note after an edit; `created` when the edit made it."""
+
+    note: Note
+    edited: Edited
+    created: bool = False
+
+
+@dataclass(slots=True)
+class Moved:
+    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead anywhere."""
+
+    project: str
+    old_path: str
+    new_path: str
+    notes: int = 1
+    broken: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Deleted:
+    """`paths` are project-relative; `change` is the number `memory undo` takes."""
+
+    project: str
+    paths: list[str]
+    notes: int
+    change: int
+
+
+@dataclass(slots=True)
+class LinkAction:
+    """One planned link of `resolve_links`: `source` gains `target` (both directions are written)."""
+
+    source: str
+    target: str
+    reason: str
+    path: str
+
+
+@dataclass(slots=True)
+class ResolvedLinks:
+    """What `resolve_links` did or would do: sources that gained a link, links added, targets nobody has."""
+
+    actions: list[LinkAction]
+    resolved: int
+    added: int
+    unresolved: list[tuple[str, str]]
+
+
+class NoteVerbs(ReadVerbs):
+    """The verbs that write notes."""
+
+    # --- storing --------------------------------------------------------------------------------
+
+    def write(self, draft: Draft) -> Note:
+        """Store a new note. Raises InvalidInput, Exists, OutsideError, StorageError."""
+        return self.store(draft).note
+
+    @verb
+    def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
+        """Store new notes as one change: all, or none when any of them is refused."""
+        return [each.note for each in self._store(list(drafts), False, None)]
+
+    @verb
+    def store(self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None) -> Stored:
+        """Store a note; with `overwrite` an existing one keeps its id, permalink and created_at.
+
+        `checksum`: the one the caller read; another is a Conflict. Raises as `write`, and Locked.
+        """
+        return self._store([draft], overwrite, checksum)[0]
+
+    def _store(self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None) -> list[Stored]:
+        """Write the drafts as one change. Every one is checked before the first byte is written."""
+        needs_index = any(draft.project != MEMORIES for draft in drafts)
+        with self.change("write", fresh=needs_index) as change:
+            taken: set[tuple[str, str]] = set()
+            for draft in drafts:
+                self.check_scope(draft.scope)
+                if draft.project == MEMORIES:
+                    step = self._put_memory(change, draft)
+                else:
+                    step = self._put_note(change, draft, overwrite, checksum)
+                if (step.project, step.path.lower()) in taken:
+                    raise Exists(step.path)
+                taken.add((step.project, step.path.lower()))
+            if change.steps and change.steps[0].old is not None:
+                change.verb = "overwrite"
+        return [Stored(change.written(step), step.old is None) for step in change.steps]
+
+    def _put_memory(self, change: Transaction, draft: Draft) -> Step:
+        """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""
+        moment, category = self.clock(), draft.category or INBOX
+        if category not in CATEGORIES:
+            raise InvalidInput(f'invalid category "{category}"')
+        if not draft.text.strip():
+            raise InvalidInput("content must not be empty")
+        from uuid import uuid4  # 5 ms, for new memories only
+
+        from commonplace.note import compose
+
+        identity, expires = str(uuid4()), draft.expires
+        if category == INBOX and expires is None:
+            with suppress(OverflowError):  # an end no calendar has is none
+                expires = moment + self.settings.short_term_ttl
+        extra: dict[str, object] = {"title": draft.title} if draft.title else {}
+        if draft.date:
+            extra["date"] = draft.date
+        extra |= draft.metadata
+        if category == REMINDERS:
+            extra |= self._due_keys(draft, moment)
+        text = compose.compose_memory(
+            draft.text, id=identity, category=category, scope=draft.scope, tags=draft.tags,
+            source=draft.source or self.agent or "manual", created=moment, expires=expires, extra=extra,
+        )  # fmt: skip
+        path = f"{category}/{links.memory_file_name(draft.text, identity)}"
+        if os.path.lexists(os.path.join(self.engine.store(MEMORIES).root, path)):
+            path = f"{category}/{identity}.md"
+        return change.put(MEMORIES, path, encoded(text), scope=draft.scope)
+
+    def _due_keys(self, draft: Draft, moment: datetime) -> Mapping[str, object]:
+        """The header keys of the time a reminder's text names (contract 001, 3); none when it is given, or unclear."""
+        if draft.metadata.get("due_at"):
+            return {}
+        from commonplace.note import reminder, timephrase  # 10 ms, for reminders only
+
+        settings = self.settings
+        try:
+            return reminder.keys_of(timephrase.read(draft.text, moment, settings.reading_zone, settings.day_hour))
+        except InvalidInput:
+            return {}
+
+    def _put_note(self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None) -> Step:
+        """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
+        from commonplace.note import compose
+
+        project, path, title = self._place_of(draft)
+        info, file = self._existing(project, path)
+        if info is not None and not self.sees(info.scope):
+            raise Exists(path, f"{project}/{path}")
+        if checksum is not None:
+            if info is None or file is None:
+                raise NotFound(f"{project}/{path}", project)
+            check_etag(info, file, checksum)
+        if info is not None and not overwrite:
+            raise Exists(info.path, info.permalink)
+        keep: dict[str, object] = {}
+        if info is not None and file is not None:
+            if info.locked:
+                raise Locked(info.permalink)
+            path, keep = info.path, self._kept_keys(info, file)
+        metadata = dict(draft.metadata)
+        scope = draft.scope if draft.scope != GLOBAL else None
+        given = {"scope": scope, "source": draft.source, "date": draft.date, "expires_at": draft.expires}
+        for key, value in given.items():
+            if value is not None:
+                metadata.setdefault(key, value)
+        text = compose.compose_note(
+            draft.text, title=title, type=draft.type, tags=draft.tags, metadata=metadata, created=self.clock(),
+            permalink=links.permalink_for(project, path), keep=keep,
+        )  # fmt: skip
+        data = encoded(text)
+        self._check_permalink(project, path, text)
+        return change.put(project, path, data, old=file, scope=new_scope(self, data, info.scope if info else None))
+
+    def _place_of(self, draft: Draft) -> tuple[str, str, str]:
+        """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""
+        store = self.engine.store(draft.project)
+        title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
+        if not title.strip():
+            raise InvalidInput("Parameter `title` must not be empty.")
+        folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
+        name = links.file_name(title)
+        if name.startswith("."):
+            name = "_" + name[1:]
+        path = f"{folder}/{name}" if folder else name
+        self._check_place(store.name, path)
+        return store.name, path, title
+
+    def _check_place(self, project: str, path: str) -> None:
+        """A note may only go where it would be one."""
+        if not self.engine.store(project).is_note(path):
+            raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
+
+    def _existing(self, project: str, path: str) -> tuple[NoteInfo | None, File | None]:
+        """The note already at the path (in any case) or with its permalink, and its bytes."""
+        notes, store = self.index.notes, self.engine.store(project)
+        info = notes.get(project, path) or notes.in_other_case(project, path)
+        if info is None:
+            info = notes.by_permalink(project, links.permalink_for(project, path))
+        if info is not None:
+            return info, store.read(info.path)
+        if store.place(path).kind != "missing":
+            raise Exists(path, f"{project}/{path}")
+        return None, None
+
+    def _kept_keys(self, info: NoteInfo, file: File) -> dict[str, object]:
+        """The header keys an overwrite keeps: `id`, `permalink`, `created_at`."""
+        note = self.parse(info.project, info.path, file)
+        kept: dict[str, object] = {"id": note.id} if note.own_id else {}
+        kept["permalink"] = info.permalink
+        kept["created_at"] = note.header.get("created_at") or note.header.get("created") or note.created
+        return kept
+
+    def _check_permalink(self, project: str, path: str, text: str) -> None:
+        """The permalink the new text gives itself must not be another note's."""
+        from commonplace.note.markdown import own_permalink
+
+        permalink = own_permalink(text)
+        other = self.index.notes.by_permalink(project, permalink) if permalink else None
+        if other is not None and permalink and other.path != path:
+            raise Exists(other.path if self.sees(other.scope) else path, permalink)
+
+    # --- changing -------------------------------------------------------------------------------
+
+    @verb
+    def edit(
+        self, ref: Ref, edit: Any, *, checksum: str | None = None, create: bool = False, project: str | None = None
+    ) -> Changed:
+        """Apply an edit value of note/edit.py; every other byte stays. With `create` a missing note is made.
+
+        Raises NotFound, Ambiguous, Locked, Conflict, NotText and the edit's own errors; then nothing changed.
+        """
+        with self.change("edit") as change:
+            try:
+                info = self.find_ref(ref, project)
+            except NotFound:
+                if not create or not isinstance(ref, str):
+                    raise
+                return self._create(ref, edit, project)
+            file, text = editable(self, info)
+            if checksum is not None:
+                check_etag(info, file, checksum)
+            edited = _apply(edit, text, info)
+            data = follow_content(self, info, text, edited.text).encode()
+            step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, info.scope))
+        return Changed(change.written(step), edited)
+
+    def _create(self, identifier: str, edit: Any, project: str | None) -> Changed:
+        """`append` and `prepend` make a missing note; the identifier is its path or title."""
+        from commonplace.note import edit as edits
+
+        if not isinstance(edit, (edits.Append, edits.Prepend)):
+            raise NotFound(identifier, project or self.default_project)
+        name = self.engine.store(project).name if project else self.default_project
+        path = links.parse_address(identifier).text
+        first, slash, rest = path.partition("/")
+        known = {each.lower(): each for each in self.engine.stores}
+        if slash and first.lower() in known and (project is None or known[first.lower()] == name):
+            name, path = known[first.lower()], rest
+        folder, _, title = path.rpartition("/")
+        title = title.removesuffix(".md") if title.lower().endswith(".md") else title
+        if title.startswith("."):
+            raise OutsideError(identifier, name)
+        note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
+        return Changed(note, edits.Edited(note.text, 1, 1, False), created=True)
+
+    @verb
+    def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
+        """Add and remove tags in the frontmatter, compared without case."""
+        from commonplace.note.frontmatter import REMOVE
+
+        with self.change("tag") as change:
+            info = self.find_ref(ref)
+            file, text = editable(self, info)
+            note = self.parse(info.project, info.path, file)
+            gone = {each.lower() for each in remove}
+            tags = [each for each in note.tags if each.lower() not in gone]
+            for each in add:
+                if each.lower() not in {known.lower() for known in tags} and each.lower() not in gone:
+                    tags.append(each)
+            if tags == list(note.tags):
+                return self.as_indexed(note)
+            step = set_keys(self, change, info, {"tags": tags or REMOVE}, file, text)
+        return change.written(step)
+
+    @verb
+    def move(self, ref: Ref, destination: str, *, project: str | None = None) -> Moved:
+        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`. Other notes are
+        never rewritten."""
+        with self.change("move") as change:
+            info = self.find_ref(ref, project)
+            target = _destination(destination, info.path, info.project)
+            self._check_place(info.project, target)
+            store = self.engine.store(info.project)
+            file = read_unlocked(self, info)
+            if target == info.path:
+                raise Exists(target)
+            place = store.place(target)
+            if place.kind != "missing" and not (target.lower() == info.path.lower() and place.kind == "file"):
+                raise Exists(target)
+            linking = self._linking([info])
+            change.about = (info.project, info.path)
+            change.move(info.project, info.path, target, old=file, scope=info.scope)
+        moved = self.index.notes.get(info.project, target)
+        return Moved(info.project, info.path, target, 1, self._broken(linking, {moved.row} if moved else set()))
+
+    @verb
+    def move_folder(self, project: str, folder: str, destination: str) -> Moved:
+        """Move a folder with all it holds inside its project."""
+        with self.change("move") as change:
+            store = self.engine.store(project)
+            source = path_guard.clean(folder.strip("/"), store.name)
+            target = path_guard.clean(destination.strip("/"), store.name)
+            if destination.endswith("/") and store.place(target).kind == "folder":
+                target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
+            if not source or store.place(source).kind != "folder":
+                raise NotFound(folder, store.name)
+            if not target or f"{target}/".startswith(f"{source}/"):
+                raise InvalidInput(
+                    f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
+                )
+            if store.place(target).kind != "missing":
+                raise Exists(target)
+            self._check_place(store.name, f"{target}/x.md")
+            infos = self._own_notes(store.name, source)
+            paths = {info.path for info in infos}
+            linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
+            change.about = (store.name, f"{source}/")
+            change.move(store.name, source, target)
+        moved = {info.row for info in self.index.notes.below(store.name, target)}
+        return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
+
+    def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
+        """The notes that link to `infos`, by path."""
+        edges = (edge for info in infos for edge in self.index.links.incoming(info, self.agent))
+        return {edge.note.path: edge.note for edge in edges if edge.note}
+
+    def _broken(self, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
+        """Of the notes that linked to what moved, those that no longer lead to it and that the caller sees."""
+        found = []
+        for path, before in linking.items():
+            source = self.index.notes.get(before.project, path)
+            if source is None or not self.sees(source.scope) or source.row in moved:
+                continue
+            leads = {edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note}
+            if not leads & moved:
+                found.append(source.path if source.project == before.project else source.permalink)
+        return sorted(set(found))
+
+    @verb
+    def delete(self, ref: Ref, *, project: str | None = None) -> Deleted:
+        """Delete a note; the history keeps its text. Links other memories hold to its id go with it."""
+        with self.change("delete") as change:
+            info = self.find_ref(ref, project)
+            remove_note(self, change, info, read_unlocked(self, info))
+        assert change.done is not None
+        return Deleted(info.project, [info.path], 1, change.done.number)
+
+    @verb
+    def delete_folder(self, project: str, folder: str) -> Deleted:
+        """Delete the notes of a folder; files that are no notes stay. Refused for notes of a foreign scope."""
+        with self.change("delete") as change:
+            store = self.engine.store(project)
+            source = path_guard.clean(folder.strip("/"), store.name)
+            if not source or store.place(source).kind != "folder":
+                raise NotFound(folder, store.name)
+            infos = self._own_notes(store.name, source)
+            paths = [info.path for info in infos]
+            for info in infos:
+                change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
+            for each in _emptied(store.root, source, set(paths)):
+                change.add("rmdir", store.name, each)
+            if not change.steps:
+                raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
+            change.about = (store.name, f"{source}/")
+        assert change.done is not None
+        return Deleted(store.name, paths, len(paths), change.done.number)
+
+    def _own_notes(self, project: str, folder: str) -> list[NoteInfo]:
+        """The notes of a folder. Raises InvalidInput when one is of a foreign scope, Locked."""
+        infos = self.index.notes.below(project, folder)
+        if any(not self.sees(info.scope) for info in infos):
+            raise InvalidInput(f'Folder "{folder}" holds notes outside your scope. Name single notes instead.')
+        for info in infos:
+            if info.locked:
+                raise Locked(info.permalink)
+        return infos
+
+    # --- linking --------------------------------------------------------------------------------
+
+    @verb
+    def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
+        """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
+        with self.change("link") as change:
+            first, second = self._pair(a, b)
+            if first.project == second.project == MEMORIES:
+                for info, other in ((first, second), (second, first)):
+                    if other.id not in info.links:
+                        set_keys(self, change, info, linked_keys(info, other))
+            else:
+                self._add_relation(change, first, second, type)
+            change.about = (first.project, first.path)
+        return change.done is not None
+
+    def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
+        first, second = self.find_ref(a), self.find_ref(b)
+        if (first.project, first.path) == (second.project, second.path):
+            raise InvalidInput("cannot link a memory to itself")
+        return first, second
+
+    def _add_relation(self, change: Transaction, source: NoteInfo, target: NoteInfo, type: str) -> None:
+        """Add `- type [[Target]]` to the source's Relations, unless it is there."""
+        from commonplace.note.edit import AddItem
+
+        edges = self.index.links.outgoing(source, self.agent)
+        if any(edge.type == type and edge.note and edge.note.row == target.row for edge in edges):
+            return
+        is_near = source.project == target.project
+        name = target.title if is_near else f"{target.project}::{target.title}"
+        found = self.index.links.resolve(
+            target.title, project=source.project, folder="", viewer=self.agent,
+            target_project=None if is_near else target.project,
+        )  # fmt: skip
+        if found.note is None or found.note.row != target.row:
+            name = target.permalink
+        file, text = editable(self, source)
+        kind = type if " " not in type else f'"{type}"'
+        edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
+        change.put(source.project, source.path, edited.encode(), old=file, scope=source.scope)
+
+    @verb
+    def unlink(self, a: Ref, b: Ref) -> bool:
+        """Remove each other's id from two memories, and remember that the pair is not wanted. Returns whether there
+        was a link."""
+        with self.change("unlink") as change:
+            first, second = self._pair(a, b)
+            if not first.project == second.project == MEMORIES:
+                raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
+            if second.id not in first.links and first.id not in second.links:
+                return False
+            for info, other in ((first, second), (second, first)):
+                unlinked = id_list(info.header.get("unlinked"))
+                unwanted = unlinked if other.id in unlinked else [*unlinked, other.id]
+                set_keys(self, change, info, links_without(info, other.id) | {"unlinked": unwanted})
+        return True
+
+    @verb
+    def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
+        """Turn the wikilinks of memories into ids in both directions (contract 001, 4).
+
+        Locked memories are left out: nothing is written to them, and a link stands on both sides or not at all.
+        """
+        with self.change("link", (MEMORIES, "")) as change:
+            infos, _ = self.list(Query(projects=(MEMORIES,)), limit=0, order="path")
+            by_row = {info.row: info for info in infos}
+            wanted = {info.row: list(info.links) for info in infos}
+            plan = self._plan_links(infos, by_row, wanted)
+            for row, ids in wanted.items() if not dry_run else ():
+                if ids != list(by_row[row].links):
+                    set_keys(self, change, by_row[row], {"links": ids})
+        return plan
+
+    def _plan_links(
+        self, infos: Sequence[NoteInfo], by_row: dict[int, NoteInfo], wanted: dict[int, list[str]]
+    ) -> ResolvedLinks:
+        """Add to `wanted` (row -> ids) a link both ways for each wikilink of a memory that leads to another one."""
+        plan = ResolvedLinks([], 0, 0, [])
+        gained: set[int] = set()
+        place = {info.row: number for number, info in enumerate(infos)}
+        leading = self.index.links.leading(sorted(by_row), self.agent)
+        for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
+            info = by_row[row]
+            if reached is None:
+                if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
+                    plan.unresolved.append((info.id, name))
+                continue
+            target = by_row.get(reached)
+            if target is None or target.row == info.row or info.locked or target.locked:
+                continue
+            if target.id not in wanted[info.row]:
+                plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+                gained.add(info.row)
+            for one, other in ((info, target), (target, info)):
+                if other.id not in wanted[one.row]:
+                    wanted[one.row].append(other.id)
+                    plan.added += 1
+        plan.resolved = len(gained)
+        return plan
+
+
+def _apply(edit: Any, text: str, info: NoteInfo) -> Edited:
+    """The edit's own errors name the note by its permalink."""
+    try:
+        return edit.apply(text)
+    except CountMismatch as error:
+        raise CountMismatch(error.found, error.expected, error.lines, info.permalink) from None
+    except SectionError as error:
+        raise SectionError(error.section, error.headings, error.lines, info.permalink) from None
+
+
+def _destination(text: str, path: str, project: str) -> str:
+    name = path.rpartition("/")[2]
+    cleaned = path_guard.clean(text.removeprefix("/") if text == "/" else text, project)
+    if text.endswith("/"):
+        return f"{cleaned}/{name}" if cleaned else name
+    if not cleaned:
+        raise InvalidInput("Parameter `destination_path` must not be empty.")
+    return cleaned if os.path.splitext(cleaned)[1] in (".md", ".markdown") else f"{cleaned}.md"
+
+
+def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
+    """Folders that hold nothing once `removed` are gone, deepest first."""
+    found: list[str] = []
+    for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
+        here = os.path.relpath(place, root)
+        names = [f"{here}/{name}" for name in files]
+        inside = [f"{here}/{name}" for name in folders]
+        if all(name in removed for name in names) and all(name in found for name in inside):
+            found.append(here)
+    return found

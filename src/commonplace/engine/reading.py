@@ -1,0 +1,378 @@
+"""Reading verbs: finding notes, reading, searching, listing, and what they are linked to."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard
+
+from commonplace.clock import Clock
+from commonplace.config import Settings
+from commonplace.engine.session import verb
+from commonplace.engine.transaction import HomeSession
+from commonplace.engine.writing import MEMORIES
+from commonplace.errors import InvalidInput, NotFound
+from commonplace.index.rows import NoteInfo
+from commonplace.note import links
+from commonplace.note.model import Note
+from commonplace.query import Query, memory_query, parse
+from commonplace.store import path_guard
+
+if TYPE_CHECKING:
+    from commonplace.index.asking import Nearness
+    from commonplace.index.lookup import Counts
+    from commonplace.index.rows import Edge, Hits, Reached
+    from commonplace.index.smart import Ranking
+    from commonplace.index.sync import Result
+    from commonplace.note.model import Observation
+    from commonplace.store.base import File
+
+Ref = str | tuple[str, str] | Note | NoteInfo
+
+CHARACTERS_PER_TOKEN = 4
+EVIDENCE_TOKENS = 2000
+_ID_LENGTH = 36
+
+
+@dataclass(slots=True)
+class Context:
+    """A note with what it says and what it is linked to, nearest first."""
+
+    note: NoteInfo
+    observations: list[Observation]
+    edges: list[Edge]
+    reached: list[Reached]
+
+
+@dataclass(slots=True)
+class DirectoryEntry:
+    """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path` project-relative."""
+
+    kind: str
+    path: str
+    title: str | None = None
+    permalink: str | None = None
+    changed: str | None = None
+    notes: int | None = None
+
+
+@dataclass(slots=True)
+class Directory:
+    """One page of a folder's entries, `total` in all."""
+
+    entries: list[DirectoryEntry]
+    total: int
+
+
+class ReadVerbs(HomeSession):
+    """The verbs that change nothing but counts of reads."""
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration in force."""
+        return self.engine.settings
+
+    @property
+    def home(self) -> Path:
+        """The home's root folder."""
+        return self.engine.layout.root
+
+    @property
+    def clock(self) -> Clock:
+        """What tells the time."""
+        return self.engine.clock
+
+    @property
+    def warnings(self) -> builtins.list[str]:
+        """What the last look at the disk could not see, e.g. a missing project folder."""
+        with self.engine.guard:
+            return self.engine.freshness.warnings
+
+    @property
+    def unreadable(self) -> dict[tuple[str, str], str]:
+        """Files of `categories` left out because they cannot be read: (project, path) -> why."""
+        return self.engine.freshness.unreadable
+
+    @property
+    def default_project(self) -> str:
+        """Where notes go and identifiers are looked up when no project is named; `notes` when it is not there."""
+        name = self.settings.default_project
+        return next((each for each in self.engine.stores if each.lower() == name.lower()), "notes")
+
+    @property
+    def has_changed_memories(self) -> bool:
+        """Whether this process changed something in `categories` that `memory.md` does not show yet."""
+        return MEMORIES in self.engine.changed_projects
+
+    # --- one note -------------------------------------------------------------------------------
+
+    @verb
+    def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
+        """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as `find`, NotText."""
+        info = ref if self._is_current(ref) else self.find_ref(ref, project)
+        note = self.parse(info.project, info.path, self.engine.store(info.project).read(info.path))
+        if count:
+            self.engine.access.note(note.id)
+        return self.as_indexed(note)
+
+    def _is_current(self, ref: Ref) -> TypeGuard[NoteInfo]:
+        """Whether `ref` is what the index says of a file that is still the same; no other file need be looked at."""
+        if not isinstance(ref, NoteInfo) or not self.sees(ref.scope):
+            return False
+        return self._is_unchanged(ref)
+
+    def _is_unchanged(self, info: NoteInfo) -> bool:
+        return self.engine.store(info.project).stamp(info.path) == (info.size, info.mtime_ns, info.inode)
+
+    @verb
+    def file(self, ref: Ref, project: str | None = None) -> File:
+        """A note's bytes, whatever they are."""
+        info = self.find_ref(ref, project)
+        return self.engine.store(info.project).read(info.path)
+
+    @verb
+    def text_of(self, info: NoteInfo) -> str:
+        """The note's text as indexed, without looking at the disk."""
+        return "".join(self.index.notes.text_of(info.row))
+
+    @verb
+    def find(self, identifier: str, project: str | None = None) -> NoteInfo:
+        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound."""
+        if project is not None:
+            project = self.engine.store(project).name
+        self.engine.fresh()
+        info = self.index.notes.find(
+            identifier, project=project, default_project=self.default_project, viewer=self.agent
+        )
+        self.engine.count_pending_reads([info])
+        return info
+
+    @verb
+    def find_ref(self, ref: Ref, project: str | None = None) -> NoteInfo:
+        """What the index knows of the note `ref` names. Raises as `find`."""
+        if isinstance(ref, str):
+            return self.find(ref, project)
+        place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
+        self.engine.fresh()
+        info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
+        if info is None and place[0] == MEMORIES and not isinstance(ref, tuple):
+            return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
+        if info is None or not self.sees(info.scope):
+            raise NotFound(place[1], place[0])
+        self.engine.count_pending_reads([info])
+        return info
+
+    @verb
+    def memory_id(self, text: str) -> NoteInfo:
+        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises NotFound, Ambiguous.
+
+        The index alone answers for a whole id when the file is as it says.
+        """
+        given, text = text, text.strip().lower()
+        if not text.isascii():
+            raise NotFound(given, MEMORIES)  # an id has no such characters
+        if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
+            try:
+                info = self.index.notes.find_id(text, viewer=self.agent)
+            except NotFound:
+                info = None
+            if info is not None and self._is_unchanged(info):
+                self.engine.count_pending_reads([info])
+                return info
+        self.engine.fresh()
+        try:
+            info = self.index.notes.find_id(text, viewer=self.agent)
+        except NotFound:
+            raise NotFound(given, MEMORIES) from None
+        self.engine.count_pending_reads([info])
+        return info
+
+    # --- many notes -----------------------------------------------------------------------------
+
+    @verb
+    def search(
+        self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
+        max_tokens: int | None = None,
+    ) -> Hits:  # fmt: skip
+        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token)."""
+        self.engine.fresh()
+        hits = self.index.search(
+            self._query(query), viewer=self.agent, limit=limit, offset=offset, explain=explain,
+            today=self._today(), near=self._nearness(),
+        )  # fmt: skip
+        self.engine.count_pending_reads(hit.note for hit in hits)
+        if max_tokens is not None:
+            hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
+        return hits
+
+    def _nearness(self) -> Nearness | None:
+        from commonplace.engine.embedding import Embedding
+
+        return Embedding(self).nearness
+
+    @verb
+    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> Ranking:
+        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all.
+
+        Raises InvalidInput when `query` holds no word.
+        """
+        self.engine.fresh()
+        found = self.index.smart(query, self._query(wanted), viewer=self.agent, top=top)
+        self.engine.count_pending_reads(each.note for each in found.best)
+        return found
+
+    @verb
+    def context_for(
+        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None
+    ) -> str:
+        """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
+        [2000] of 4 characters. Raises InvalidInput for less than one."""
+        if max_tokens is not None and max_tokens < 1:
+            raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
+        self.engine.fresh()
+        room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
+        hits = self.index.evidence(
+            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(), near=self._nearness()
+        )
+        return self.index.evidence_text(hits)[:room]
+
+    @verb
+    def list(
+        self, query: str | Query = Query(), *, limit: int = 50, offset: int = 0, order: str = "changed"
+    ) -> tuple[builtins.list[NoteInfo], int]:
+        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of them.
+
+        `order`: `changed` or `created` (newest first), or `path`.
+        """
+        self.engine.fresh()
+        infos, total = self.index.notes.listing(
+            self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
+        )
+        self.engine.count_pending_reads(infos)
+        return infos, total
+
+    def recent(
+        self, timeframe: str = "7d", *, projects: tuple[str, ...] | None = None, limit: int = 10, offset: int = 0
+    ) -> tuple[builtins.list[NoteInfo], int, datetime]:
+        """Notes changed within a time frame, newest first; also how many, and since when. Raises TimeframeError."""
+        since = self.since(timeframe)
+        return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
+
+    def since(self, text: str) -> datetime:
+        """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
+        from commonplace.note import timeframe
+
+        return timeframe.since(text, self.clock(), self.settings.zone)
+
+    def _today(self) -> date:
+        return self.clock().astimezone(self.settings.zone).date()
+
+    def _query(self, query: str | Query) -> Query:
+        if isinstance(query, str):
+            query = parse(query, now=self.clock(), zone=self.settings.zone)
+        if query.projects is not None:
+            return query.replace(projects=tuple(self.engine.store(name).name for name in query.projects))
+        return query
+
+    @verb
+    def matching(
+        self, address: str, *, project: str | None = None, limit: int = 10, offset: int = 0
+    ) -> tuple[builtins.list[NoteInfo], int]:
+        """Notes whose address matches a pattern with `*`, and how many."""
+        self.engine.fresh()
+        wanted = None if project is None else [self.engine.store(project).name]
+        pattern = links.parse_address(address).text
+        return self.index.notes.matching(pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset)
+
+    @verb
+    def directory(
+        self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,
+        limit: int = 50, offset: int = 0,
+    ) -> Directory:  # fmt: skip
+        """One page of the folders and notes below a folder: folders first, then names, by code point.
+
+        Raises NotFound, OutsideError, ProjectNotFound.
+        """
+        store = self.engine.store(project)
+        folder = path_guard.clean(folder.strip("/"), store.name)
+        self.engine.fresh()
+        if folder and store.place(folder).kind != "folder":
+            raise NotFound(folder, store.name)
+        entries, total = self.index.notes.directory(
+            store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
+        )
+        return Directory(
+            [
+                DirectoryEntry("folder", each.path, notes=each.notes)
+                if (note := each.note) is None
+                else DirectoryEntry("note", each.path, note.title, note.permalink, note.changed)
+                for each in entries
+            ],
+            total,
+        )
+
+    @verb
+    def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
+        """Permalinks that begin with `prefix`."""
+        self.engine.fresh()
+        return self.index.notes.complete(prefix, self.agent, limit)
+
+    # --- links ----------------------------------------------------------------------------------
+
+    @verb
+    def context(
+        self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10, project: str | None = None
+    ) -> Context:
+        """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
+        info = self.find_ref(ref, project)
+        edges = self.index.links.outgoing(info, self.agent) + self.index.links.incoming(info, self.agent)
+        reached = self.index.links.neighbours(info, depth=depth, viewer=self.agent, since=since, limit=limit)
+        return Context(info, self.index.notes.observations(info), edges, reached)
+
+    @verb
+    def observations(self, ref: Ref) -> builtins.list[Observation]:
+        """The note's observations, in the order of its text."""
+        return self.index.notes.observations(self.find_ref(ref))
+
+    @verb
+    def outgoing(self, ref: Ref) -> builtins.list[Edge]:
+        """The note's relations, in the order of its text."""
+        return self.index.links.outgoing(self.find_ref(ref), self.agent)
+
+    @verb
+    def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> builtins.list[Edge]:
+        """Relations that lead to the note, newest source first."""
+        return self.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
+
+    def backlinks(self, ref: Ref) -> builtins.list[NoteInfo]:
+        """The notes that link to a note, newest first, each once, the note itself excepted."""
+        info = self.find_ref(ref)
+        found = {edge.note.row: edge.note for edge in self.incoming(info) if edge.note and edge.note.row != info.row}
+        return sorted(found.values(), key=lambda each: (each.created, each.id), reverse=True)
+
+    # --- the index ------------------------------------------------------------------------------
+
+    @verb
+    def sync(self) -> Result:
+        """Make the index show what is on disk; every other verb does so by itself."""
+        return self.engine.fresh()
+
+    @verb
+    def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller sees them."""
+        engine = self.engine
+        engine.rebuild_index()
+        engine.purge_history()
+        engine.changed_projects.add(MEMORIES)  # by hand, perhaps: memory.md is made anew
+        engine.fresh(progress)
+        counts = self.index.notes.counts(self.agent)
+        return sum(counts.projects.values()), len(counts.projects)
+
+    @verb
+    def stats(self) -> Counts:
+        """How many notes there are per project, phase and category, as far as this caller sees."""
+        self.engine.fresh()
+        return self.index.notes.counts(self.agent)

@@ -1,0 +1,313 @@
+"""What all callers of one open home share: the guard, the lock, the index, and the projects' stores.
+
+One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+from commonplace import config
+from commonplace.clock import Clock
+from commonplace.config import Settings
+from commonplace.engine.freshness import NOT_UTF8, Freshness
+from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
+from commonplace.index.index import Index
+from commonplace.index.rows import NoteInfo
+from commonplace.note.model import Note
+from commonplace.store.access import AccessLog
+from commonplace.store.base import File, Stamp, Store
+from commonplace.store.files import lock_folders, reason
+from commonplace.store.folder import FolderStore
+from commonplace.store.home import Home
+from commonplace.store.layout import Layout
+
+if TYPE_CHECKING:
+    from commonplace.index.sync import Progress, Result
+    from commonplace.index.vectors.nearest import Vectors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GRAPH_FILE_SUFFIX = ".jsonl"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CONFLICT_RETRIES = 4
+
+
+class Engine:
+    """The state all callers of one open home share.
+
+    `extra` (project -> folder or graph file) are projects of this process only; one named like a built-in project
+    puts that one elsewhere. With `watch` the system tells of changes on disk.
+    """
+
+    def __init__(self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool):
+        self.settings = settings
+        self.clock = clock
+        self.guard = threading.RLock()
+        self.layout = Layout(settings.home)
+        self.home = Home(self.layout, clock)
+        self.access = AccessLog(self.layout.access_log)
+        self.extra = {name: os.fspath(place) for name, place in extra.items()}
+        self.index = Index(self.layout.index_for(self.extra), self.home.lock)
+        self.stores: dict[str, Store] = {}
+        self._open_stores()
+        self.freshness = Freshness(self, watch)
+        self.vectors: Vectors | None = None
+        self.no_vectors = ""
+        """Why there are no vectors."""
+        self.vectors_collected = False
+        self.commits = 0
+        self.changed_projects: set[str] = set()
+        """The projects changed since `memory.md` was last made."""
+        self._config_stamp = _file_stamp(settings.file)
+        self._depth = self._writers = 0
+        self._closed = False
+
+    def close(self) -> None:
+        """Release the index, the watch and the home."""
+        with self.guard:
+            if self._closed:
+                return
+            self._closed = True
+            self.freshness.close()
+            self.index.close()
+            self.access.close()
+            self.home.close()
+
+    def _check_open(self) -> None:
+        if self._closed:  # its file descriptors may be other files' by now
+            raise StorageError("the memory", "it was closed")
+
+    # --- projects -------------------------------------------------------------------------------
+
+    def _open_stores(self) -> None:
+        """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
+        before, self.stores = self.stores, {}
+        for name, root in self.layout.built_in().items():
+            is_text = name == "memories"
+            place = absolute(self.extra.get(name, root))
+            self.stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
+        for name, given in {**self.settings.projects, **self.extra}.items():
+            if name not in self.stores:
+                self.stores[name] = _open_store(name, absolute(given), before.get(name))
+
+    def use_projects(self, settings: Settings) -> None:
+        """Use the projects of `settings` from now on; those gone leave the index."""
+        self.settings = settings
+        self._open_stores()
+        self.freshness.forget()
+
+    def reload_config(self) -> None:
+        """Take up projects another process added to the configuration, or removed from it."""
+        stamp = _file_stamp(self.settings.file)
+        if stamp == self._config_stamp:
+            return
+        self._config_stamp = stamp
+        try:
+            now = config.load(self.layout.root, self.settings.file, {})
+        except ConfigError:
+            return  # somebody is editing it; what was read at the start stays in force
+        if now.projects != self.settings.projects:
+            self.use_projects(replace(self.settings, projects=now.projects))
+
+    def store(self, project: str) -> Store:
+        """The store of a project, its name compared without case. Raises ProjectNotFound."""
+        if project in self.stores:
+            return self.stores[project]
+        for name, store in self.stores.items():
+            if name.lower() == project.lower():
+                return store
+        raise ProjectNotFound(project, sorted(self.stores))
+
+    def folder(self, project: str) -> FolderStore:
+        """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
+        store = self.store(project)
+        store.check_writable()
+        return cast(FolderStore, store)
+
+    # --- the index ------------------------------------------------------------------------------
+
+    def fresh(self, progress: Progress | None = None) -> Result:
+        """Make the index show every change that is on disk now, by whatever program. Once per verb."""
+        return self.freshness.update(progress)
+
+    def rebuild_index(self) -> None:
+        """Throw the index away; the next call that needs it makes it anew from the notes."""
+        with self.guard, self.home.lock:
+            self.index.rebuild()
+            self.freshness.forget()
+
+    def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
+        """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
+        try:
+            file = store.read(path)
+        except NotFound:
+            return None
+        except CommonplaceError as error:
+            self.freshness.unreadable[store.name, path] = str(error)
+            return None
+        note = self.freshness.accept(store.name, path, file.stamp, self.parse(store.name, path, file))
+        return None if note is None else (note, file.stamp)
+
+    def parse(self, project: str, path: str, file: File) -> Note | None:
+        """The note these bytes are; None for bytes that are not UTF-8 where that is no note."""
+        from commonplace.note.markdown import parse_note  # 8 ms; a search that finds nothing new reads no file
+
+        warnings = []
+        try:
+            text = file.data.decode("utf-8")
+        except UnicodeDecodeError:
+            if project in ("memories", "categories"):
+                return None
+            text = file.data.decode("utf-8", "replace")
+            warnings.append(NOT_UTF8)
+        is_entity = file.changed_ns is not None
+        when = file.stamp.mtime_ns if file.changed_ns is None else file.changed_ns
+        changed = _EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
+        if is_entity and (known := self.index.notes.get(project, path)) and known.inode == file.stamp.inode:
+            changed = datetime.fromisoformat(known.changed)  # other lines of the file changed since
+        born = datetime.fromtimestamp(file.born, UTC) if file.born else None
+        note = parse_note(text, project=project, path=path, changed=changed, born=born, entity=is_entity)
+        note.warnings += warnings
+        note.etag = file.etag
+        return note
+
+    def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
+        """Add the reads still in the access log to the counts shown."""
+        counts: Counter[str] = self.access.counts()
+        if counts:
+            for info in infos:
+                info.access_count += counts.get(info.id, 0)
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def call(self) -> Iterator[bool]:
+        """One verb at work; gives whether no other verb called it. Raises StorageError once closed."""
+        with self.guard:
+            self._check_open()
+            self._depth += 1
+            try:
+                yield self._depth == 1
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self.freshness.is_current = False
+                    self.index.unpin()
+
+    @property
+    def in_call(self) -> bool:
+        """Whether a verb is at work."""
+        return self._depth > 0
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A critical section: no other writer of this home is at work, nor one of another home in a shared folder.
+
+        Raises StorageError when the disk refuses.
+        """
+        try:
+            with self.guard:
+                self._check_open()
+                shared = [] if self._writers else self._shared_folders()
+                with self.home.lock, lock_folders(shared):
+                    self._writers += 1
+                    try:
+                        yield
+                    finally:
+                        self._writers -= 1
+        except OSError as error:
+            raise StorageError("the memory", reason(error)) from None
+        except sqlite3.Error as error:
+            if self.index.is_corrupt(error):
+                raise  # the verb makes the index anew and starts again
+            raise StorageError("the index", self.index.explain(error)) from None
+
+    def _shared_folders(self) -> list[str]:
+        """Projects' folders outside the home, which other homes may use too."""
+        inside = f"{self.layout.root}/"
+        stores = [each for each in self.stores.values() if not each.holds_entities]
+        return [each.root for each in stores if not each.root.startswith(inside)]
+
+    def purge_history(self) -> int:
+        """Forget changes older than `history.days`. Returns how many."""
+        with self.guard, self.home.lock:
+            try:
+                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days))
+            except OSError as error:
+                raise StorageError("the history", reason(error)) from None
+
+
+def _open_store(name: str, place: Path, before: Store | None) -> Store:
+    if before is not None and before.holds_entities and before.root == str(place):
+        return before
+    if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
+        from commonplace.store.inplace.graph_file import GraphStore
+
+        return GraphStore(name, place)
+    return FolderStore(name, place)
+
+
+def absolute(place: str | os.PathLike[str]) -> Path:
+    """The place as an absolute path, `~` expanded."""
+    return Path(os.path.abspath(os.path.expanduser(place)))
+
+
+def _file_stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
+
+    A damaged index is made anew and the call repeated; a Conflict (a file changed between its reading and its
+    writing) is retried unless the caller passed a checksum; an OSError becomes StorageError.
+    """
+
+    @wraps(method)
+    def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        engine: Engine = self.engine
+        with engine.call() as is_outermost:
+            commits = engine.commits
+            try:
+                if is_outermost and kwargs.get("checksum") is None:
+                    return retry_conflicts(lambda: method(self, *args, **kwargs))
+                return method(self, *args, **kwargs)
+            except sqlite3.Error as error:
+                if not is_outermost:
+                    raise
+                if not engine.index.is_corrupt(error):
+                    raise StorageError("the index", engine.index.explain(error)) from None
+                engine.rebuild_index()
+                if engine.commits != commits:  # it is written; repeated, it would be written twice
+                    raise CommonplaceError("The change is made, but the index was damaged; it is made anew.") from None
+                return method(self, *args, **kwargs)
+            except OSError as error:
+                raise StorageError("the memory", reason(error)) from None
+
+    return call
+
+
+def retry_conflicts(run: Callable[[], T]) -> T:
+    """Call `run` again when a file changed between its reading and its writing; the fifth Conflict passes."""
+    for _ in range(_CONFLICT_RETRIES):
+        try:
+            return run()
+        except Conflict:
+            continue
+    return run()

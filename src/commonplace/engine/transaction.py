@@ -1,0 +1,247 @@
+"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open home."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Self
+
+from commonplace.engine import locations
+from commonplace.engine.session import Engine
+from commonplace.errors import InvalidInput, NotText, StorageError
+from commonplace.index.index import Index
+from commonplace.note.model import GLOBAL, Note
+from commonplace.query import SCOPE
+from commonplace.store.base import File, Stamp
+from commonplace.store.change import Step
+from commonplace.store.files import make_private, reason
+from commonplace.store.folder import FolderStore
+from commonplace.store.journal import Change
+from commonplace.store.layout import PRIVATE
+
+
+class HomeSession:
+    """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None sees all.
+
+    `face` is the interface the caller came through, as the journal names it.
+    """
+
+    def __init__(self, engine: Engine, agent: str | None, face: str):
+        self.engine = engine
+        self.agent = agent
+        self.face = face
+
+    @property
+    def index(self) -> Index:
+        """The index of the home."""
+        return self.engine.index
+
+    def sees(self, scope: str) -> bool:
+        """Whether this caller may see notes of `scope`."""
+        return self.agent is None or scope == GLOBAL or scope == f"agent:{self.agent}"
+
+    def check_scope(self, scope: str) -> None:
+        """Raises InvalidInput for a scope nobody can read, or another agent's (contract 001, 1)."""
+        if not SCOPE.fullmatch(scope) or not self.sees(scope):
+            raise InvalidInput(f'invalid scope "{scope}"')
+
+    def as_caller(self, agent: str | None, face: str | None = None) -> Self:
+        """The same open home for another caller."""
+        return type(self)(self.engine, agent, face or self.face)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """A critical section: inside, no other writer of this home is at work, in any process."""
+        return self.engine.writing()
+
+    @contextmanager
+    def change(
+        self,
+        verb: str,
+        about: tuple[str, str] | None = None,
+        *,
+        fresh: bool = True,
+        undoes: int | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> Iterator[Transaction]:
+        """One change of files, all or nothing: a critical section, at whose end the collected steps are committed.
+
+        `about` is the (project, path) the journal lists it under [that of the first step]. With `fresh` the index
+        shows the disk before. Raises Conflict, Exists, StorageError; then nothing changed.
+        """
+        with self.engine.writing():
+            if fresh:
+                self.engine.fresh()
+            transaction = Transaction(self, verb, about, undoes, details)
+            yield transaction
+            transaction.commit()
+
+    def parse(self, project: str, path: str, file: File) -> Note:
+        """The note these bytes are. Raises NotText."""
+        note = self.engine.parse(project, path, file)
+        if note is None:
+            raise NotText(path)
+        return note
+
+    def as_indexed(self, note: Note) -> Note:
+        """`note` with the permalink and access count the index knows."""
+        note.permalink = self.index.notes.permalink(note.project, note.path) or note.permalink
+        note.access_count += self.engine.access.counts().get(note.id, 0)
+        return note
+
+
+class Transaction:
+    """Collects steps and carries them out as one change. For the holder of the home's lock: `HomeSession.change`.
+
+    `done` is the journal's Change after the commit, None when there was nothing to do.
+    """
+
+    def __init__(
+        self,
+        session: HomeSession,
+        verb: str,
+        about: tuple[str, str] | None = None,
+        undoes: int | None = None,
+        details: dict[str, Any] | None = None,
+    ):
+        self.verb = verb
+        self.about = about
+        self.steps: list[Step] = []
+        self.done: Change | None = None
+        self._session = session
+        self._engine = session.engine
+        self._undoes = undoes
+        self._details = details
+        self._notes: dict[tuple[str, str], Note] = {}
+
+    def put(self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any) -> Step:
+        """Write `data` to a file; `old` is what was read there, None for a new file. `more`: see `add`."""
+        return self.add("put", project, path, data=data, old=old, **more)
+
+    def remove(self, project: str, path: str, old: File | None, **more: Any) -> Step:
+        """Remove the file that was read as `old`."""
+        return self.add("remove", project, path, old=old, **more)
+
+    def move(self, project: str, path: str, to: str, *, old: File | None = None, **more: Any) -> Step:
+        """Move a file, read as `old`, or a folder to a free path of the project."""
+        return self.add("move", project, path, to=to, old=old, **more)
+
+    def add(self, do: str, project: str, path: str, *, store: FolderStore | None = None, **more: Any) -> Step:
+        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `store` of it that is elsewhere.
+
+        Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject, ProjectNotFound.
+        """
+        if store is None:
+            store = self._engine.folder(project)
+            away = bool(self._engine.extra) and locations.own_root(self._engine, project) != store.root
+        else:
+            away = locations.own_root(self._engine, project) != store.root
+        if project == "kv" and isinstance(old := more.get("old"), File):
+            from commonplace.note.entry import is_passing
+
+            more["kept"] = more.get("kept", True) and not is_passing(old.data)
+        step = Step(do, project, store.root, path, away=away, **more)
+        self.steps.append(step)
+        return step
+
+    def commit(self) -> None:
+        """Carry out the steps and show them in the index. Raises Conflict, Exists, StorageError."""
+        if not self.steps:
+            return
+        engine, session = self._engine, self._session
+        for root in {step.root: step for step in self.steps}.values():
+            if not os.path.isdir(root.root):
+                self._make_root(root)
+        about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
+        self.done = engine.home.commit(
+            self.verb, self.steps, about=about, agent=session.agent, face=session.face,
+            undoes=self._undoes, details=self._details,
+        )  # fmt: skip
+        engine.commits += 1
+        engine.changed_projects |= {step.project for step in self.steps}
+        try:
+            self._show(self.done)
+        except (sqlite3.Error, OSError, StorageError) as error:
+            # The files are safe and acknowledged; the index catches up by a sweep.
+            engine.freshness.forget()
+            if isinstance(error, sqlite3.Error) and engine.index.is_corrupt(error):
+                engine.rebuild_index()
+
+    def _make_root(self, step: Step) -> None:
+        """The folder of a built-in project is made at its first use; that of an added one is not ours to make."""
+        if step.project not in self._engine.layout.built_in():
+            raise StorageError(step.path, f"the folder of project {step.project} is missing")
+        try:
+            make_private(self._engine.layout.root / step.root)
+        except OSError as error:
+            raise StorageError(step.path, reason(error)) from None
+
+    def _show(self, change: Change) -> None:
+        """Index what the change wrote, removed or moved."""
+        engine, index = self._engine, self._engine.index
+        made = {(step.root, step.path): step for step in self.steps if step.do == "put"}
+        removed: list[tuple[str, str]] = []
+        written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        for each in change.files:
+            if each.project == PRIVATE or not locations.is_here(engine, each.project, each.root):
+                continue
+            root = engine.stores[each.project].root
+            if each.do == "remove":
+                removed.append((each.project, each.path))
+            elif each.do == "put":
+                written[each.project, each.path] = self._loaded_step(made[root, each.path])
+            elif each.do == "move":
+                below = [info.path for info in index.notes.below(each.project, each.path)]
+                for path in below or [each.path]:
+                    removed.append((each.project, path))
+                    to = each.to + path[len(each.path) :]
+                    written[each.project, to] = self._loaded(each.project, to)
+                if each.old is not None or not os.path.isdir(os.path.join(root, each.to)):
+                    written[each.project, each.to] = self._loaded(each.project, each.to)
+        self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
+        with index.transaction():
+            for key in removed:
+                index.remove(*key)
+            for key, loaded in written.items():
+                if loaded is None:
+                    index.remove(*key)
+                else:
+                    index.put(*loaded)
+
+    def _loaded_step(self, step: Step) -> tuple[Note, Stamp] | None:
+        """The note a `put` wrote, from its bytes; None when the file is no note."""
+        engine = self._engine
+        if not engine.store(step.project).is_note(step.path):
+            return None
+        file = _file_of(step)
+        note = engine.parse(step.project, step.path, file)
+        note = engine.freshness.accept(step.project, step.path, file.stamp, note)
+        return None if note is None else (note, file.stamp)
+
+    def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
+        """The note that moved to `path`; None for a link, a folder, or a file that is no note."""
+        store = self._engine.store(project)
+        is_note = store.is_note(path) and store.stamp(path) is not None
+        return self._engine.load(store, path) if is_note else None
+
+    def written(self, step: Step) -> Note:
+        """The note a `put` or `move` step made, after the commit."""
+        session, path = self._session, step.to or step.path
+        note = self._notes.get((step.project, path))
+        if note is None:  # it is in no index
+            file = _file_of(step) if step.do == "put" else self._engine.store(step.project).read(path)
+            note = session.parse(step.project, path, file)
+        try:
+            return session.as_indexed(note)
+        except sqlite3.Error:  # the note is written; its index is made anew
+            self._engine.rebuild_index()
+            return session.as_indexed(note)
+
+
+def _file_of(step: Step) -> File:
+    """The file a `put` step made."""
+    assert step.data is not None
+    assert step.stamp is not None
+    assert step.etag is not None
+    return File(step.data, step.stamp, step.etag)

@@ -1,0 +1,156 @@
+"""The index of the notes on disk: the one object the engine speaks to.
+
+Everything in it can be made again from the notes. All SQL lives in this package, so that another database can take
+SQLite's place by offering the methods of `Index`, `Notes`, `Links`, `Entities` and `Entries`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.index import database, places
+from commonplace.index.database import Database
+from commonplace.index.notes import Notes
+from commonplace.store.base import Listing, Stamp
+
+if TYPE_CHECKING:
+    from commonplace.index.asking import Nearness
+    from commonplace.index.entities import Entities
+    from commonplace.index.entries import Entries
+    from commonplace.index.links import Links
+    from commonplace.index.rows import Hit, Hits
+    from commonplace.index.smart import Ranking
+    from commonplace.index.sync import Change, Load, Progress, Result
+    from commonplace.note.model import Note
+    from commonplace.query import Query
+
+
+class Index(Database):
+    """The index file at `path`; `lock` is the home's. Modules a caller may not need are imported when first used.
+
+    `put`, `remove`, `forget_project` and `see` expect to run inside a `transaction`.
+    """
+
+    def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
+        super().__init__(path, lock)
+        self.notes = Notes(self)
+
+    @cached_property
+    def links(self) -> Links:
+        """The links between notes."""
+        from commonplace.index.links import Links
+
+        return Links(self)
+
+    @cached_property
+    def entities(self) -> Entities:
+        """The notes of project `graph` as entities and relations."""
+        from commonplace.index.entities import Entities
+
+        return Entities(self)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The notes of project `kv` as key-value entries."""
+        from commonplace.index.entries import Entries
+
+        return Entries(self)
+
+    @staticmethod
+    def is_corrupt(error: sqlite3.Error) -> bool:
+        """Whether `error` means that the index file is damaged and has to be made anew."""
+        return database.is_corrupt(error)
+
+    @staticmethod
+    def explain(error: sqlite3.Error) -> str:
+        """What SQLite complains of, in words for people."""
+        return database.plain(error)
+
+    def put(self, note: Note, stamp: Stamp) -> None:
+        """Index `note`, in place of what was at its (project, path)."""
+        from commonplace.index import writer
+
+        writer.put(self.connection, note, stamp)
+
+    def remove(self, project: str, path: str) -> bool:
+        """Take a note or an expired entry out; False when the index has none there."""
+        from commonplace.index import writer
+
+        return writer.remove(self.connection, project, path)
+
+    def forget_project(self, project: str) -> int:
+        """Take all notes of a project out, and the project itself. Returns how many notes it had."""
+        from commonplace.index import writer
+
+        return writer.forget_project(self.connection, project)
+
+    def plan(self, project: str, listing: Listing, folder: str = "") -> list[Change]:
+        """What has to change so that the index shows `listing`, all of a project or of one folder of it: removals
+        first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed."""
+        from commonplace.index import sync
+
+        return sync.plan(self.connection, project, listing, folder)
+
+    def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Change]:
+        """The same for the single note at `path`, which has this stamp if it is there."""
+        from commonplace.index import sync
+
+        return sync.plan_one(self.connection, project, path, stamp)
+
+    def apply(
+        self, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
+        result: Result, progress: Progress | None = None,
+    ) -> None:  # fmt: skip
+        """Bring the index in step, a batch of changes per transaction, each under the home's `lock` so that no writer
+        gets between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the
+        path is none (any more). `result` is counted up; `progress` hears (done, total)."""
+        from commonplace.index import sync
+
+        sync.apply(self.connection, project, changes, load, lock, result, progress)
+
+    def seen(self, project: str) -> Stamp | None:
+        """The stamp of the one file that is the project, as it was when the index last showed it; None = never."""
+        return places.seen(self.connection, project)
+
+    def see(self, project: str, file: Stamp | None) -> None:
+        """Note that the index shows the project's one file as it has this stamp."""
+        places.see(self.connection, project, file)
+
+    def search(
+        self, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0, explain: bool = False,
+        today: date | None = None, near: Nearness | None = None,
+    ) -> Hits:  # fmt: skip
+        """One page of the notes that match the text and the filters of `query`, best first."""
+        from commonplace.index import search
+
+        return search.search(self.connection, query, viewer=viewer, limit=limit, offset=offset, explain=explain,
+                             today=today, near=near)  # fmt: skip
+
+    def evidence(
+        self, question: str, *, viewer: str | None, max_chars: int = 8_000, projects: Sequence[str] | None = None,
+        today: date | None = None, near: Nearness | None = None,
+    ) -> list[Hit]:  # fmt: skip
+        """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
+        from commonplace.index import evidence
+
+        return evidence.evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
+                                 today=today, near=near)  # fmt: skip
+
+    @staticmethod
+    def evidence_text(hits: Sequence[Hit]) -> str:
+        """Evidence as text, each note's passages under one line with its title, day and address."""
+        from commonplace.index import evidence
+
+        return evidence.told(hits)
+
+    def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> Ranking:
+        """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""
+        from commonplace.index import smart
+
+        return smart.search(self.connection, text, query, viewer=viewer, top=top)

@@ -248,18 +248,9 @@ class FileGraph:
 
         def announce(lines: LineChange) -> None:
             number = engine.home.history.last + 1
-            made[:] = [
-                Change(
-                    number,
-                    stamp(engine.clock()),
-                    lines.verb,
-                    self.store.name,
-                    os.path.basename(self.store.root),
-                    self.session.agent,
-                    self.session.face,
-                    undoes=undoes,
-                )  # fmt: skip
-            ]
+            name, file = self.store.name, os.path.basename(self.store.root)
+            agent, face = self.session.agent, self.session.face
+            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes)]
             engine.home.lines.begin(made[0], lines)
 
         with engine.writing(), engine.home.lines.changing():

@@ -91,7 +91,7 @@ class _Moving:
     def decide(self, each: _Brought, made: Plan) -> None:
         """Put what becomes of an entry into the plan."""
         entry, name = each.entry, _name(each.entry)
-        there = self._entries.held(entry.namespace, entry.key)
+        there = self._entries.peek(entry.namespace, entry.key)
         if there is None:
             made.items.append(Item(IMPORT, name, len(entry.value), each))
             return
@@ -112,9 +112,9 @@ class _Moving:
         written = [(each.what.entry, each.what.further) for each in items if each.verb != KEEP]
         older = [(each.what.entry, each.what.further) for each in items if each.verb == KEEP]
         if written:
-            self._entries.take(written, VERB)
+            self._entries.import_entries(written, VERB)
         if older:
-            self._entries.outdated(older)
+            self._entries.keep_outdated(older)
 
 
 def _said(entry: Entry) -> tuple[Any, ...]:

@@ -84,11 +84,9 @@ def place_for(call: Invocation, file: str) -> Path | None:
 
 def graph_at(memory: Memory, file: Path | None) -> NoteGraph | FileGraph:
     """The graph the tools work on."""
-    from commonplace.engine.graph import NoteGraph
-    from commonplace.engine.graph_file import FileGraph
-    from commonplace.store.inplace.graph_file import GraphStore
+    from commonplace.engine.graph import graph_in
 
-    return NoteGraph(memory) if file is None else FileGraph(memory, GraphStore(file.stem, file))
+    return graph_in(memory, file)
 
 
 def text_of(file: str) -> str:

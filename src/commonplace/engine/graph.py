@@ -604,6 +604,11 @@ def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
     return open_here
 
 
+def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
+    """The graph kept in `file`, or, without one, in the notes of project `graph`."""
+    return NoteGraph(session) if file is None else FileGraph(session, GraphStore(file.stem, file))
+
+
 def _every(session: ReadVerbs, own: FileGraph | None = None) -> Graph:
     """All projects together; `own` where a file is kept in place of the notes of project `graph`, which then show in
     no graph."""

@@ -278,3 +278,11 @@ def test_any_entity_reads_back_from_its_note(tmp_path_factory: pytest.TempPathFa
             assert (note.type, info.title) == (said.type, said.name)
             assert tuple(each.content for each in note.observations) == said.observations
             assert [(each.type, each.target) for each in note.relations if each.is_item] == [(kind, "target")]
+
+
+def test_a_line_that_changes_but_says_the_same_keeps_the_time_of_its_entity(opened: Opened, file: Path) -> None:
+    memory = opened()
+    before = memory.read("people/ada").changed
+    file.write_text(LINES.replace('"name": "Ada"', '"name":  "Ada"'))
+    memory.sync()
+    assert memory.read("people/ada").changed == before

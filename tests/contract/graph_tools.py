@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from commonplace.engine import Memory
+from commonplace.engine.graph import opener
 from commonplace.faces import graph
 from commonplace.faces.tool import Registry
+from contract.mcp_server import environment
 
 
 class Nodes:
@@ -65,3 +71,101 @@ class Ticking:
     def __call__(self) -> datetime:
         self.now += timedelta(seconds=1)
         return self.now
+
+
+class GraphFile:
+    """A graph file, alone in its folder, and the tools over it."""
+
+    def __init__(self, folder: Path, memory: Memory):
+        self.place = folder / "memory.jsonl"
+        self.memory = memory
+        self.nodes = Nodes(memory, open_graph=opener(self.place))
+
+    def write(self, data: str | bytes) -> None:
+        self.place.write_bytes(data if isinstance(data, bytes) else data.encode())
+
+    @property
+    def data(self) -> bytes:
+        return self.place.read_bytes()
+
+    @property
+    def text(self) -> str:
+        return self.data.decode()
+
+    def names(self) -> list[str]:
+        return self.nodes.names("read_graph")
+
+    def names_anew(self) -> list[str]:
+        """As a reader sees them that has not read the file before."""
+        return Nodes(self.memory, open_graph=opener(self.place)).names("read_graph")
+
+    def add(self, name: str, *texts: str) -> None:
+        self.nodes("add_observations", observations=[{"entityName": name, "contents": [*texts]}])
+
+    def drop(self, name: str, *texts: str) -> None:
+        self.nodes("delete_observations", deletions=[{"entityName": name, "observations": [*texts]}])
+
+    def delete(self, *names: str) -> None:
+        self.nodes("delete_entities", entityNames=[*names])
+
+    def warnings(self) -> list[str]:
+        meta = self.nodes.reply("read_graph", {}).meta
+        return meta["commonplace/warnings"] if meta else []
+
+    def log(self) -> list[str]:
+        return [each.verb for each in self.memory.log()]
+
+    def is_alone(self) -> bool:
+        return [each.name for each in self.place.parent.iterdir()] == [self.place.name]
+
+
+def person(name: str, *texts: str) -> str:
+    """The line of an entity as we write it."""
+    row = {"type": "entity", "name": name, "entityType": "person", "observations": texts}
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+DEADLY = """
+import os, sys
+from pathlib import Path
+from commonplace import open_memory
+from commonplace.engine.entities import Entity
+from commonplace.engine.graph import opener
+
+point, count, file, home, change = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5]
+with open_memory(home, watch=False) as memory:
+    graph = opener(file)(memory, "graph")
+    graph.keys()
+    name = {"torn": "write"}.get(point, point.split()[-1])
+    real, inode, seen = getattr(os, name), file.stat().st_ino, []
+
+    def torn(fd, data):
+        if os.fstat(fd).st_ino != inode:
+            return real(fd, data)
+        real(fd, data[:count])
+        os._exit(9)
+
+    def deadly(*arguments, **more):
+        seen.append(name)
+        if len(seen) == count and point == name:
+            os._exit(9)
+        found = real(*arguments, **more)
+        if len(seen) == count:
+            os._exit(9)
+        return found
+
+    setattr(os, name, torn if point == "torn" else deadly)
+    if change == "append":
+        graph.create_entities([Entity(each, "person") for each in "xyz"])
+    else:
+        graph.add_observations([("Ada", ["x"])])
+os._exit(7)
+"""
+"""Changes a graph file and dies: at the `count`-th call of os.NAME, right `after NAME`, or having written only `count`
+bytes of an append (`torn`). Status 7: it lived."""
+
+
+def die(kept: GraphFile, point: str, count: int, change: str = "append") -> int:
+    """The status of a process that dies there."""
+    given = [point, str(count), str(kept.place), str(kept.memory.home), change]
+    return subprocess.run([sys.executable, "-c", DEADLY, *given], env=environment(), check=False, timeout=60).returncode

@@ -15,7 +15,7 @@ import pytest
 from commonplace import open_memory
 from commonplace.faces.kv import JsonFolder, toolset
 from commonplace.faces.tool import Registry
-from commonplace.store import kv_json
+from commonplace.store.inplace import locked_file
 from contract.key_value import CASES, NAMES, Clock, KeyValue, play
 from serve.process import ServerProcess, memory_mcp
 
@@ -255,7 +255,7 @@ def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatc
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(kv_json, "write_file", full)
+    monkeypatch.setattr(locked_file, "write_file", full)
     for namespace in ("default", "new"):
         problem = f"Could not write {namespace}.json: the disk is full. Nothing was changed."
         given = {"key": "k", "value": "w", "namespace": namespace}

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from commonplace import open_memory
 from commonplace.engine import Memory
 from commonplace.engine.entities import Entity, Relation
-from commonplace.engine.graph_projects import open_graph
-from commonplace.engine.graph_store import GraphStore
+from commonplace.engine.graph import open_graph
 from commonplace.errors import NotFound, ReadOnlyProject
 from commonplace.note.edit import Append
 from commonplace.note.model import Draft
+from commonplace.store.inplace.graph_file import GraphStore
 
 pytestmark = pytest.mark.promise("002-14.14", "002-14.24")
 
@@ -278,3 +278,11 @@ def test_any_entity_reads_back_from_its_note(tmp_path_factory: pytest.TempPathFa
             assert (note.type, info.title) == (said.type, said.name)
             assert tuple(each.content for each in note.observations) == said.observations
             assert [(each.type, each.target) for each in note.relations if each.is_item] == [(kind, "target")]
+
+
+def test_a_line_that_changes_but_says_the_same_keeps_the_time_of_its_entity(opened: Opened, file: Path) -> None:
+    memory = opened()
+    before = memory.read("people/ada").changed
+    file.write_text(LINES.replace('"name": "Ada"', '"name":  "Ada"'))
+    memory.sync()
+    assert memory.read("people/ada").changed == before

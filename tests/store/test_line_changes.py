@@ -3,67 +3,28 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine import Memory
-from commonplace.engine.graph_projects import opener
+from commonplace.engine.graph import opener
 from commonplace.errors import CannotUndo
-from contract.graph_tools import Nodes
+from contract.graph_tools import GraphFile, Nodes, die, person
 from contract.mcp_server import environment
 
-ADA = '{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"]}\n'
-BOB = '{"type":"entity","name":"Bob","entityType":"person","observations":[]}\n'
-EVE = '{"type":"entity","name":"Eve","entityType":"person","observations":[]}\n'
+ADA = person("Ada", "likes tea")
+BOB = person("Bob")
+EVE = person("Eve")
 KNOWS = '{"type":"relation","from":"Ada","to":"Bob","relationType":"knows"}\n'
 MADE = [{"name": name, "entityType": "person", "observations": []} for name in ("x", "y", "z")]
 
 
-class Kept:
-    """A graph file, alone in its folder, and the tools over it."""
-
-    def __init__(self, folder: Path, memory: Memory):
-        self.place = folder / "memory.jsonl"
-        self.memory = memory
-        self.nodes = Nodes(memory, open_graph=opener(self.place))
-
-    @property
-    def text(self) -> str:
-        return self.place.read_text("utf-8")
-
-    def write(self, text: str) -> None:
-        self.place.write_text(text, "utf-8")
-
-    def add(self, name: str, *texts: str) -> None:
-        self.nodes("add_observations", observations=[{"entityName": name, "contents": [*texts]}])
-
-    def delete(self, *names: str) -> None:
-        self.nodes("delete_entities", entityNames=[*names])
-
-    def log(self) -> list[str]:
-        return [each.verb for each in self.memory.log()]
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Kept]:
-    folder = tmp_path / "place"
-    folder.mkdir()
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield Kept(folder, memory)
-
-
-# --- log and undo ---------------------------------------------------------------------------------
-
-
-def test_every_change_is_in_the_log_and_one_that_changes_nothing_is_not(kept: Kept) -> None:
+def test_every_change_is_in_the_log_and_one_that_changes_nothing_is_not(kept: GraphFile) -> None:
     kept.nodes.entity("Ada", "likes tea")
     kept.nodes.relate("Ada knows Bob")
     kept.add("Ada", "x")
@@ -74,15 +35,15 @@ def test_every_change_is_in_the_log_and_one_that_changes_nothing_is_not(kept: Ke
     assert {(each.project, each.path) for each in kept.memory.log()} == {("memory", "memory.jsonl")}
 
 
-def test_an_addition_is_taken_back(kept: Kept) -> None:
+def test_an_addition_is_taken_back(kept: GraphFile) -> None:
     kept.write(ADA)
     kept.nodes("create_entities", entities=MADE)
     assert kept.memory.undo().undoes == 1
     assert kept.text == ADA
-    assert kept.nodes.names("read_graph") == ["Ada"]
+    assert kept.names() == ["Ada"]
 
 
-def test_a_deletion_comes_back_where_it_stood_byte_for_byte(kept: Kept) -> None:
+def test_a_deletion_comes_back_where_it_stood_byte_for_byte(kept: GraphFile) -> None:
     odd = ADA.replace('"type":"entity"', '"createdAt": 1.50, "type":"entity"')
     before = KNOWS + odd + BOB + '{"type":"relation","from":"Bob","to":"Ada","relationType":"é"}\n'
     kept.write(before)
@@ -95,10 +56,10 @@ def test_a_deletion_comes_back_where_it_stood_byte_for_byte(kept: Kept) -> None:
         lines.write(EVE)
     kept.memory.undo()
     assert kept.text == before + EVE
-    assert kept.nodes.names("read_graph") == ["Ada", "Bob", "Eve"]
+    assert kept.names() == ["Ada", "Bob", "Eve"]
 
 
-def test_an_edit_is_taken_back_and_the_undo_too(kept: Kept) -> None:
+def test_an_edit_is_taken_back_and_the_undo_too(kept: GraphFile) -> None:
     kept.write(ADA + BOB)
     kept.add("Ada", "x")
     kept.nodes.entity("Eve")
@@ -109,7 +70,7 @@ def test_an_edit_is_taken_back_and_the_undo_too(kept: Kept) -> None:
     assert kept.text == edited
 
 
-def test_the_next_undo_takes_the_change_before_back(kept: Kept) -> None:
+def test_the_next_undo_takes_the_change_before_back(kept: GraphFile) -> None:
     kept.nodes.entity("Ada")
     kept.nodes.entity("Bob")
     assert [kept.memory.undo().undoes, kept.memory.undo().undoes] == [2, 1]
@@ -118,7 +79,7 @@ def test_the_next_undo_takes_the_change_before_back(kept: Kept) -> None:
         kept.memory.undo()
 
 
-def test_lines_that_changed_since_are_not_taken_back(kept: Kept) -> None:
+def test_lines_that_changed_since_are_not_taken_back(kept: GraphFile) -> None:
     kept.write(ADA + BOB)
     kept.add("Ada", "x")
     kept.add("Ada", "y")
@@ -132,17 +93,17 @@ def test_lines_that_changed_since_are_not_taken_back(kept: Kept) -> None:
     assert kept.text == before.replace(BOB, "") + BOB
 
 
-def test_an_undo_by_another_process_needs_no_project(kept: Kept) -> None:
+def test_an_undo_by_another_process_needs_no_project(kept: GraphFile) -> None:
     kept.write(ADA)
     kept.delete("Ada")
     program = [sys.executable, "-m", "commonplace", "--home", str(kept.memory.home), "undo"]
     ran = subprocess.run(program, env=environment(), capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout == "Undid #1: delete memory/memory.jsonl\n"
     assert kept.text == ADA
-    assert kept.nodes.names("read_graph") == ["Ada"]
+    assert kept.names() == ["Ada"]
 
 
-def test_what_undo_needs_outlives_the_clearing_of_the_history(kept: Kept) -> None:
+def test_what_undo_needs_outlives_the_clearing_of_the_history(kept: GraphFile) -> None:
     kept.write(ADA)
     kept.nodes.entity("Bob")
     kept.delete("Ada")
@@ -152,10 +113,7 @@ def test_what_undo_needs_outlives_the_clearing_of_the_history(kept: Kept) -> Non
     assert kept.text == ADA
 
 
-# --- a disk that refuses --------------------------------------------------------------------------
-
-
-def test_a_change_the_disk_refuses_is_not_in_the_log(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_the_disk_refuses_is_not_in_the_log(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.write(ADA)
     kept.nodes("read_graph")
     inode, real = kept.place.stat().st_ino, os.write
@@ -174,7 +132,7 @@ def test_a_change_the_disk_refuses_is_not_in_the_log(kept: Kept, monkeypatch: py
     assert [each.number for each in kept.memory.log()] == [1]
 
 
-def test_a_folder_that_will_not_sync_shows_the_old_file_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_will_not_sync_shows_the_old_file_again(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.write(ADA + BOB)
     kept.nodes("read_graph")
     folder, real = kept.place.parent.stat().st_ino, os.fsync
@@ -188,12 +146,12 @@ def test_a_folder_that_will_not_sync_shows_the_old_file_again(kept: Kept, monkey
     said = kept.nodes.error("delete_entities", entityNames=["Ada"])
     assert said == "Could not write memory.jsonl: the disk reported an input/output error. Nothing was changed."
     assert kept.text == ADA + BOB
-    assert (kept.nodes.names("read_graph"), kept.log()) == (["Ada", "Bob"], [])
+    assert (kept.names(), kept.log()) == (["Ada", "Bob"], [])
     assert os.listdir(kept.place.parent) == ["memory.jsonl"]
 
 
 def test_a_change_that_can_be_neither_confirmed_nor_taken_back_is_told_as_made(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: GraphFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept.write(ADA + BOB)
     kept.nodes("read_graph")
@@ -218,70 +176,23 @@ def test_a_change_that_can_be_neither_confirmed_nor_taken_back_is_told_as_made(
         " the change may not outlive a power failure."
     )
     monkeypatch.undo()
-    assert (kept.text, kept.nodes.names("read_graph"), kept.log()) == (BOB, ["Bob"], ["delete"])
+    assert (kept.text, kept.names(), kept.log()) == (BOB, ["Bob"], ["delete"])
     assert os.listdir(kept.place.parent) == ["memory.jsonl"]
     kept.memory.undo()
     assert kept.text == ADA + BOB
 
 
-# --- a death in the middle ------------------------------------------------------------------------
-
-MORTAL = """
-import json, os, sys
-from pathlib import Path
-from commonplace import open_memory
-from commonplace.engine.entities import Entity
-from commonplace.engine.graph_projects import opener
-
-point, count, file, home = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
-with open_memory(home, watch=False) as memory:
-    graph = opener(file)(memory, "graph")
-    graph.keys()
-    real, inode = os.write, file.stat().st_ino
-
-    def torn(fd, data):
-        if os.fstat(fd).st_ino != inode:
-            return real(fd, data)
-        real(fd, data[:count])
-        os._exit(9)
-
-    seen = []
-    def mortal(*arguments, **more):
-        seen.append(point)
-        if len(seen) == count:
-            os._exit(9)
-        return before(*arguments, **more)
-
-    if point == "torn":
-        os.write = torn
-    else:
-        before = getattr(os, point)
-        setattr(os, point, mortal)
-    graph.create_entities([Entity(name, "person") for name in "xyz"])
-os._exit(7)
-"""
-
-
-def die(kept: Kept, point: str, count: int) -> int:
-    given = [point, str(count), str(kept.place), str(kept.memory.home)]
-    return subprocess.run([sys.executable, "-c", MORTAL, *given], env=environment(), check=False, timeout=60).returncode
-
-
-def line(name: str) -> str:
-    return EVE.replace("Eve", name)
-
-
-WHOLE = line("x") + line("y") + line("z")
+WHOLE = person("x") + person("y") + person("z")
 
 
 @pytest.mark.promise("002-14.26")
-@pytest.mark.parametrize("count", [1, 20, len(line("x")), len(line("x")) + 5, len(WHOLE) - 1, len(WHOLE)])
-def test_an_append_torn_anywhere_is_completed_by_the_next_reader(kept: Kept, count: int) -> None:
+@pytest.mark.parametrize("count", [1, 20, len(person("x")), len(person("x")) + 5, len(WHOLE) - 1, len(WHOLE)])
+def test_an_append_torn_anywhere_is_completed_by_the_next_reader(kept: GraphFile, count: int) -> None:
     kept.write(ADA)
-    assert kept.nodes.names("read_graph") == ["Ada"]
+    assert kept.names() == ["Ada"]
     assert die(kept, "torn", count) == 9
     assert kept.text == ADA + WHOLE[:count]
-    assert kept.nodes.names("read_graph") == ["Ada", "x", "y", "z"]
+    assert kept.names() == ["Ada", "x", "y", "z"]
     assert kept.text == ADA + WHOLE
     assert kept.log() == ["write"]
     kept.memory.undo()
@@ -289,19 +200,19 @@ def test_an_append_torn_anywhere_is_completed_by_the_next_reader(kept: Kept, cou
 
 
 @pytest.mark.promise("002-14.26")
-@pytest.mark.parametrize("count", [20, len(line("x")), len(line("x")) + 5])
-def test_what_others_append_behind_a_torn_line_stays(kept: Kept, count: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [20, len(person("x")), len(person("x")) + 5])
+def test_what_others_append_behind_a_torn_line_stays(kept: GraphFile, count: int, tmp_path: Path) -> None:
     kept.write(ADA)
     assert die(kept, "torn", count) == 9
     with open_memory(tmp_path / "other", watch=False) as memory:  # a home that has no record of it
         Nodes(memory, open_graph=opener(kept.place)).entity("Bob", kind="person")
-    assert kept.nodes.names("read_graph") == ["Ada", "x", "y", "z", "Bob"]
+    assert kept.names() == ["Ada", "x", "y", "z", "Bob"]
     assert kept.text == ADA + WHOLE + BOB
 
 
 @pytest.mark.promise("002-14.26")
 @pytest.mark.parametrize("point", ["pwrite", "fsync", "write", "link", "open"])
-def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept: Kept, point: str) -> None:
+def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept: GraphFile, point: str) -> None:
     kept.write(ADA)
     for count in range(1, 40):
         if die(kept, point, count) == 7:
@@ -321,7 +232,9 @@ def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept:
 
 
 @pytest.mark.promise("002-14.26")
-def test_a_rewrite_that_died_before_its_rename_is_not_in_the_log(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewrite_that_died_before_its_rename_is_not_in_the_log(
+    kept: GraphFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept.write(ADA + BOB)
     history, lines = kept.memory.engine.home.history, kept.memory.engine.home.lines
 
@@ -344,7 +257,7 @@ def test_a_rewrite_that_died_before_its_rename_is_not_in_the_log(kept: Kept, mon
 @pytest.mark.promise("002-14.22", "002-14.26")
 @pytest.mark.parametrize("count", [0, 1, 30, len(ADA + EVE)])
 def test_a_file_written_in_place_is_completed_after_a_death(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, count: int
+    kept: GraphFile, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     kept.write(ADA + BOB + EVE)
     kept.nodes("read_graph")
@@ -368,14 +281,14 @@ def test_a_file_written_in_place_is_completed_after_a_death(
         kept.delete("Bob")
     monkeypatch.undo()
     assert kept.text == (ADA + EVE)[:count] + (ADA + BOB + EVE)[count:]
-    assert kept.nodes.names("read_graph") == ["Ada", "Eve"]
+    assert kept.names() == ["Ada", "Eve"]
     assert (kept.text, kept.log()) == (ADA + EVE, ["delete"])
     kept.memory.undo()
     assert kept.text == ADA + BOB + EVE
 
 
 @pytest.mark.promise("002-14.26")
-def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: Kept) -> None:
+def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: GraphFile) -> None:
     kept.write(ADA)
     assert die(kept, "torn", 20) == 9
     away = kept.place.parent.with_name("away")
@@ -386,10 +299,4 @@ def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: Kept) -> No
         assert memory.engine.home.lines.waits()
     kept.place.parent.unlink()
     away.rename(kept.place.parent)
-    assert kept.nodes.names("read_graph") == ["Ada", "x", "y", "z"]
-
-
-def test_the_record_is_empty_after_a_change(kept: Kept) -> None:
-    kept.nodes.entity("Ada")
-    assert not kept.memory.engine.home.lines.waits()
-    assert json.loads(kept.text)["name"] == "Ada"
+    assert kept.names() == ["Ada", "x", "y", "z"]

@@ -7,75 +7,23 @@ import json
 import logging
 import os
 import stat
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine import Memory
-from commonplace.engine.graph_projects import opener
-from commonplace.store.json_lines import BadLine, replaced, shape_of, value_of
-from contract.graph_tools import Nodes
-from contract.mcp_server import environment
+from commonplace.engine.graph import opener
+from contract.graph_tools import GraphFile, Nodes, die, person
 
 pytestmark = pytest.mark.promise("002-14.21", "002-14.22")
 
-ADA = '{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"]}\n'
-BOB = '{"type":"entity","name":"Bob","entityType":"person","observations":[]}\n'
+ADA = person("Ada", "likes tea")
+BOB = person("Bob")
 KNOWS = '{"type":"relation","from":"Ada","to":"Bob","relationType":"knows"}\n'
 
 
-class Kept:
-    """A graph file, alone in its folder, and the tools over it."""
-
-    def __init__(self, folder: Path, memory: Memory):
-        self.place = folder / "memory.jsonl"
-        self.memory = memory
-        self.nodes = Nodes(memory, open_graph=opener(self.place))
-
-    def write(self, data: str | bytes) -> None:
-        self.place.write_bytes(data if isinstance(data, bytes) else data.encode())
-
-    @property
-    def data(self) -> bytes:
-        return self.place.read_bytes()
-
-    def names(self) -> list[str]:
-        return self.nodes.names("read_graph")
-
-    def add(self, name: str, *texts: str) -> None:
-        self.nodes("add_observations", observations=[{"entityName": name, "contents": [*texts]}])
-
-    def drop(self, name: str, *texts: str) -> None:
-        self.nodes("delete_observations", deletions=[{"entityName": name, "observations": [*texts]}])
-
-    def delete(self, *names: str) -> None:
-        self.nodes("delete_entities", entityNames=[*names])
-
-    def warnings(self) -> list[str]:
-        meta = self.nodes.reply("read_graph", {}).meta
-        return meta["commonplace/warnings"] if meta else []
-
-    def is_alone(self) -> bool:
-        return [each.name for each in self.place.parent.iterdir()] == [self.place.name]
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Kept]:
-    folder = tmp_path / "place"
-    folder.mkdir()
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield Kept(folder, memory)
-
-
-# --- the rows of contract 002, section 6 ----------------------------------------------------------
-
-
-def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: Kept) -> None:
+def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: GraphFile) -> None:
     line = '{"createdAt": 1.50e3, "type":"entity","name":"Ada","observations":["a"],"entityType":"p","z":{"b": [1]}}\n'
     kept.write(line)
     kept.add("Ada", "é")
@@ -84,7 +32,7 @@ def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: Kept
     assert kept.data.decode() == line.replace('["a"]', "[]")
 
 
-def test_a_line_of_another_type_is_ignored_and_kept(kept: Kept) -> None:
+def test_a_line_of_another_type_is_ignored_and_kept(kept: GraphFile) -> None:
     other = '{"type":"session",  "name":"Ada"}\n'
     kept.write(other + ADA)
     assert (kept.names(), kept.warnings()) == (["Ada"], [])
@@ -100,6 +48,8 @@ def test_a_line_of_another_type_is_ignored_and_kept(kept: Kept) -> None:
         (b'{"type":"entity","name":"a"}{"type":"entity","name":"b"}\n', "not JSON"),
         (b'{"type":"entity","name":"\xff"}\n', "not UTF-8"),
         (b"[1]\n", "no JSON object"),
+        (b'{"type":"entity","name":NaN}\n', "not JSON"),
+        (b"[" * 100_000 + b"\n", "not JSON"),
         (b'{"type":"entity","observations":[]}\n', "an entity without a name"),
         (b'{"type":"entity","name":"x","observations":[1]}\n', "an entity whose type or observations are no texts"),
         (b'{"type":"relation","from":"x"}\n', "a relation without from, to or relationType"),
@@ -107,7 +57,7 @@ def test_a_line_of_another_type_is_ignored_and_kept(kept: Kept) -> None:
     ],
 )
 def test_a_bad_line_is_skipped_reported_and_kept(
-    kept: Kept, bad: bytes, why: str, caplog: pytest.LogCaptureFixture
+    kept: GraphFile, bad: bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept.write(ADA.encode() + bad + BOB.encode())
     said = [f"memory.jsonl line 2: {why}, kept and ignored"]
@@ -120,19 +70,19 @@ def test_a_bad_line_is_skipped_reported_and_kept(
     assert kept.warnings() == [f"memory.jsonl line 1: {why}, kept and ignored"]
 
 
-def test_many_bad_lines_are_five_and_a_number(kept: Kept) -> None:
+def test_many_bad_lines_are_five_and_a_number(kept: GraphFile) -> None:
     kept.write(ADA + "x\n" * 8)
     assert kept.warnings()[5:] == ["and 3 more"]
     assert kept.nodes.reply("create_entities", {"entities": []}).meta is None
 
 
-def test_a_newline_is_added_before_an_appended_line(kept: Kept) -> None:
+def test_a_newline_is_added_before_an_appended_line(kept: GraphFile) -> None:
     kept.write(ADA.rstrip("\n"))
     kept.nodes.relate("Ada knows Bob")
     assert kept.data.decode() == ADA + KNOWS
 
 
-def test_crlf_blank_lines_and_a_bom_stay(kept: Kept) -> None:
+def test_crlf_blank_lines_and_a_bom_stay(kept: GraphFile) -> None:
     first, second = ADA.replace("\n", "\r\n"), BOB.replace("\n", "\r\n")
     kept.write("\ufeff" + first + "\r\n   \n" + second)
     assert (kept.names(), kept.warnings()) == (["Ada", "Bob"], [])
@@ -142,14 +92,14 @@ def test_crlf_blank_lines_and_a_bom_stay(kept: Kept) -> None:
     assert kept.data.decode().startswith("\ufeff" + first.replace('tea"', 'tea","y"'))
 
 
-def test_missing_keys_of_an_entity_are_filled_in_when_its_line_changes(kept: Kept) -> None:
+def test_missing_keys_of_an_entity_are_filled_in_when_its_line_changes(kept: GraphFile) -> None:
     kept.write('{"type":"entity","name":"Ada"}\n')
     assert kept.nodes("read_graph")["entities"] == [{"name": "Ada", "entityType": "", "observations": []}]
     kept.add("Ada", "x")
     assert kept.data.decode() == '{"type":"entity","name":"Ada","entityType":"","observations":["x"]}\n'
 
 
-def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(kept: Kept) -> None:
+def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(kept: GraphFile) -> None:
     twin = ADA.replace("likes tea", "other")
     kept.write(ADA + twin + BOB)
     assert kept.names() == ["Ada", "Ada", "Bob"]
@@ -177,7 +127,7 @@ def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(kept: K
     ],
 )
 def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(
-    kept: Kept, data: str | bytes, shape: str
+    kept: GraphFile, data: str | bytes, shape: str
 ) -> None:
     kept.write(data)
     before = kept.data
@@ -203,7 +153,7 @@ def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(
 
 
 @pytest.mark.parametrize("data", [None, "", " \n\n", "\ufeff"])
-def test_nothing_or_no_file_is_an_empty_graph(kept: Kept, data: str | None) -> None:
+def test_nothing_or_no_file_is_an_empty_graph(kept: GraphFile, data: str | None) -> None:
     if data is not None:
         kept.write(data)
     assert kept.nodes("read_graph") == {"entities": [], "relations": []}
@@ -214,7 +164,7 @@ def test_nothing_or_no_file_is_an_empty_graph(kept: Kept, data: str | None) -> N
     assert kept.data.decode().startswith(data or "{")
 
 
-def test_a_file_and_folders_we_make_are_private(kept: Kept) -> None:
+def test_a_file_and_folders_we_make_are_private(kept: GraphFile) -> None:
     place = kept.place.parent / "a" / "b.jsonl"
     before = os.umask(0)
     try:
@@ -225,10 +175,7 @@ def test_a_file_and_folders_we_make_are_private(kept: Kept) -> None:
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
-# --- how a change reaches the disk ----------------------------------------------------------------
-
-
-def test_an_addition_is_one_write_behind_the_old_bytes(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_addition_is_one_write_behind_the_old_bytes(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.write(ADA)
     inode, written = kept.place.stat().st_ino, []
     write = os.write
@@ -245,7 +192,7 @@ def test_an_addition_is_one_write_behind_the_old_bytes(kept: Kept, monkeypatch: 
     assert kept.place.stat().st_ino == inode
 
 
-def test_a_large_addition_is_renamed_over_the_file(kept: Kept) -> None:
+def test_a_large_addition_is_renamed_over_the_file(kept: GraphFile) -> None:
     kept.write(ADA)
     inode = kept.place.stat().st_ino
     kept.nodes.entity("big", "x" * 70_000)
@@ -255,7 +202,7 @@ def test_a_large_addition_is_renamed_over_the_file(kept: Kept) -> None:
     assert [each.verb for each in kept.memory.log()] == ["write"]
 
 
-def test_a_call_that_changes_nothing_writes_nothing(kept: Kept) -> None:
+def test_a_call_that_changes_nothing_writes_nothing(kept: GraphFile) -> None:
     kept.write(ADA + KNOWS)
     os.utime(kept.place, ns=(1, 1))
     kept.nodes.entity("Ada", "other")
@@ -267,7 +214,7 @@ def test_a_call_that_changes_nothing_writes_nothing(kept: Kept) -> None:
     assert list(kept.memory.log()) == []
 
 
-def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: Kept, tmp_path: Path) -> None:
+def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: GraphFile, tmp_path: Path) -> None:
     real = tmp_path / "real" / "graph.jsonl"
     real.parent.mkdir()
     real.write_text(ADA)
@@ -283,7 +230,7 @@ def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: Kept, tmp_pat
 
 @pytest.mark.parametrize(("call", "number"), [("rename", errno.EBUSY), ("rename", errno.EXDEV), ("open", errno.EACCES)])
 def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_in_place(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str, number: int
+    kept: GraphFile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str, number: int
 ) -> None:
     kept.write(ADA + BOB)
     inode, real = kept.place.stat().st_ino, getattr(os, call)
@@ -305,22 +252,10 @@ def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_i
     assert history.text(next(history.changes()).files[0].old or "", "").decode() == ADA + BOB
 
 
-def test_the_lines_a_call_replaced_or_removed_are_in_the_history(kept: Kept) -> None:
-    kept.write(ADA + BOB + KNOWS)
-    kept.add("Ada", "x")
-    changed = kept.data.splitlines(keepends=True)[0]
-    kept.delete("Ada")
-    history = kept.memory.engine.home.history
-    deleted, edited = list(history.changes())
-    assert [(each.verb, each.project, each.path) for each in (deleted, edited)] == [
-        ("delete", "memory", "memory.jsonl"), ("edit", "memory", "memory.jsonl"),
-    ]  # fmt: skip
-    assert history.text(edited.files[0].old or "", "") == ADA.encode()
-    assert history.text(deleted.files[0].old or "", "") == changed + KNOWS.encode()
-
-
 @pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_disk_that_refuses_leaves_the_file_as_it_was(kept: Kept, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_a_disk_that_refuses_leaves_the_file_as_it_was(
+    kept: GraphFile, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     kept.write(ADA + KNOWS)
 
     def full(*_: Any) -> int:
@@ -340,7 +275,7 @@ def test_a_disk_that_refuses_leaves_the_file_as_it_was(kept: Kept, monkeypatch: 
     assert kept.is_alone()
 
 
-def test_what_another_program_does_is_seen_by_the_next_call(kept: Kept) -> None:
+def test_what_another_program_does_is_seen_by_the_next_call(kept: GraphFile) -> None:
     kept.write(ADA)
     assert kept.names() == ["Ada"]
     with kept.place.open("a") as file:
@@ -357,7 +292,7 @@ def test_what_another_program_does_is_seen_by_the_next_call(kept: Kept) -> None:
     assert kept.data.decode() == KNOWS
 
 
-def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kept: Kept, tmp_path: Path) -> None:
+def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kept: GraphFile, tmp_path: Path) -> None:
     kept.nodes("create_entities", entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)])
     page = kept.nodes("read_graph", limit=2)
     with open_memory(tmp_path / "other", watch=False) as memory:
@@ -367,7 +302,9 @@ def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kep
     assert kept.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
 
 
-def test_the_leftover_of_a_dead_process_goes_at_the_next_start(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_leftover_of_a_dead_process_goes_at_the_next_start(
+    kept: GraphFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept.write(ADA)
     real, left = os.rename, []
 
@@ -379,11 +316,11 @@ def test_the_leftover_of_a_dead_process_goes_at_the_next_start(kept: Kept, monke
     kept.add("Ada", "x")
     ((temp, data),) = left
     temp.write_bytes(data[:10])
-    assert Nodes(kept.memory, open_graph=opener(kept.place)).names("read_graph") == ["Ada"]
+    assert kept.names_anew() == ["Ada"]
     assert kept.is_alone()
 
 
-def test_what_we_write_is_read_by_any_json_lines_parser(kept: Kept) -> None:
+def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None:
     kept.nodes.entity('a\nb\u2028\x00 é"', "one\r\ntwo", kind="")
     kept.nodes.relate("Ada knows Bob")
     kept.add('a\nb\u2028\x00 é"', "three")
@@ -394,7 +331,7 @@ def test_what_we_write_is_read_by_any_json_lines_parser(kept: Kept) -> None:
     ]
 
 
-def test_words_in_any_order_are_ranked_by_where_they_stand(kept: Kept) -> None:
+def test_words_in_any_order_are_ranked_by_where_they_stand(kept: GraphFile) -> None:
     kept.nodes.entity("note", "green tea is liked")
     kept.nodes.entity("tea", "liked")
     assert kept.nodes.names("search_nodes", query="liked tea", ranked=True) == ["tea", "note"]
@@ -402,65 +339,22 @@ def test_words_in_any_order_are_ranked_by_where_they_stand(kept: Kept) -> None:
     assert kept.nodes.names("search_nodes", query="tea nothing", ranked=True) == []
 
 
-# --- single lines ---------------------------------------------------------------------------------
-
-
-def test_a_member_is_replaced_or_added_and_all_else_stays() -> None:
-    assert replaced(b'{ "a" : 1 , "b":{"a":2} }', "a", ["x"]) == b'{ "a" : ["x"] , "b":{"a":2} }\n'
-    assert replaced(b'{"a":1,"a":2}\r\n', "a", 3) == b'{"a":1,"a":3}\r\n'
-    assert replaced(b"{ }\n", "a", "") == b'{"a":""}\n'
-
-
-def test_what_is_no_json_for_others_is_a_bad_line() -> None:
-    for line in (b'{"a":NaN}', b"[" * 100_000, b'{"a":"\n"}'):
-        with pytest.raises(BadLine):
-            value_of(line)
-    assert value_of(b" \r\n") is None
-
-
-def test_a_torn_first_line_is_no_other_shape() -> None:
-    data = b'{"type":"entity","na'
-    assert shape_of(data, [data]) == ""
-
-
-MORTAL = """
-import os, sys
-from pathlib import Path
-from commonplace import open_memory
-from commonplace.engine.graph_projects import opener
-
-point, count, file, home = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
-name = point.split()[-1]
-real, seen = getattr(os, name), []
-
-def mortal(*arguments, **more):
-    seen.append(name)
-    if len(seen) == count and point == name:
-        os._exit(9)
-    found = real(*arguments, **more)
-    if len(seen) == count:
-        os._exit(9)
-    return found
-
-with open_memory(home, watch=False) as memory:
-    graph = opener(file)(memory, "graph")
-    graph.keys()
-    setattr(os, name, mortal)
-    graph.add_observations([("Ada", ["x"])])
-"""
+def test_a_torn_first_line_is_no_other_shape(kept: GraphFile) -> None:
+    kept.write('{"type":"entity","na')
+    assert kept.names() == []
 
 
 @pytest.mark.parametrize(
     ("point", "count"), [("rename", 1), ("after rename", 1), *(("fsync", count) for count in range(1, 4))]
 )
-def test_a_process_that_dies_in_a_rewrite_leaves_the_old_file_or_the_new(kept: Kept, point: str, count: int) -> None:
+def test_a_process_that_dies_in_a_rewrite_leaves_the_old_file_or_the_new(
+    kept: GraphFile, point: str, count: int
+) -> None:
     kept.write(ADA + BOB)
     new = (ADA + BOB).replace('tea"', 'tea","x"')
-    given = [point, str(count), str(kept.place), str(kept.memory.home)]
-    ran = subprocess.run([sys.executable, "-c", MORTAL, *given], env=environment(), check=False, timeout=60)
-    assert ran.returncode == 9
+    assert die(kept, point, count, "rewrite") == 9
     assert kept.data.decode() in (ADA + BOB, new)
-    assert Nodes(kept.memory, open_graph=opener(kept.place)).names("read_graph") == ["Ada", "Bob"]
+    assert kept.names_anew() == ["Ada", "Bob"]
     assert kept.is_alone()
     kept.add("Ada", "x")
     assert kept.data.decode() == new

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from commonplace.engine import open_memory
+from commonplace.engine.entities import graph_lines, parse_graph
 from commonplace.engine.entries import NoteEntries
-from commonplace.engine.graph_lines import read, written
-from commonplace.engine.graph_notes import NoteGraph
+from commonplace.engine.graph import NoteGraph
 from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
 from commonplace.transfer import moving
@@ -65,7 +65,7 @@ not json
 
 
 def graph_plan(memory, text=GRAPH):
-    return moving.plan_graph(NoteGraph(memory), read(text))
+    return moving.plan_graph(NoteGraph(memory), parse_graph(text))
 
 
 @pytest.mark.promise("002-14.30")
@@ -78,7 +78,7 @@ def test_a_graph_with_twins_bad_lines_and_unknown_keys_is_moved_in_whole(memory)
     ]  # fmt: skip
     assert files(memory.home) == {}
     plan.carry_out()
-    assert [json.loads(line) for line in written(NoteGraph(memory))] == [
+    assert [json.loads(line) for line in graph_lines(NoteGraph(memory))] == [
         {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea", "plays chess"]},
         {"type": "entity", "name": "Bob", "entityType": "", "observations": []},
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
@@ -94,7 +94,7 @@ def test_an_entity_with_null_for_type_or_observations_is_moved_in_as_a_graph_fil
     plan = graph_plan(memory, '{"type":"entity","name":"Ada","entityType":null,"observations":null}\n')
     assert plan.skipped == []
     plan.carry_out()
-    assert list(written(NoteGraph(memory))) == ['{"type":"entity","name":"Ada","entityType":"","observations":[]}']
+    assert list(graph_lines(NoteGraph(memory))) == ['{"type":"entity","name":"Ada","entityType":"","observations":[]}']
 
 
 @pytest.mark.promise("002-14.30")

@@ -26,9 +26,9 @@ from commonplace.store.files import reason
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.engine.entities import GraphText
+    from commonplace.engine.graph import NoteGraph
     from commonplace.engine.graph_file import FileGraph
-    from commonplace.engine.graph_lines import Lines
-    from commonplace.engine.graph_notes import NoteGraph
     from commonplace.transfer.moving import MovePlan
 
 _KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")
@@ -279,10 +279,12 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
 
     With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
     """
-    from commonplace.engine.graph_lines import written
 
     with call.memory() as memory:
-        lines = list(written(_graph_at(memory, _graph_file(call))))
+        from commonplace.engine.entities import graph_lines
+        from commonplace.engine.graph import graph_in
+
+        lines = graph_lines(graph_in(memory, _graph_file(call)))
     if file is None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
@@ -311,28 +313,29 @@ def graph_import(call: Invocation, file: str) -> None:
     call.answer(f"Imported {_counted(lines)}", entities=entities, relations=relations, skipped=len(lines.bad))
 
 
-def _read_graph(file: str) -> Lines:
+def _read_graph(file: str) -> GraphText:
     """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure.
 
     Bytes that are not UTF-8 make only their own line a bad one.
     """
-    from commonplace.engine.graph_lines import read
 
     try:
         data = None if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as error:
         raise Failure(f"cannot read {file}: {error.strerror}", "not_found") from None
-    lines = read(text_from(("-",)) if data is None else data.decode("utf-8", "surrogateescape"))
+    from commonplace.engine.entities import parse_graph
+
+    lines = parse_graph(text_from(("-",)) if data is None else data.decode("utf-8", "surrogateescape"))
     for number, why in lines.bad:
         output.notice(f"line {number}: {why}")
     return lines
 
 
-def _graph_size(lines: Lines) -> tuple[int, int]:
+def _graph_size(lines: GraphText) -> tuple[int, int]:
     return len({each.name for each, _ in lines.entities}), len({each.triple for each in lines.relations})
 
 
-def _counted(lines: Lines) -> str:
+def _counted(lines: GraphText) -> str:
     entities, relations = _graph_size(lines)
     return f"{entities} entities, {relations} relations ({len(lines.bad)} lines skipped)"
 
@@ -347,13 +350,6 @@ def _target_graph(call: Invocation, memory: Memory, file: str) -> NoteGraph | Fi
     place = _graph_file(call)
     if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):
         place = None
-    return _graph_at(memory, place)
+    from commonplace.engine.graph import graph_in
 
-
-def _graph_at(memory: Memory, file: Path | None) -> NoteGraph | FileGraph:
-    """The graph the tools work on."""
-    from commonplace.engine.graph_file import FileGraph
-    from commonplace.engine.graph_notes import NoteGraph
-    from commonplace.engine.graph_store import GraphStore
-
-    return NoteGraph(memory) if file is None else FileGraph(memory, GraphStore(file.stem, file))
+    return graph_in(memory, place)

@@ -15,6 +15,7 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Names, command, dry_run_option
 from commonplace.query import split_list
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -51,7 +52,6 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     sources = _sources(wanted, path, call.settings())
     with call.memory() as memory, output.progress("Ingesting") as progress:
         from commonplace.engine.exchange import Ingested
-        from commonplace.engine.memories import on_one_line
         from commonplace.ingest import plan
         from commonplace.ingest.tree import Tree
 
@@ -64,9 +64,9 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
     if not call.json:
         for name, each in outcomes.items():
             for warning in each.warnings:
-                output.notice(on_one_line(f"warning: {name}: {warning}"))
+                output.notice(one_line(f"warning: {name}: {warning}"))
     if dry_run:
-        lines = [on_one_line(each) for each in _planned(plans)] or ["Nothing to ingest."]
+        lines = [one_line(each) for each in _planned(plans)] or ["Nothing to ingest."]
     else:
         lines = [f"Ingested {each.ingested} memories from {name}" for name, each in outcomes.items()]
         lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]

@@ -13,10 +13,11 @@ from commonplace.cli.memory_commands import category_option, content_from, minut
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Usage, command, dry_run_option
 from commonplace.clock import stamp
-from commonplace.engine.memories import content_of, on_one_line, record, records
+from commonplace.engine.memories import content_of, record, records
 from commonplace.errors import CommonplaceError
 from commonplace.note.model import CATEGORIES, INBOX
 from commonplace.query import split_list
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -227,7 +228,7 @@ def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
         "phrase": found.phrase,
         "due_at": stamp(found.due),
         "due_local": local.isoformat(),
-        "reading": f"{day} ({on_one_line(found.phrase)}){rule}",
+        "reading": f"{day} ({one_line(found.phrase)}){rule}",
         "all_day": found.all_day,
         "repeat": found.repeat,
         "others": list(found.others),

@@ -15,10 +15,11 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
 from commonplace.cli.syntax import Names, Number, Usage, command, dry_run_option, text_from
 from commonplace.clock import parse_stamp
-from commonplace.engine.memories import PROJECT, contents, holding, on_one_line, record, records
+from commonplace.engine.memories import contents, holding, record, records
 from commonplace.errors import NotFound
-from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, PHASES, Draft
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, PHASES, Draft
 from commonplace.query import check_memory, day, memory_query, split_list
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -70,7 +71,7 @@ def write(call: Invocation, *words: str, category: str | None, tags: str | None,
     """
     text = content_from(words, category=category, scope=scope)
     with call.memory() as memory:
-        draft = Draft(text, PROJECT, category=category, tags=split_list(tags), scope=scope, source=source)
+        draft = Draft(text, CATEGORY_PROJECT, category=category, tags=split_list(tags), scope=scope, source=source)
         note = memory.write(draft)
         kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
         call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
@@ -123,7 +124,7 @@ def minute(value: datetime | str, zone: tzinfo | None) -> str:
 
 def preview(content: str, length: int) -> str:
     """The first `length` characters on one line, `...` appended when cut."""
-    flat = on_one_line(content)
+    flat = one_line(content)
     return flat if len(flat) <= length else flat[:length] + "..."
 
 
@@ -232,7 +233,7 @@ def delete(call: Invocation, ref: str, *, dry_run: bool) -> None:
         if not dry_run:
             memory.delete(info)
         verb = "Would delete" if dry_run else "Deleted"
-        call.answer(f"{verb} memory: {info.id}", id=info.id, path=f"{PROJECT}/{info.path}")
+        call.answer(f"{verb} memory: {info.id}", id=info.id, path=f"{CATEGORY_PROJECT}/{info.path}")
 
 
 @command("tag", "ID", keys=("id", "tags"))
@@ -282,7 +283,7 @@ def backlinks(call: Invocation, ref: str) -> None:
     """List the memories that link to a memory, newest first."""
     with call.memory() as memory:
         info = memory.memory_id(ref)
-        found = [each for each in memory.backlinks(info) if each.project == PROJECT]
+        found = [each for each in memory.backlinks(info) if each.project == CATEGORY_PROJECT]
         if call.json:
             return call.document(id=info.id, memories=records(memory, found))
         if not found:

@@ -19,7 +19,7 @@ from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
 
 if TYPE_CHECKING:
-    from commonplace.engine.graph_store import GraphStore
+    from commonplace.store.inplace.graph_file import GraphStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, G
     """
     if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
         return {}
-    from commonplace.engine.graph_store import GraphStore
+    from commonplace.store.inplace.graph_file import GraphStore
 
     known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
     stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"

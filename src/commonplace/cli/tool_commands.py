@@ -95,7 +95,7 @@ def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
     """What opens graphs when that of project `graph` is a file."""
     if file is None:
         return None
-    from commonplace.engine.graph_projects import opener
+    from commonplace.engine.graph import opener
 
     return opener(file)
 

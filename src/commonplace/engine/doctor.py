@@ -8,13 +8,13 @@ import re
 import sqlite3
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 
 from commonplace.engine.freshness import NOT_UTF8
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.session import Engine, absolute
-from commonplace.engine.writing import MEMORIES, links_without, set_keys
+from commonplace.engine.writing import links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
+from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256
@@ -97,17 +97,17 @@ def _graph_files(engine: Engine) -> list[Finding]:
         places.append(str(absolute(engine.settings.graph_file)))
     if not places:
         return []
-    from commonplace.engine.graph_store import Held
+    from commonplace.store.inplace.graph_file import GraphStore
 
     found = []
     for place in dict.fromkeys(places):
-        held = Held(Path(place), tells=False)
         name = os.path.basename(place)
+        graph = GraphStore(name, place, logs=False)
         try:
-            held.fresh()
+            graph.fresh()
         except CommonplaceError as error:
             found.append(Finding("error", "unreadable", name, str(error)))
-        found += [Finding("warning", "unreadable", name, text) for text in held.warnings()]
+        found += [Finding("warning", "unreadable", name, text) for text in graph.warnings()]
     return found
 
 
@@ -155,7 +155,7 @@ def _duplicates(memory: ReadVerbs) -> list[Finding]:
 def _links(memory: ReadVerbs) -> list[Finding]:
     """Ids in the links of memories that no memory has, and contents edited by hand."""
     engine = memory.engine
-    infos, _ = memory.list(Query(projects=(MEMORIES,)), limit=0, order="path")
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
     known = {info.id for info in infos}
     known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
     found = []
@@ -168,8 +168,8 @@ def _links(memory: ReadVerbs) -> list[Finding]:
                 found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
         wanted = info.header.get("content_hash")
         if wanted:
-            file = engine.store(MEMORIES).read(info.path)
-            note = engine.parse(MEMORIES, info.path, file)
+            file = engine.store(CATEGORY_PROJECT).read(info.path)
+            note = engine.parse(CATEGORY_PROJECT, info.path, file)
             if note is not None and sha256(note.content.encode()) != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
     return found
@@ -177,7 +177,7 @@ def _links(memory: ReadVerbs) -> list[Finding]:
 
 def _reminders(memory: ReadVerbs) -> list[Finding]:
     """Reminders that will not fire, though somebody gave them a time."""
-    infos, _ = memory.list(Query(projects=(MEMORIES,), category=CATEGORY), limit=0, order="path")
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=CATEGORY), limit=0, order="path")
     zone, now = memory.settings.reading_zone, memory.clock()
     return [
         Finding("warning", "bad_frontmatter", f"categories/{info.path}", why)
@@ -259,7 +259,7 @@ def _rebuild_index(memory: ReadVerbs, finding: Finding) -> None:
 
 def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
     """Drop every link of this note that leads nowhere."""
-    info = memory.index.notes.get(MEMORIES, finding.path.removeprefix("categories/"))
+    info = memory.index.notes.get(CATEGORY_PROJECT, finding.path.removeprefix("categories/"))
     gone = finding.text.removeprefix("links to ").partition(",")[0]
     if info is not None and gone in info.links:
         with memory.change("unlink", fresh=False) as change:

@@ -7,7 +7,9 @@ One call is one critical section. Cost does not depend on the number of entries,
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -17,6 +19,7 @@ from commonplace.engine.history import EXPIRE
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
+from commonplace.index.entries import Expired, Kept
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
@@ -25,6 +28,7 @@ from commonplace.store.base import File
 
 P = ParamSpec("P")
 T = TypeVar("T")
+E = TypeVar("E", bound="Entries")
 
 PURGED_AT_ONCE = 100
 """Expired entries one changing call removes at most."""
@@ -46,7 +50,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Tally:
+class NamespaceCounts:
     """How many entries a namespace has, those past their time to live apart."""
 
     namespace: str
@@ -121,7 +125,7 @@ class Entries(Protocol):
         """
         ...
 
-    def namespaces(self) -> list[Tally]:
+    def namespaces(self) -> list[NamespaceCounts]:
         """Every namespace that has an entry, by name."""
         ...
 
@@ -133,9 +137,26 @@ class Entries(Protocol):
         """What there is in all."""
         ...
 
+    def purge(self) -> Any:
+        """Remove some entries past their time to live."""
+        ...
+
+
+def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
+    """Make a method remove some expired entries too, as a change of its own: a secret ends without a daemon."""
+
+    @wraps(method)
+    def call(self: E, *args: P.args, **kwargs: P.kwargs) -> T:
+        result = method(self, *args, **kwargs)
+        with suppress(CommonplaceError):
+            self.purge()  # the call itself is done; the next one tries again
+        return result
+
+    return call
+
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _EntryFile:
     """An entry's file as read; `note` has its frontmatter."""
 
     path: str
@@ -144,74 +165,60 @@ class _Found:
     namespace: str
     value: str
 
-
-def purging(method: Callable[Concatenate[NoteEntries, P], T]) -> Callable[Concatenate[NoteEntries, P], T]:
-    """Besides, and as a change of its own, some expired entries are removed: a secret ends without a daemon too."""
-
-    @wraps(method)
-    def call(self: NoteEntries, *args: P.args, **kwargs: P.kwargs) -> T:
-        result = method(self, *args, **kwargs)
-        try:
-            self.purge()
-        except CommonplaceError:
-            pass  # the call itself is done; the next one tries again
-        return result
-
-    return call
+    @property
+    def entry(self) -> Entry:
+        """The entry it holds."""
+        note = self.note
+        return Entry(self.namespace, note.title, self.value, note.created, note.created, note.expires,
+                     note.access_count, note.id)  # fmt: skip
 
 
 class NoteEntries:
     """Entries as notes of the project `kv`."""
 
-    def __init__(self, memory: HomeSession):
-        self._memory = memory
-        self.engine = memory.engine
+    def __init__(self, session: HomeSession):
+        self._session = session
+        self.engine = session.engine
 
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """One file written; an entry moved by hand is replaced where it lies."""
         now = self.engine.clock()
-        expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
-        with self._memory.change("write", fresh=False) as change:
-            old = self._replaceable(namespace, key)
-            path = old.path if old else self._free_path(namespace, key)
-            before = old.file.data.decode("utf-8", "replace") if old else ""
-            text = notes.compose_entry(value, namespace=namespace, key=key, created=now, expires=expires, before=before)
-            self._put(change, path, text.encode(), old)
-            change.verb = "overwrite" if old else "write"
-        written = notes.read_entry(text, path, now)[0]
-        if self.engine.access.counts().get(written.id):
-            self.engine.access.restart(written.id)
-        created = written.created
-        return Entry(namespace, key, value, created, created, expires, 0, written.id)
+        entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
+        with self._session.change("write", fresh=False) as change:
+            path, is_new, data = self._put(change, entry, {})
+            change.verb = "write" if is_new else "overwrite"
+        written = notes.read_entry(data.decode(), path, now)[0]
+        self._restart_count(written.id)
+        return replace(entry, created=written.created, accessed=written.created, id=written.id)
 
-    def _replaceable(self, namespace: str, key: str) -> _Found | None:
-        """The entry's file, None for a new one. Raises Locked, Unreadable."""
-        old = next(self._claims(namespace, key), None)
+    def _put(self, change: Transaction, entry: Entry, further: Mapping[str, Any]) -> tuple[str, bool, bytes]:
+        """Add the step that writes `entry`. Returns its path, whether it is new there, and the bytes. Raises Locked,
+        Unreadable."""
+        old = next(self._claims(entry.namespace, entry.key), None)
         if old is not None and old.note.locked:
             raise Locked(f"{PROJECT}/{old.path}")
-        return old
-
-    def _put(self, change: Transaction, path: str, data: bytes, old: _Found | None) -> None:
+        path = old.path if old else self._free_path(entry.namespace, entry.key)
+        data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
         file, scope = (old.file, old.note.scope) if old else (None, GLOBAL)
         change.put(PROJECT, path, data, old=file, scope=scope)
+        return path, old is None, data
+
+    def _restart_count(self, identity: str) -> None:
+        """Forget reads counted for what stood at a place before."""
+        if self.engine.access.counts().get(identity):
+            self.engine.access.restart(identity)
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
         """The one file is read; the index only tells of entries that lie elsewhere."""
-        found = next(self._claims(namespace, key), None)
-        if found is None:
-            self._check(namespace)
-            raise NoEntry(key, namespace)
+        found = self._claim(namespace, key)
         if self._is_over(found):
-            try:
+            with suppress(StorageError):  # it is over whether or not the disk lets go of the file
                 self._remove(EXPIRE, [found], found.path)
-            except StorageError:
-                pass  # it is over whether or not the disk lets go of the file
             raise EntryExpired(key)
-        note = found.note
-        return Entry(namespace, key, found.value, note.created, note.created, note.expires, note.access_count, note.id)
+        return found.entry
 
     @verb
     def count(self, entry: Entry) -> Entry:
@@ -225,62 +232,55 @@ class NoteEntries:
     def remove(self, namespace: str, key: str) -> None:
         """Every file that holds the entry goes, should somebody have copied it."""
         with self.engine.writing():
-            found = list(self._claims(namespace, key))
-            if not found:
-                self._check(namespace)
-                raise NoEntry(key, namespace)
-            self._remove("delete", found, found[0].path)
+            first = self._claim(namespace, key)
+            self._remove("delete", list(self._claims(namespace, key)), first.path)
 
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """By the index, which shows what is on disk now."""
-        core, wanted = self.engine, text.lower()
+        index, wanted, matches = self.engine.index.entries, text.lower(), []
         if namespace is not None:
             self._check(namespace)
-        core.fresh()
-        counts, matches = core.access.counts(), []
-        for each in core.index.entries.kept():
-            if wanted not in each.key.lower() and wanted not in notes.value_of(each.body).lower():
+        self.engine.fresh()
+        counts = self.engine.access.counts()
+        for each in self._kept(bodies=True):
+            if namespace not in (None, each.namespace):
                 continue
-            if self._memory.sees(each.scope) and namespace in (None, each.namespace):
+            if wanted in each.key.lower() or wanted in notes.value_of(each.body).lower():
                 recalls = each.access_count + counts.get(each.id, 0)
                 matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
-        matches.sort()
-        values = core.index.entries.values([match[-1] for match in matches[offset : offset + limit]])
-        page = []
-        for recalls, age, space, key, row in matches[offset : offset + limit]:
+        page = sorted(matches)[offset : offset + limit]
+        values = index.values([row for *_, row in page])
+        entries = []
+        for recalls, age, space, key, row in page:
             created = _EPOCH - timedelta(seconds=age)
-            page.append(Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls))
-        return page, len(matches)
+            entries.append(Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls))
+        return entries, len(matches)
+
+    def _kept(self, *, bodies: bool = False) -> Iterator[Kept]:
+        """What the index has of the entries the caller sees."""
+        return (each for each in self.engine.index.entries.kept(bodies=bodies) if self._session.sees(each.scope))
+
+    def _expired(self) -> Iterator[Expired]:
+        return (each for each in self.engine.index.entries.expired() if self._session.sees(each.scope))
 
     @verb
-    def namespaces(self) -> list[Tally]:
+    def namespaces(self) -> list[NamespaceCounts]:
         """By the index; a namespace is there as long as an entry is."""
-        core, found = self.engine, dict[str, Tally]()
-        core.fresh()
-        for each in core.index.entries.kept(bodies=False):
-            if self._memory.sees(each.scope):
-                found.setdefault(each.namespace, Tally(each.namespace)).active += 1
-        for over in core.index.entries.expired():
-            if self._memory.sees(over.scope):
-                found.setdefault(over.namespace, Tally(over.namespace)).expired += 1
-        return [found[name] for name in sorted(found)]
+        self.engine.fresh()
+        active = Counter(each.namespace for each in self._kept())
+        expired = Counter(each.namespace for each in self._expired())
+        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
 
     @purging
     @verb
     def clear(self, namespace: str) -> int:
         """One change, which an undo takes back but for entries with a time to live."""
-        core = self.engine
-        with core.writing():
+        with self.engine.writing():
             self._check(namespace)
-            core.fresh()
-            kept, expired = core.index.entries.kept(bodies=False), core.index.entries.expired()
-            paths = [
-                each.path
-                for some in (kept, expired)
-                for each in some
-                if each.namespace == namespace and self._memory.sees(each.scope)
-            ]
+            self.engine.fresh()
+            paths = [each.path for each in self._kept() if each.namespace == namespace]
+            paths += [each.path for each in self._expired() if each.namespace == namespace]
             found = [one for path in sorted(paths) if (one := self._read(path, namespace))]
             if found:
                 self._remove("delete", found, f"{found[0].path.rpartition('/')[0]}/")
@@ -289,10 +289,9 @@ class NoteEntries:
     @verb
     def stats(self) -> Totals:
         """By the index."""
-        core = self.engine
-        core.fresh()
-        found = [each for each in core.index.entries.kept(bodies=False) if self._memory.sees(each.scope)]
-        totals = Totals(core.store(PROJECT).root, len(found), sum(each.size for each in found))
+        self.engine.fresh()
+        found = list(self._kept())
+        totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
         totals.namespaces = len({each.namespace for each in found})
         if found:
             totals.oldest = _EPOCH + timedelta(microseconds=min(each.created for each in found))
@@ -302,53 +301,38 @@ class NoteEntries:
     @verb
     def purge(self, most: int = PURGED_AT_ONCE) -> int:
         """Remove up to `most` entries past their time to live, whoever may see them. Returns how many."""
-        core = self.engine
-        core.freshness.retire_expired()
-        if not core.index.entries.expired(1):
+        index = self.engine.index.entries
+        self.engine.freshness.retire_expired()
+        if not index.expired(1):
             return 0
-        with core.writing():
+        with self.engine.writing():
             found = []
-            for over in core.index.entries.expired(most):
-                try:
+            for over in index.expired(most):
+                with suppress(Unreadable):
                     one = self._read(over.path, over.namespace)
-                except Unreadable:
-                    continue
-                if one is not None and self._is_over(one):
-                    found.append(one)
+                    if one is not None and self._is_over(one):
+                        found.append(one)
             if found:
                 self._remove(EXPIRE, found, found[0].path if len(found) == 1 else "")
             return len(found)
 
-    # --- moving in ------------------------------------------------------------------------------
-
     @verb
-    def held(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
+    def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
         """The entry and whether it is locked; None for none and for one whose time is over. Changes nothing."""
         found = next(self._claims(namespace, key), None)
-        if found is None or self._is_over(found):
-            return None
-        note = found.note
-        entry = Entry(namespace, key, found.value, note.created, note.created, note.expires, note.access_count, note.id)
-        return entry, note.locked
+        return None if found is None or self._is_over(found) else (found.entry, found.note.locked)
 
     @verb
-    def take(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
+    def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
         """Keep entries with all they bring along, further fields too, as one change; each takes the place of the
         one with its key. Raises Locked, Unreadable."""
-        with self._memory.change(verb, fresh=False) as change:
-            for entry, further in entries:
-                old = self._replaceable(entry.namespace, entry.key)
-                path = old.path if old else self._free_path(entry.namespace, entry.key)
-                before = old.file.data.decode("utf-8", "replace") if old else ""
-                self._put(change, path, _brought(entry, further, before), old)
-        counts = self.engine.access.counts()
-        for step in change.steps:
-            identity = default_id(PROJECT, step.path)
-            if counts.get(identity):
-                self.engine.access.restart(identity)
+        with self._session.change(verb, fresh=False) as change:
+            paths = [self._put(change, entry, further)[0] for entry, further in entries]
+        for path in paths:
+            self._restart_count(default_id(PROJECT, path))
 
     @verb
-    def outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
+    def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
         """Note entries that are older than those with their keys in the history, but for those with a time to live."""
         from commonplace.engine.exchange import Lost, keep_lost
 
@@ -356,19 +340,25 @@ class NoteEntries:
         for entry, further in entries:
             found = next(self._claims(entry.namespace, entry.key), None)
             if found is not None and entry.expires is None and found.note.expires is None:
-                data = _brought(entry, further)
-                lost.append(Lost(PROJECT, found.path, found.note.scope, found.file.etag, data))
-        keep_lost(self._memory, lost)
+                lost.append(Lost(PROJECT, found.path, found.note.scope, found.file.etag, _compose(entry, further)))
+        keep_lost(self._session, lost)
 
-    # --- files ----------------------------------------------------------------------------------
-
-    def _claims(self, namespace: str, key: str) -> Iterator[_Found]:
+    def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
         """The files that hold the entry and that the caller sees: at its own place first, then by the index."""
         for path in self._candidates(namespace, key):
             found = self._read(path, namespace)
-            named = found is not None and (found.namespace, found.note.title) == (namespace, key)
-            if found is not None and named and self._memory.sees(found.note.scope):
+            if found is None or (found.namespace, found.note.title) != (namespace, key):
+                continue
+            if self._session.sees(found.note.scope):
                 yield found
+
+    def _claim(self, namespace: str, key: str) -> _EntryFile:
+        """The first of them. Raises NoEntry, Unreadable."""
+        found = next(self._claims(namespace, key), None)
+        if found is None:
+            self._check(namespace)
+            raise NoEntry(key, namespace)
+        return found
 
     def _candidates(self, namespace: str, key: str) -> Iterator[str]:
         usual = next(notes.places(namespace, key))
@@ -376,7 +366,7 @@ class NoteEntries:
         self.engine.fresh()
         yield from (path for path in self.engine.index.entries.paths_with(key) if path != usual)
 
-    def _read(self, path: str, namespace: str) -> _Found | None:
+    def _read(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""
         try:
             file = self.engine.store(PROJECT).read(path)
@@ -387,9 +377,9 @@ class NoteEntries:
         changed = _EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
-        return _Found(path, file, note, notes.namespace_of(note.header, path), value)
+        return _EntryFile(path, file, note, notes.namespace_of(note.header, path), value)
 
-    def _is_over(self, found: _Found) -> bool:
+    def _is_over(self, found: _EntryFile) -> bool:
         return found.note.expires is not None and self.engine.clock() > found.note.expires
 
     def _check(self, namespace: str) -> None:
@@ -412,36 +402,32 @@ class NoteEntries:
                 return path
         raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
 
-    # --- changes --------------------------------------------------------------------------------
-
-    def _remove(self, verb: str, found: Sequence[_Found], about: str) -> None:
+    def _remove(self, verb: str, found: Sequence[_EntryFile], about: str) -> None:
         """Remove the files, and each folder that is empty then, as one change."""
-        for one in found:
-            if one.note.locked and verb != EXPIRE:
-                raise Locked(f"{PROJECT}/{one.path}")
         names: dict[str, set[str]] = {}
-        with self._memory.change(verb, (PROJECT, about), fresh=False) as change:
+        with self._session.change(verb, (PROJECT, about), fresh=False) as change:
             for one in found:
+                if one.note.locked and verb != EXPIRE:
+                    raise Locked(f"{PROJECT}/{one.path}")
                 change.remove(PROJECT, one.path, one.file, scope=one.note.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
             for folder, gone in names.items():
-                if self._is_left_empty(folder, gone):
+                if folder and gone.issuperset(os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))):
                     change.add("rmdir", PROJECT, folder)
 
-    def _is_left_empty(self, folder: str, without: set[str]) -> bool:
-        """Whether a namespace's folder holds nothing but the files named."""
-        if not folder:
-            return False
-        with os.scandir(os.path.join(self.engine.store(PROJECT).root, folder)) as entries:
-            return all(each.name in without for each in entries)
 
-
-def _brought(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
+def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
+    """The file of an entry with further fields."""
     return notes.compose_entry(
         entry.value, namespace=entry.namespace, key=entry.key, created=entry.created, expires=entry.expires,
         before=before, accessed=entry.accessed, access_count=entry.access_count, further=further,
     ).encode()  # fmt: skip
+
+
+def expiry(now: datetime, ttl: int) -> datetime | None:
+    """When an entry written `now` with `ttl` seconds to live ends; None for never."""
+    return whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
 
 
 def whole_milliseconds(moment: datetime) -> datetime:

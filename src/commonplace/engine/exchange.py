@@ -15,11 +15,12 @@ from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.engine.upkeep import Upkeep
-from commonplace.engine.writing import MEMORIES, id_list, scope_of
+from commonplace.engine.writing import id_list, scope_of
 from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import frontmatter
 from commonplace.note.compose import Record
+from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.store.base import File, sha256
 from commonplace.store.journal import Change, Touched
 
@@ -57,7 +58,7 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
         then by id. Eight bytes each."""
         self.engine.fresh()
-        found = self._index.notes.in_time(MEMORIES, self.memory.agent, category, scope)
+        found = self._index.notes.in_time(CATEGORY_PROJECT, self.memory.agent, category, scope)
         self._index_identity = self._index.identity
         return found
 
@@ -70,7 +71,7 @@ class Exchange:
         self._index.pin()  # opens it again if it was replaced
         if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
-        infos = [info for info in self._index.notes.in_order(rows) if info.project == MEMORIES]
+        infos = [info for info in self._index.notes.in_order(rows) if info.project == CATEGORY_PROJECT]
         return self._with_contents([info for info in infos if self.memory.sees(info.scope)])
 
     @verb
@@ -78,7 +79,7 @@ class Exchange:
         """The memories with exactly these ids, with their contents. Those the caller may not see are there too,
         or two memories would have one id."""
         self.engine.fresh()
-        infos = self._index.notes.with_ids(ids, (MEMORIES,))
+        infos = self._index.notes.with_ids(ids, (CATEGORY_PROJECT,))
         infos.sort(key=lambda info: self.memory.sees(info.scope))  # of two with one id the last one counts
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
@@ -93,7 +94,9 @@ class Exchange:
     def contents(self) -> set[bytes]:
         """The `digest` of every memory there is; some hundred bytes each."""
         self.engine.fresh()
-        return {digest(scope, body.removesuffix("\n")) for scope, body in self._index.notes.scoped_bodies(MEMORIES)}
+        return {
+            digest(scope, body.removesuffix("\n")) for scope, body in self._index.notes.scoped_bodies(CATEGORY_PROJECT)
+        }
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
         self.engine.count_pending_reads(infos)
@@ -242,7 +245,7 @@ class Ingested:
 
     def _removals(self, change: Change) -> Iterator[tuple[str, str]]:
         """Digest and path of the memories a change removed; one that went to another folder is not gone."""
-        here = [each for each in change.files if each.project == MEMORIES]
+        here = [each for each in change.files if each.project == CATEGORY_PROJECT]
         put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
         for each in here:
             is_moved = each.path.rpartition("/")[2] in put

@@ -177,7 +177,9 @@ class Freshness:
         """What has to change in the index so that it shows the project, or one folder of it."""
         index, name = self._engine.index, store.name
         if trouble := store.trouble():
-            self._troubles[name] = [trouble]
+            is_new = name not in self._engine.settings.projects and not index.notes.stamps(name)
+            if not (is_new and store.holds_entities and store.version() is None):  # a graph file to be made
+                self._troubles[name] = [trouble]
             return []
         paths = None if folder else store.changed_since(index.seen(name))
         if paths is not None:

@@ -2,72 +2,84 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clock import stamp
-from commonplace.engine.entities import Entity, Key, NoEntity, Relation, T
-from commonplace.engine.graph_store import GraphStore, Said
+from commonplace.engine.entities import (
+    Entity,
+    Key,
+    NoEntity,
+    Relation,
+    T,
+    entity_line,
+    merge_entities,
+    relation_line,
+    unique_entities,
+)
+from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.session import verb
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageError
 from commonplace.query import Query
-from commonplace.store.journal import Change
-from commonplace.store.json_lines import dumped, replaced, value_of
-from commonplace.store.records import Coming, Edit
+from commonplace.store.inplace import KeptLines, LineChange
+from commonplace.store.inplace.graph_file import (
+    BadLine,
+    EntityLine,
+    GraphStore,
+    LineEdit,
+    parse_graph_object,
+    parse_line,
+    with_members,
+)
+from commonplace.store.journal import LINES, Change
 
-if TYPE_CHECKING:
-    from commonplace.engine.memory import Memory
-
-_MOST_RANKED = 1000
-_OWN_KEYS = frozenset(("type", "name", "entityType", "observations"))
+_MAX_RANKED = 1000
 
 
 class FileGraph:
     """The graph in a file; who asks matters for the history alone, as a graph file knows no scopes."""
 
-    def __init__(self, memory: Memory, store: GraphStore):
-        self.memory = memory
+    def __init__(self, session: ReadVerbs, store: GraphStore):
+        self.session = session
+        self.engine = session.engine
         self.store = store
-        self._core = memory.engine
-        self._held = store.held
-        self._is_still = False
-
-    # --- reading --------------------------------------------------------------------------------
+        self._is_current = False
 
     @verb
     def keys(self) -> list[Key]:
         """Every entity, in order."""
         self._fresh()
-        return [_key(each) for each in self._held.entities.values()]
+        return [_key(each) for each in self.store.entities.values()]
 
     @verb
     def named(self, names: Iterable[str]) -> list[Key]:
         """The entities of these names, in order."""
         self._fresh()
-        lines = sorted(line for name in set(names) for line in self._held.named.get(name, ()))
-        return [_key(self._held.entities[line]) for line in lines]
+        lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
+        return [_key(self.store.entities[line]) for line in lines]
 
     @verb
     def matching(self, text: str) -> list[Key]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
         self._fresh()
         wanted = text.lower()
-        return [_key(each) for each in self._held.entities.values() if wanted in each.lowered]
+        return [_key(each) for each in self.store.entities.values() if wanted in each.lowered]
 
     @verb
     def ranked(self, text: str) -> list[Key]:
         """The entities that hold the words of `text` in any order, best first; types count last."""
         self._fresh()
         words = text.lower().split()
-        holding = [each for each in self._held.entities.values() if all(word in each.lowered for word in words)]
-        found: dict[int, Said] = {}
-        if self._core.stores.get(self.store.name) is self.store:
-            hits = self.memory.search(Query(text=text, projects=(self.store.name,)), limit=_MOST_RANKED)
+        holding = [each for each in self.store.entities.values() if all(word in each.lowered for word in words)]
+        found: dict[int, EntityLine] = {}
+        if self.engine.stores.get(self.store.name) is self.store:
+            hits = self.session.search(Query(text=text, projects=(self.store.name,)), limit=_MAX_RANKED)
             entities = [self.store.entity(hit.note.path) for hit in hits]
-            found = {each[0].line: each[0] for each in entities if each is not None}
+            found = {each.number: each for each in entities if each is not None}
         else:  # no project of this process: nothing of the file is in the index
-            holding.sort(key=lambda each: (-_weight(each, words), each.line))
-        found |= {each.line: each for each in holding if words and each.line not in found}
+            holding.sort(key=lambda each: (-_weight(each, words), each.number))
+        found |= {each.number: each for each in holding if words and each.number not in found}
         return [_key(each) for each in found.values()]
 
     @verb
@@ -80,9 +92,9 @@ class FileGraph:
         """The relations with at least one end among `names` (None: all), in order."""
         self._fresh()
         if names is None:
-            return list(self._held.relations.values())
-        lines = {line for name in names for line in self._held.ends.get(name, ())}
-        return [self._held.relations[line] for line in sorted(lines)]
+            return list(self.store.relations.values())
+        lines = {line for name in names for line in self.store.ends.get(name, ())}
+        return [self.store.relations[line] for line in sorted(lines)]
 
     @verb
     def version(self) -> Any:
@@ -91,40 +103,42 @@ class FileGraph:
             self._fresh()
         except CommonplaceError as error:
             return str(error)
-        return self._held.changes
+        return self.store.changes
 
     @verb
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, as it was at the last look."""
-        return self._held.warnings()
+        return self.store.warnings()
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
         """What `read` returns: the file is looked at once, before."""
         self._fresh()
-        self._is_still = True
+        self._is_current = True
         try:
             return read()
         finally:
-            self._is_still = False
+            self._is_current = False
 
     def _fresh(self) -> None:
-        if not self._is_still:
-            self.store.fresh(self._core.home)
-
-    # --- creating -------------------------------------------------------------------------------
+        """Show what is on disk, after completing what a writer of this home that died left."""
+        if self._is_current:
+            return
+        self.store.fresh()
+        if self.engine.home.lines.waits():
+            with self.engine.home.lock:
+                pass
+            self.store.fresh()
 
     @verb
     def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
         """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
-        wanted: dict[str, Entity] = {}
-        for each in entities:
-            wanted.setdefault(each.name, Entity(each.name, each.type, tuple(dict.fromkeys(each.observations))))
+        wanted = unique_entities(entities)
         created: list[Entity] = []
 
-        def plan() -> Edit:
-            created[:] = [each for name, each in wanted.items() if name not in self._held.named]
-            return Edit(added=[_entity_line(each) for each in created], verb="write")
+        def plan() -> LineEdit:
+            created[:] = [each for name, each in wanted.items() if name not in self.store.named]
+            return LineEdit(added=[_line(entity_line(each)) for each in created], verb="write")
 
         self.change(plan)
         return created
@@ -135,9 +149,9 @@ class FileGraph:
         wanted = list({each.triple: each for each in relations}.values())
         created: list[Relation] = []
 
-        def plan() -> Edit:
+        def plan() -> LineEdit:
             created[:] = [each for each in wanted if not self._lines_of(each)]
-            return Edit(added=[_relation_line(each) for each in created])
+            return LineEdit(added=[_line(relation_line(each)) for each in created])
 
         self.change(plan)
         return created
@@ -150,12 +164,12 @@ class FileGraph:
         """
         results: list[tuple[str, list[str]]] = []
 
-        def plan() -> Edit:
+        def plan() -> LineEdit:
             results.clear()
             said: dict[str, list[str]] = {}
             fresh: set[str] = set()
             for name, texts in additions:
-                if name not in self._held.named:
+                if name not in self.store.named:
                     raise NoEntity(name)
                 known = said.setdefault(name, list(self._first(name).observations))
                 there = set(known)
@@ -172,39 +186,33 @@ class FileGraph:
     def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[Relation]) -> None:
         """Take in another graph as one change: entities that exist get the observations they lack, twins become
         one. The keys that come with a new entity go into its line."""
-        wanted: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
-        for each, more in entities:
-            _, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
-            texts |= dict.fromkeys(each.observations)
-            keys |= {key: value for key, value in more.items() if key not in keys}
+        wanted = merge_entities(entities)
 
-        def plan() -> Edit:
-            there = {name: self._first(name).observations for name in wanted if name in self._held.named}
+        def plan() -> LineEdit:
+            there = {name: self._first(name).observations for name in wanted if name in self.store.named}
             said = {name: [*dict.fromkeys([*known, *wanted[name][1]])] for name, known in there.items()
                     if not wanted[name][1].keys() <= set(known)}  # fmt: skip
             edit = self._saying(said)
             edit.verb = "import"
             edit.added = [
-                _entity_line(Entity(name, kind, tuple(texts)), keys)
+                _line(entity_line(Entity(name, kind, tuple(texts)), keys))
                 for name, (kind, texts, keys) in wanted.items()
                 if name not in there
             ]
             unique = {each.triple: each for each in relations}.values()
-            edit.added += [_relation_line(each) for each in unique if not self._lines_of(each)]
+            edit.added += [_line(relation_line(each)) for each in unique if not self._lines_of(each)]
             return edit
 
         self.change(plan)
-
-    # --- deleting -------------------------------------------------------------------------------
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
         """Remove entities, all of one name, and every relation at either end; unknown names are no error."""
 
-        def plan() -> Edit:
-            lines = {line for name in names for line in self._held.named.get(name, ())}
-            lines |= {line for name in names for line in self._held.ends.get(name, ())}
-            return Edit(dict.fromkeys(sorted(lines), b""), verb="delete")
+        def plan() -> LineEdit:
+            lines = {line for name in names for line in self.store.named.get(name, ())}
+            lines |= {line for name in names for line in self.store.ends.get(name, ())}
+            return LineEdit(dict.fromkeys(sorted(lines), b""), verb="delete")
 
         self.change(plan)
 
@@ -212,10 +220,10 @@ class FileGraph:
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Remove all copies of observations, of the first of twins; what is not there is no error."""
 
-        def plan() -> Edit:
+        def plan() -> LineEdit:
             said: dict[str, list[str]] = {}
             for name, texts in deletions:
-                if name in self._held.named:
+                if name in self.store.named:
                     gone = set(texts)
                     now = said[name] if name in said else self._first(name).observations
                     said[name] = [text for text in now if text not in gone]
@@ -227,69 +235,133 @@ class FileGraph:
     def delete_relations(self, relations: Sequence[Relation]) -> None:
         """Remove relations, all copies; what is not there is no error."""
 
-        def plan() -> Edit:
+        def plan() -> LineEdit:
             lines = sorted({line for each in relations for line in self._lines_of(each)})
-            return Edit(dict.fromkeys(lines, b""), verb="delete")
+            return LineEdit(dict.fromkeys(lines, b""), verb="delete")
 
         self.change(plan)
 
-    # --- changing -------------------------------------------------------------------------------
-
-    def change(self, plan: Callable[[], Edit], undoes: int | None = None) -> Change | None:
+    def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
         """Carry out what `plan` says, logged as an undo of change `undoes` if that is given. Returns the change,
-        None when nothing was to be done. Raises NotRecords, StorageError."""
-        core, lines, made = self._core, self._core.home.lines, list[Change]()
+        None when nothing was to be done. Raises NotAGraphFile, StorageError."""
+        engine, made = self.engine, list[Change]()
 
-        def keep(coming: Coming) -> None:
-            number = core.home.history.last + 1
-            name, file = self.store.name, self._held.records.name
-            made[:] = [Change(number, stamp(core.clock()), coming.verb, name, file, self.memory.agent, self.memory.face,
-                              undoes=undoes)]  # fmt: skip
-            lines.begin(made[0], coming)
+        def announce(lines: LineChange) -> None:
+            number = engine.home.history.last + 1
+            name, file = self.store.name, os.path.basename(self.store.root)
+            agent, face = self.session.agent, self.session.face
+            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes)]
+            engine.home.lines.begin(made[0], lines)
 
-        with core.writing(), lines.changing():
-            self._held.change(plan, keep)
-            core.commits += bool(made)
+        with engine.writing(), engine.home.lines.changing():
+            self.store.change(plan, announce)
+            engine.commits += bool(made)
         return made[0] if made else None
 
-    def _first(self, name: str) -> Said:
-        return self._held.entities[self._held.named[name][0]]
+    def _first(self, name: str) -> EntityLine:
+        return self.store.entities[self.store.named[name][0]]
 
     def _lines_of(self, relation: Relation) -> list[int]:
         """Where it stands: at the end with fewer relations."""
-        ends = [self._held.ends.get(name, {}) for name in (relation.source, relation.target)]
+        ends = [self.store.ends.get(name, {}) for name in (relation.source, relation.target)]
         lines = min(ends, key=len)
-        return [line for line in lines if self._held.relations[line].triple == relation.triple]
+        return [line for line in lines if self.store.relations[line].triple == relation.triple]
 
-    def _saying(self, said: dict[str, list[str]]) -> Edit:
+    def _saying(self, said: dict[str, list[str]]) -> LineEdit:
         """The edit after which these entities say just that; all else in their lines stays."""
-        edit = Edit()
+        edit = LineEdit()
         for name, texts in said.items():
             entity = self._first(name)
             if tuple(texts) == entity.observations:
                 continue
-            line = self._held.records.lines[entity.line]
-            if (value_of(line) or {}).get("entityType") is None:
-                line = replaced(line, "entityType", entity.type)
-            edit.lines[entity.line] = replaced(line, "observations", texts)
+            line = self.store.lines[entity.number]
+            kind = {} if (parse_line(line) or {}).get("entityType") is not None else {"entityType": entity.type}
+            edit.lines[entity.number] = with_members(line, **kind, observations=texts)
         return edit
 
 
-def _key(said: Said) -> Key:
-    return Key((said.order,), said.name, said.type, said)
+def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
+    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a place changed since.
+
+    Raises CannotUndo, NotAGraphFile, StorageError.
+    """
+    engine = session.engine
+    touched = next(each for each in change.files if each.do == LINES and each.new is not None)
+    try:
+        kept = engine.home.lines.kept(touched)
+    except (NotFound, StorageError):
+        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
+    known = engine.stores.get(touched.project)
+    store = known if isinstance(known, GraphStore) else store_of(session, touched.file)
+    graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
+
+    def plan() -> LineEdit:
+        edit = _inverse(graph.store, kept)
+        if edit is None:
+            raise blocked(change.project, change.path)
+        return edit
+
+    made = graph.change(plan, undoes=change.number)
+    if made is None:
+        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
+    return made
 
 
-def _weight(said: Said, words: Sequence[str]) -> int:
-    name, kind = said.name.lower(), said.type.lower()
+def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
+    """The project that is the graph file at this absolute path, None when none is."""
+    stores = session.engine.stores.values()
+    return next((each for each in stores if isinstance(each, GraphStore) and each.root == file), None)
+
+
+def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
+    """The edit that takes it back; None when a line of it is not there as it was left, or what went is there again."""
+    slots: dict[bytes, list[int]] = {}
+    for slot, line in enumerate(store.lines):
+        if line:
+            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    edit = LineEdit(verb="undo")
+    for line in reversed(kept.added):
+        if not (found := slots.get(line.rstrip(b"\r\n"))):
+            return None
+        edit.lines[found.pop()] = b""
+    returning: list[tuple[int, bytes]] = []
+    for number, old, new in kept.replaced:
+        if not new:
+            returning.append((number, old))
+        elif found := slots.get(new.rstrip(b"\r\n")):
+            edit.lines[found.pop(0)] = old
+        else:
+            return None
+    if any(_is_there(store, edit, old) for _, old in returning):
+        return None
+    left = [slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""]
+    for before, (number, old) in enumerate(returning):
+        at = number - before
+        edit.inserted.setdefault(left[at] if at < len(left) else len(store.lines), []).append(old)
+    return edit
+
+
+def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
+    """Whether the entity or relation of a line stands in the file, but for what the edit removes."""
+    try:
+        found = parse_graph_object(parse_line(line) or {})
+    except BadLine:
+        return False
+    if isinstance(found, Relation):
+        slots = [slot for slot in store.ends.get(found.source, ()) if store.relations[slot].triple == found.triple]
+    else:
+        slots = store.named.get(found.name, []) if found is not None else []
+    return any(slot not in edit.lines for slot in slots)
+
+
+def _key(entity: EntityLine) -> Key:
+    return Key((entity.order,), entity.name, entity.type, entity)
+
+
+def _weight(entity: EntityLine, words: Sequence[str]) -> int:
+    name, kind = entity.name.lower(), entity.type.lower()
     return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
 
-def _entity_line(entity: Entity, more: dict[str, Any] | None = None) -> bytes:
-    value = {"type": "entity", "name": entity.name, "entityType": entity.type, "observations": entity.observations}
-    value |= {key: each for key, each in (more or {}).items() if key not in _OWN_KEYS}
-    return dumped(value).encode() + b"\n"
-
-
-def _relation_line(relation: Relation) -> bytes:
-    value = {"type": "relation", "from": relation.source, "to": relation.target, "relationType": relation.type}
-    return dumped(value).encode() + b"\n"
+def _line(text: str) -> bytes:
+    return text.encode() + b"\n"

@@ -13,9 +13,9 @@ from commonplace.engine.locations import Location, LocationGone
 from commonplace.engine.notes import NoteVerbs
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import MEMORIES, as_file, scope_of
+from commonplace.engine.writing import as_file, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
-from commonplace.note.model import GLOBAL, MEMORY_KEYS
+from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.folder import FolderStore
@@ -72,7 +72,7 @@ class HistoryVerbs(NoteVerbs):
             if len(ref) >= 4:
                 for change in self.engine.home.history.changes():
                     for each in change.files:
-                        named = each.project == MEMORIES and each.path.endswith(f"-{ref[:8]}.md")
+                        named = each.project == CATEGORY_PROJECT and each.path.endswith(f"-{ref[:8]}.md")
                         if named and self.sees(each.scope):
                             return each.project, each.path, each.root
             info = self.find(ref)
@@ -195,7 +195,7 @@ class HistoryVerbs(NoteVerbs):
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
         """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id
         neither could be named any more."""
-        if project != MEMORIES:
+        if project != CATEGORY_PROJECT:
             return data
         note = self.engine.parse(project, path, as_file(data))
         self.engine.fresh()

@@ -6,42 +6,43 @@ What is replaced or removed here is gone: a folder of another program has no his
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import wraps
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.entries import (
     PURGED_AT_ONCE,
     Entry,
     EntryExpired,
+    NamespaceCounts,
     NoEntry,
-    Tally,
     Totals,
     Unreadable,
-    whole_milliseconds,
+    expiry,
+    purging,
 )
 from commonplace.engine.session import Engine, verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
+from commonplace.store.access import AccessLog
 from commonplace.store.files import reason
-from commonplace.store.kv_json import Content, JsonFiles, Row, stem_of
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from commonplace.store.inplace.json_files import Content, JsonFiles, OpenFile, Row, stem_of
+from commonplace.text.unicode import repair_surrogates
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
 
 
-class JsonPlace:
+class JsonEntryFolder:
     """The folder, for all callers of this process."""
 
     def __init__(self, folder: str | os.PathLike[str]):
@@ -49,35 +50,34 @@ class JsonPlace:
         self.recalled: dict[str, datetime] = {}
         self.engine: Engine | None = None
 
-    def entries(self, memory: HomeSession) -> JsonEntries:
-        """The entries as the caller `memory` is bound to."""
-        self.engine = memory.engine
-        return JsonEntries(memory, self)
+    def entries(self, session: HomeSession) -> JsonEntries:
+        """The entries as the caller `session` is bound to."""
+        self.engine = session.engine
+        return JsonEntries(session, self)
 
     def fold(self) -> None:
         """Add the recalls counted so far to the files; one that cannot be written keeps them for the next time."""
-        core = self.engine
-        if core is None or not core.access.counts():
+        engine = self.engine
+        if engine is None or not engine.access.counts():
             return
-        with core.guard, suppress(OSError):
+        with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, ValueError):
-                    self._fold(stem, core)
+                    self._fold(stem, engine.access)
 
-    def _fold(self, stem: str, core: Engine) -> None:
-        if not self._pending(stem, self.files.read(stem), core):
+    def _fold(self, stem: str, access: AccessLog) -> None:
+        if not self._pending(stem, self.files.read(stem), access):
             return
-        with self.files.changing(stem) as content:
-            pending = self._pending(stem, content, core)
-            rows = [self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(content.rows)]
+        with self.files.changing(stem) as file:
+            rows, pending = file.content.rows, self._pending(stem, file.content, access)
             if pending:
-                self.files.replace(stem, rows, content)
+                file.replace([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
             for name, _ in pending.values():
-                core.access.restart(name)
+                access.restart(name)
 
-    def _pending(self, stem: str, content: Content, core: Engine) -> dict[int, tuple[str, int]]:
+    def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
-        counts = core.access.counts()
+        counts = access.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
@@ -94,47 +94,31 @@ class JsonPlace:
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def settling(method: Callable[Concatenate[JsonEntries, P], T]) -> Callable[Concatenate[JsonEntries, P], T]:
-    """Besides, some expired entries are removed from all files, and `_meta.json` is brought up to date."""
-
-    @wraps(method)
-    def call(self: JsonEntries, *args: P.args, **kwargs: P.kwargs) -> T:
-        result = method(self, *args, **kwargs)
-        if result != 0:  # an unknown namespace was cleared, which makes nothing
-            with suppress(CommonplaceError):
-                self.settle()  # the call itself is done; the next one tries again
-        return result
-
-    return call
-
-
 class JsonEntries:
     """Entries as rows of `<name>.json`; a row whose namespace is not the file's name says it."""
 
-    def __init__(self, memory: HomeSession, place: JsonPlace):
-        self._memory = memory
-        self.engine = memory.engine
-        self._place = place
-        self._files = place.files
+    def __init__(self, session: HomeSession, folder: JsonEntryFolder):
+        self.engine = session.engine
+        self._folder = folder
+        self._files = folder.files
 
-    @settling
+    @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """The file written anew, the entry at its end; fields of it that are not ours stay."""
         now, stem = self.engine.clock(), stem_of(namespace)
-        expires = whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
-        row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now),
-                    "expires_at": expires and expires.timestamp(), "access_count": 0}  # fmt: skip
-        with self._changing(namespace, make=True) as content:
-            old = [each for each in content.rows if _is(each, stem, namespace, key)]
-            if namespace != stem:
-                row["namespace"] = namespace
+        expires = expiry(now, ttl)
+        row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now)}
+        row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
+        if namespace != stem:
+            row["namespace"] = namespace
+        with self._changing(namespace, make=True) as file:
+            old = [each for each in file.content.rows if _is(each, stem, namespace, key)]
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
-            rest = [each for each in content.rows if not _is(each, stem, namespace, key)]
-            self._replace(stem, [*rest, row], content)
+            file.replace([*(each for each in file.content.rows if not _is(each, stem, namespace, key)), row])
             self._forget(stem, [*old, row])
-        return self._entry(row, stem, content)
+            return self._entry(row, stem, file.content)
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
@@ -159,10 +143,10 @@ class JsonEntries:
                 access.note(entry.id)
         except OSError:
             access.note(entry.id)
-        now = self._place.recalled[entry.id] = self.engine.clock()
+        now = self._folder.recalled[entry.id] = self.engine.clock()
         return replace(entry, accessed=now, access_count=entry.access_count + access.counts().get(entry.id, 0))
 
-    @settling
+    @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
         """Every row of that name goes, should somebody have copied it."""
@@ -174,37 +158,35 @@ class JsonEntries:
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """By the files; one that cannot be read is said, not left out."""
         wanted, counts, matches = text.lower(), self.engine.access.counts(), []
-        stems = self._stems() if namespace is None else [stem_of(namespace)]
-        for stem in stems:
+        for stem in self._stems() if namespace is None else [stem_of(namespace)]:
             content = self._read(stem, namespace or stem)
             for row in content.rows:
                 if namespace not in (None, namespace_of(row, stem)) or self._is_over(row):
                     continue
                 if wanted in row["key"].lower() or wanted in _value(row).lower():
-                    matches.append(self._recalled(self._entry(row, stem, content), counts))
+                    entry = self._entry(row, stem, content)
+                    matches.append(replace(entry, access_count=entry.access_count + counts.get(entry.id, 0)))
         matches.sort(key=lambda each: (-each.access_count, -int(each.created.timestamp()), each.namespace, each.key))
         return matches[offset : offset + limit], len(matches)
 
     @verb
-    def namespaces(self) -> list[Tally]:
+    def namespaces(self) -> list[NamespaceCounts]:
         """Those of all rows; a file without any is none."""
-        found: dict[str, Tally] = {}
+        active, expired = Counter[str](), Counter[str]()
         for stem in self._stems():
             for row in self._read(stem, stem).rows:
-                name = namespace_of(row, stem)
-                tally = found.setdefault(name, Tally(name))
-                if self._is_over(row):
-                    tally.expired += 1
-                else:
-                    tally.active += 1
-        return [found[name] for name in sorted(found)]
+                (expired if self._is_over(row) else active)[namespace_of(row, stem)] += 1
+        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
 
-    @settling
     @verb
     def clear(self, namespace: str) -> int:
         """The rows of the namespace, not those of others in its file."""
         stem = stem_of(namespace)
-        return self._drop(namespace, lambda row: namespace_of(row, stem) == namespace)
+        count = self._drop(namespace, lambda row: namespace_of(row, stem) == namespace)
+        if count:  # clearing an unknown namespace makes no file
+            with suppress(CommonplaceError):
+                self.purge()
+        return count
 
     @verb
     def stats(self) -> Totals:
@@ -223,7 +205,7 @@ class JsonEntries:
         return totals
 
     @verb
-    def settle(self, most: int = PURGED_AT_ONCE) -> None:
+    def purge(self, most: int = PURGED_AT_ONCE) -> None:
         """Remove up to `most` expired entries and count the rest; a file that cannot be read stays out of it."""
         entries, names = 0, set[str]()
         for stem in self._stems():
@@ -239,8 +221,6 @@ class JsonEntries:
         with suppress(OSError, ValueError):
             self._files.count(entries, len(names))
 
-    # --- files ----------------------------------------------------------------------------------
-
     def _stems(self) -> list[str]:
         try:
             return self._files.stems()
@@ -254,49 +234,44 @@ class JsonEntries:
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[Content]:
-        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used."""
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
+        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used, StorageError when it
+        cannot be written."""
+        stem, opened = stem_of(namespace), False
         try:
-            with self._files.changing(stem_of(namespace), make) as content:
-                yield content
-        except (OSError, ValueError):
+            with self._files.changing(stem, make) as file:
+                opened = True
+                yield file
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and (opened or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+                raise StorageError(f"{stem}.json", reason(error)) from None
             raise Unreadable(namespace) from None
-
-    def _replace(self, stem: str, rows: list[Row], before: Content) -> None:
-        try:
-            self._files.replace(stem, rows, before)
-        except OSError as error:
-            raise StorageError(f"{stem}.json", reason(error)) from None
 
     def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
         """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
-        with self._changing(namespace) as content:
-            meant = [n for n, row in enumerate(content.rows) if is_meant(row)][:most]
+        with self._changing(namespace) as file:
+            rows = file.content.rows
+            meant = [n for n, row in enumerate(rows) if is_meant(row)][:most]
             if meant:
                 gone = set(meant)
-                self._replace(stem, [row for n, row in enumerate(content.rows) if n not in gone], content)
-                self._forget(stem, [content.rows[n] for n in meant])
+                file.replace([row for n, row in enumerate(rows) if n not in gone])
+                self._forget(stem, [rows[n] for n in meant])
         return len(meant)
 
     def _forget(self, stem: str, rows: Sequence[Row]) -> None:
         """Counted recalls of rows that ended are not those of what comes after."""
         counts = self.engine.access.counts()
-        for name in {self._place.name(row, stem) for row in rows}:
+        for name in {self._folder.name(row, stem) for row in rows}:
             if counts.get(name):
                 self.engine.access.restart(name)
-
-    # --- rows -----------------------------------------------------------------------------------
 
     def _is_over(self, row: Row) -> bool:
         expires = _moment(row.get("expires_at"))
         return expires is not None and self.engine.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
-        return replace(entry_of(row, stem, content), id=self._place.name(row, stem))
-
-    def _recalled(self, entry: Entry, counts: Counter[str]) -> Entry:
-        return replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
+        return replace(entry_of(row, stem, content), id=self._folder.name(row, stem))
 
 
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
@@ -304,7 +279,9 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
     created = _moment(row.get("created_at")) or _changed(content)
     accessed = _moment(row.get("accessed_at")) or created
     expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
-    return Entry(namespace_of(row, stem), _whole_text(row["key"]), _value(row), created, accessed, expires, recalls)
+    return Entry(
+        namespace_of(row, stem), repair_surrogates(row["key"]), _value(row), created, accessed, expires, recalls
+    )
 
 
 def unknown_of(row: Row, stem: str) -> Row:
@@ -327,16 +304,7 @@ def _is(row: Row, stem: str, namespace: str, key: str) -> bool:
 
 def _value(row: Row) -> str:
     value: Any = row.get("value", "")
-    if not isinstance(value, str):
-        from json import dumps
-
-        value = dumps(value)
-    return _whole_text(value)
-
-
-def _whole_text(text: str) -> str:
-    """`text`, with marks for halves of surrogate pairs, which no reply can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return repair_surrogates(value if isinstance(value, str) else json.dumps(value))
 
 
 def _number(value: Any) -> int:

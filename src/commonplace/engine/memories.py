@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -10,24 +9,21 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.session import verb
-from commonplace.engine.writing import MEMORIES
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import FURTHER
+from commonplace.note.model import CATEGORY_PROJECT, FURTHER
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.note.model import Note
     from commonplace.query import Query
 
-PROJECT = MEMORIES
 KEYS = (
     "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
     "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
 )  # fmt: skip
 """The keys of the `memory` object, in order; those of FURTHER that are set follow."""
 
-_BREAKS = re.compile("\r\n|[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LISTS = ("aliases", "merged", "unlinked")
 _TIMES = ("due_at", "fired_at", "acked_at")
 
@@ -42,11 +38,6 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
     """The contents of several memories, in their order."""
     bodies = memory.index.notes.bodies([info.row for info in infos])
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
-
-
-def on_one_line(text: str) -> str:
-    """The text with a blank for each line break and control character."""
-    return _BREAKS.sub(" ", text)
 
 
 def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
@@ -67,7 +58,7 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
         "access_count": each.access_count,
         "links": visible_links(memory, each.links),
         "version": each.version,
-        "path": f"{MEMORIES}/{each.path}",
+        "path": f"{CATEGORY_PROJECT}/{each.path}",
     }
     for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
         value = _further(key, each.header.get(key))

@@ -13,7 +13,6 @@ from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import (
-    MEMORIES,
     check_etag,
     editable,
     encoded,
@@ -37,7 +36,7 @@ from commonplace.errors import (
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import CATEGORIES, GLOBAL, INBOX, Draft, Note
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, Draft, Note
 from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
@@ -131,12 +130,12 @@ class NoteVerbs(ReadVerbs):
 
     def _store(self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None) -> list[Stored]:
         """Write the drafts as one change. Every one is checked before the first byte is written."""
-        needs_index = any(draft.project != MEMORIES for draft in drafts)
+        needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
             taken: set[tuple[str, str]] = set()
             for draft in drafts:
                 self.check_scope(draft.scope)
-                if draft.project == MEMORIES:
+                if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
                     step = self._put_note(change, draft, overwrite, checksum)
@@ -173,9 +172,9 @@ class NoteVerbs(ReadVerbs):
             source=draft.source or self.agent or "manual", created=moment, expires=expires, extra=extra,
         )  # fmt: skip
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
-        if os.path.lexists(os.path.join(self.engine.store(MEMORIES).root, path)):
+        if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
-        return change.put(MEMORIES, path, encoded(text), scope=draft.scope)
+        return change.put(CATEGORY_PROJECT, path, encoded(text), scope=draft.scope)
 
     def _due_keys(self, draft: Draft, moment: datetime) -> Mapping[str, object]:
         """The header keys of the time a reminder's text names (contract 001, 3); none when it is given, or unclear."""
@@ -443,7 +442,7 @@ class NoteVerbs(ReadVerbs):
         """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
-            if first.project == second.project == MEMORIES:
+            if first.project == second.project == CATEGORY_PROJECT:
                 for info, other in ((first, second), (second, first)):
                     if other.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, other))
@@ -484,7 +483,7 @@ class NoteVerbs(ReadVerbs):
         was a link."""
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
-            if not first.project == second.project == MEMORIES:
+            if not first.project == second.project == CATEGORY_PROJECT:
                 raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
             if second.id not in first.links and first.id not in second.links:
                 return False
@@ -500,8 +499,8 @@ class NoteVerbs(ReadVerbs):
 
         Locked memories are left out: nothing is written to them, and a link stands on both sides or not at all.
         """
-        with self.change("link", (MEMORIES, "")) as change:
-            infos, _ = self.list(Query(projects=(MEMORIES,)), limit=0, order="path")
+        with self.change("link", (CATEGORY_PROJECT, "")) as change:
+            infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
             by_row = {info.row: info for info in infos}
             wanted = {info.row: list(info.links) for info in infos}
             plan = self._plan_links(infos, by_row, wanted)

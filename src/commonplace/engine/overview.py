@@ -12,17 +12,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.memories import content_of, on_one_line
+from commonplace.engine.memories import content_of
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.session import verb
-from commonplace.engine.writing import MEMORIES, is_agent
+from commonplace.engine.writing import is_agent
 from commonplace.index.rows import NoteInfo
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
-from commonplace.note.model import CATEGORIES, GLOBAL
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.files import put_derived
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.index.notes import Section
@@ -72,13 +73,13 @@ class Overview:
         if not create and not engine.layout.overview.exists():
             return False
         with engine.guard:
-            engine.changed_projects.discard(MEMORIES)
+            engine.changed_projects.discard(CATEGORY_PROJECT)
             written = put_derived(engine.layout.overview, self.text().encode())
             return Pending(self.memory).refresh(create=False) or written
 
     def keep_up(self) -> bool:
         """As `refresh`, if this process changed a memory since the last time."""
-        return MEMORIES in self.engine.changed_projects and self.refresh()
+        return CATEGORY_PROJECT in self.engine.changed_projects and self.refresh()
 
     def _lines(self, section: Section, most: int) -> list[str]:
         if section.category == "reminders":
@@ -122,7 +123,7 @@ class Pending:
     @verb
     def reminders(self) -> list[NoteInfo]:
         """All memories of category `reminders`, of every scope."""
-        return self.memory.list(Query(projects=(MEMORIES,), category=CATEGORY), limit=0, order="created")[0]
+        return self.memory.list(Query(projects=(CATEGORY_PROJECT,), category=CATEGORY), limit=0, order="created")[0]
 
     def listed(
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
@@ -163,7 +164,7 @@ class Pending:
         for number, (info, reminder) in enumerate(part, 1):
             due = reminder.shown_due
             when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
-            text = on_one_line(content_of(self.memory, info)).strip()
+            text = one_line(content_of(self.memory, info)).strip()
             rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
         return _HEAD + ("".join(rows) or _NONE)
 

@@ -109,7 +109,7 @@ class ProjectVerbs(ReadVerbs):
         return self._project(store.name)
 
     def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
-        """Raises ProjectRefused, NotRecords for a file of another shape, StorageError."""
+        """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
         from commonplace.store.inplace.graph_file import GraphStore
 
         private = Path(os.path.realpath(self.engine.layout.private))

@@ -14,11 +14,10 @@ from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession
-from commonplace.engine.writing import MEMORIES
 from commonplace.errors import InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import Note
+from commonplace.note.model import CATEGORY_PROJECT, Note
 from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 
@@ -106,7 +105,7 @@ class ReadVerbs(HomeSession):
     @property
     def has_changed_memories(self) -> bool:
         """Whether this process changed something in `categories` that `memory.md` does not show yet."""
-        return MEMORIES in self.engine.changed_projects
+        return CATEGORY_PROJECT in self.engine.changed_projects
 
     # --- one note -------------------------------------------------------------------------------
 
@@ -159,7 +158,7 @@ class ReadVerbs(HomeSession):
         place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
         self.engine.fresh()
         info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
-        if info is None and place[0] == MEMORIES and not isinstance(ref, tuple):
+        if info is None and place[0] == CATEGORY_PROJECT and not isinstance(ref, tuple):
             return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
         if info is None or not self.sees(info.scope):
             raise NotFound(place[1], place[0])
@@ -174,7 +173,7 @@ class ReadVerbs(HomeSession):
         """
         given, text = text, text.strip().lower()
         if not text.isascii():
-            raise NotFound(given, MEMORIES)  # an id has no such characters
+            raise NotFound(given, CATEGORY_PROJECT)  # an id has no such characters
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
             try:
                 info = self.index.notes.find_id(text, viewer=self.agent)
@@ -187,7 +186,7 @@ class ReadVerbs(HomeSession):
         try:
             info = self.index.notes.find_id(text, viewer=self.agent)
         except NotFound:
-            raise NotFound(given, MEMORIES) from None
+            raise NotFound(given, CATEGORY_PROJECT) from None
         self.engine.count_pending_reads([info])
         return info
 
@@ -365,7 +364,7 @@ class ReadVerbs(HomeSession):
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
-        engine.changed_projects.add(MEMORIES)  # by hand, perhaps: memory.md is made anew
+        engine.changed_projects.add(CATEGORY_PROJECT)  # by hand, perhaps: memory.md is made anew
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)
         return sum(counts.projects.values()), len(counts.projects)

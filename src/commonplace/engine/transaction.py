@@ -12,8 +12,7 @@ from commonplace.engine import locations
 from commonplace.engine.session import Engine
 from commonplace.errors import InvalidInput, NotText, StorageError
 from commonplace.index.index import Index
-from commonplace.note.model import GLOBAL, Note
-from commonplace.query import SCOPE
+from commonplace.note.model import GLOBAL, SCOPE, Note
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
 from commonplace.store.files import make_private, reason

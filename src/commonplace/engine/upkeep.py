@@ -19,7 +19,6 @@ from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import (
-    MEMORIES,
     as_file,
     editable,
     encoded,
@@ -39,7 +38,7 @@ from commonplace.note.edit import SetKeys
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import fold_title
 from commonplace.note.markdown import names
-from commonplace.note.model import CATEGORIES, MEMORY_KEYS
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, MEMORY_KEYS
 from commonplace.query import Query
 from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PROJECT = MEMORIES
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 FOLDED_AT_ONCE = 100
 
@@ -80,7 +78,7 @@ class Upkeep:
 
         Reads that are still in the access log are counted.
         """
-        infos, _ = self.memory.list(query.replace(projects=(MEMORIES,)), limit=0, order="created")
+        infos, _ = self.memory.list(query.replace(projects=(CATEGORY_PROJECT,)), limit=0, order="created")
         return sorted(infos, key=lambda info: (info.created, info.id))
 
     @verb
@@ -100,8 +98,8 @@ class Upkeep:
     @verb
     def record(self, info: NoteInfo) -> Record:
         """The memory as it is on disk now, with all its keys. Raises NotFound, NotText."""
-        file = self.engine.store(MEMORIES).read(info.path)
-        return Record.of(self.memory.as_indexed(self.memory.parse(MEMORIES, info.path, file)))
+        file = self.engine.store(CATEGORY_PROJECT).read(info.path)
+        return Record.of(self.memory.as_indexed(self.memory.parse(CATEGORY_PROJECT, info.path, file)))
 
     @verb
     def state(self) -> tuple[int, ...]:
@@ -129,7 +127,7 @@ class Upkeep:
         return Put(created, len(records) - created)
 
     def _known(self, identity: str) -> NoteInfo | None:
-        found = self._index.notes.with_ids([identity], (MEMORIES,))
+        found = self._index.notes.with_ids([identity], (CATEGORY_PROJECT,))
         return next((info for info in found if self.memory.sees(info.scope)), None)
 
     def _put_record(
@@ -148,20 +146,20 @@ class Upkeep:
         name = links.memory_file_name(record.content, _plain(record.id))
         path = self._free_path(record.category, name, record.id, taken)
         taken.add(path.lower())
-        change.put(MEMORIES, path, data, scope=record.scope)
+        change.put(CATEGORY_PROJECT, path, data, scope=record.scope)
 
     def _replace(self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str) -> None:
         """Put `data` in place of a memory's file, into another category's folder if need be."""
         if info.path.startswith(f"{category}/"):
-            change.put(MEMORIES, info.path, data, old=file, scope=scope)
+            change.put(CATEGORY_PROJECT, info.path, data, old=file, scope=scope)
             return
         path = self._free_path(category, info.path.rpartition("/")[2], info.id)
-        change.put(MEMORIES, path, data, mode=file.mode, scope=scope)
-        change.remove(MEMORIES, info.path, file, scope=info.scope)
+        change.put(CATEGORY_PROJECT, path, data, mode=file.mode, scope=scope)
+        change.remove(CATEGORY_PROJECT, info.path, file, scope=info.scope)
 
     def _free_path(self, category: str, name: str, identity: str, taken: Collection[str] = ()) -> str:
         """Where a memory goes, with the whole id in its name should the usual one be taken, also by this change."""
-        plain, root = _plain(identity), self.engine.store(MEMORIES).root
+        plain, root = _plain(identity), self.engine.store(CATEGORY_PROJECT).root
         names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
         paths = (f"{category}/{each}" for each in names)
         return next(
@@ -223,13 +221,13 @@ class Upkeep:
         """
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
-            body_at = self.memory.parse(MEMORIES, info.path, file).body_at
+            body_at = self.memory.parse(CATEGORY_PROJECT, info.path, file).body_at
             data = with_keys(info, text, keys)
             text = data.decode()
-            note = self.engine.parse(MEMORIES, info.path, as_file(data))
+            note = self.engine.parse(CATEGORY_PROJECT, info.path, as_file(data))
             body_at = note.body_at if note is not None else body_at
             data = follow_content(self.memory, info, text, f"{text[:body_at]}{content}\n").encode()
-            change.put(MEMORIES, info.path, data, old=file, scope=info.scope)
+            change.put(CATEGORY_PROJECT, info.path, data, old=file, scope=info.scope)
 
     @verb
     def remove(self, info: NoteInfo, verb: str) -> list[NoteInfo]:
@@ -249,7 +247,7 @@ class Upkeep:
     @verb
     def link(self, a: NoteInfo, b: NoteInfo, verb: str = "link") -> list[NoteInfo]:
         """Link two memories both ways; returns those written. Raises Conflict, Locked, NotFound."""
-        with self.memory.change(verb, (MEMORIES, a.path), fresh=False) as change:
+        with self.memory.change(verb, (CATEGORY_PROJECT, a.path), fresh=False) as change:
             for info, other in ((a, b), (b, a)):
                 file, text = self._as_read(info)
                 if other.id not in info.links:
@@ -285,16 +283,20 @@ class Upkeep:
             keys, category = _merged(survivor, other, new_names, self.engine.access.counts()[other.id])
             keys = _pinned(survivor) | keys | {"updated_at": stamp(self.memory.clock())}
             self._replace(change, survivor, kept_file, with_keys(survivor, text, keys), category, survivor.scope)
-            change.remove(MEMORIES, other.path, gone_file, scope=other.scope)
+            change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
-                if holder.row not in (survivor.row, other.row) and holder.project == MEMORIES and not holder.locked:
+                if (
+                    holder.row not in (survivor.row, other.row)
+                    and holder.project == CATEGORY_PROJECT
+                    and not holder.locked
+                ):
                     ids = [survivor.id if each == other.id else each for each in holder.links]
                     set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
         return self._written(change)
 
     def _new_names(self, survivor: tuple[NoteInfo, File], other: tuple[NoteInfo, File]) -> list[str]:
         """What wikilinks could call the other memory by and not the survivor: they shall find the survivor."""
-        kept, gone = (names(self.memory.parse(MEMORIES, info.path, file)) for info, file in (survivor, other))
+        kept, gone = (names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in (survivor, other))
         known = {fold_title(name[:TITLE_CUT]) for name in kept}
         new = {fold_title(name): name for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in reversed(gone))}
         return [name for folded, name in reversed(new.items()) if folded and folded not in known]
@@ -303,7 +305,10 @@ class Upkeep:
         """What the index knows now of the memories a change wrote. No look at other files: it would cost more than
         the change."""
         paths = [step.path for step in change.steps if step.do == "put"]
-        found = [self._index.notes.get(MEMORIES, path) or self.memory.find_ref((MEMORIES, path)) for path in paths]
+        found = [
+            self._index.notes.get(CATEGORY_PROJECT, path) or self.memory.find_ref((CATEGORY_PROJECT, path))
+            for path in paths
+        ]
         self.engine.count_pending_reads(found)
         return found
 
@@ -335,7 +340,7 @@ class Upkeep:
             with self.engine.access.locked() as log:
                 with self.memory.as_caller(None).change(FOLD, ("", ""), fresh=False) as change:
                     rest = dict(log.counts)
-                    for info in self._index.notes.with_ids(log.counts, (MEMORIES, entry.PROJECT)):
+                    for info in self._index.notes.with_ids(log.counts, (CATEGORY_PROJECT, entry.PROJECT)):
                         has_room = len(change.steps) < FOLDED_AT_ONCE and not info.locked
                         if has_room and self._fold_into(change, info, log):
                             del rest[info.id]
@@ -358,7 +363,7 @@ class Upkeep:
             keys: dict[str, Any] = {"access_count": before + log.counts[info.id]}
             if info.project == entry.PROJECT:
                 keys["accessed_at"] = stamp(log.changed)
-            data = SetKeys(keys, MEMORY_KEYS if info.project == MEMORIES else ()).apply(text).text.encode()
+            data = SetKeys(keys, MEMORY_KEYS if info.project == CATEGORY_PROJECT else ()).apply(text).text.encode()
         except (NotFound, NotText, ValueError):
             return False
         change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)

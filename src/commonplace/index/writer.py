@@ -97,11 +97,11 @@ def _forget_expired(db: sqlite3.Connection, project: str, path: str) -> bool:
 
 
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
-    """Notes a new stamp, and with it a new changed time, for a note whose bytes are the same."""
+    """Notes a new stamp for a note whose bytes and time are the same."""
     db.execute(
-        "update note set size = ?, mtime_ns = ?, inode = ?, changed = ?"
+        "update note set size = ?, mtime_ns = ?, inode = ?"
         " where project = (select id from project where name = ?) and path = ?",
-        (*stamp, stamp.mtime_ns // 1000, project, path),
+        (*stamp, project, path),
     )
 
 

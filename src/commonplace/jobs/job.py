@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.memories import contents
-from commonplace.engine.upkeep import PROJECT, Upkeep
+from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText
-from commonplace.note.model import INBOX, ORGANIZED
+from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class MemoryState:
         path = self.info.path if self.info else ""
         if self.info and self.category != self.info.category:
             path = f"{self.category}/{path.rpartition('/')[2]}"
-        return f"{PROJECT}/{path}"
+        return f"{CATEGORY_PROJECT}/{path}"
 
     @property
     def is_reminder_copy(self) -> bool:
@@ -301,7 +301,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
         reminded = [*texts(other.header.get(REMINDED)), action.id]
         return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
     if info is None or (action.target is not None and other is None):
-        raise NotFound(action.id, PROJECT)
+        raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
         keys = {"phase": ORGANIZED, "expires_at": None}
         return [upkeep.change(info, keys, action.verb, category=action.category)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import stamp
 from commonplace.engine.memories import contents
 from commonplace.engine.overview import Pending
-from commonplace.engine.upkeep import PROJECT, Upkeep
+from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import (
     AmbiguousTime,
     Conflict,
@@ -31,7 +31,7 @@ from commonplace.errors import (
 )
 from commonplace.jobs.job import REMIND, REMINDED, Action, MemoryState, texts
 from commonplace.note.compose import Record
-from commonplace.note.model import GLOBAL, ORGANIZED, Draft, Note
+from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder, keys_of
 
@@ -72,7 +72,7 @@ def store(
     """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
     keys = keys_of(reading)
     return memory.write(
-        Draft(text, PROJECT, category=REMINDERS, tags=tuple(tags), scope=scope, source=source, metadata=keys)
+        Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), scope=scope, source=source, metadata=keys)
     )
 
 
@@ -233,7 +233,7 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     actions = []
     for each in due:
         reason = f"due {each.due.astimezone(zone):%Y-%m-%d %H:%M}"
-        actions.append(Action("notify", FIRE, each.info.id, reason, f"{PROJECT}/{each.info.path}"))
+        actions.append(Action("notify", FIRE, each.info.id, reason, f"{CATEGORY_PROJECT}/{each.info.path}"))
     waiting = pending.listed(now, _visible(memory, pending), firing)
     return Notified(tuple(each.info for each in due), len(waiting), tuple(actions), failure)
 

@@ -19,9 +19,9 @@ from commonplace.clock import Clock, stamp
 from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.store.change import KINDS, Execution, Step
 from commonplace.store.files import Lock, make_private, reason, refusal
+from commonplace.store.inplace import LineChanges
 from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
-from commonplace.store.line_changes import LineChanges
 from commonplace.store.path_guard import open_folder
 
 

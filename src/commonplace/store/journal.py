@@ -37,7 +37,7 @@ class Touched:
     """One file or folder a change touched.
 
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink to
-    `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what came: line_changes.py).
+    `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what came: inplace).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the project's real
     folder, where no other process of the home would look for it, else empty.
     """

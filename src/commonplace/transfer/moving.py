@@ -14,18 +14,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from commonplace.engine.entities import Entity, Graph, Key, Relation
+from commonplace.engine.entities import Entity, Graph, GraphText, Key, Relation
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB, Exchange
-from commonplace.engine.graph_lines import Lines
-from commonplace.engine.graph_notes import NoteGraph
+from commonplace.engine.graph import NoteGraph
 from commonplace.engine.json_entries import entry_of, unknown_of
 from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError
 from commonplace.note.markdown import parse_note
 from commonplace.store import path_guard
 from commonplace.store.files import reason
-from commonplace.store.kv_json import JsonFiles
+from commonplace.store.inplace.json_files import JsonFiles
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 
 if TYPE_CHECKING:
@@ -325,7 +324,7 @@ class _Group:
     relations: list[Relation] = field(default_factory=list)
 
 
-def plan_graph(graph: MergingGraph, found: Lines) -> MovePlan:
+def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that gains
     observations or unknown keys, and each new relation. Bad lines are skipped."""
     groups = _groups(found)
@@ -353,7 +352,7 @@ def plan_graph(graph: MergingGraph, found: Lines) -> MovePlan:
     return made
 
 
-def _groups(found: Lines) -> dict[str, _Group]:
+def _groups(found: GraphText) -> dict[str, _Group]:
     """Everything by the name it begins with: entities first, so that no relation needs a placeholder for one."""
     groups: dict[str, _Group] = {}
     for entity, more in found.entities:
@@ -407,9 +406,9 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
         written = [each.what for each in items if each.verb != KEEP]
         older = [each.what for each in items if each.verb == KEEP]
         if written:
-            entries.take(written, VERB)
+            entries.import_entries(written, VERB)
         if older:
-            entries.outdated(older)
+            entries.keep_outdated(older)
 
     plan = MovePlan(act)
     newest: dict[tuple[str, str], _Incoming] = {}
@@ -450,7 +449,7 @@ def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     """Put what becomes of an entry into the plan."""
     entry, _ = each
     name, size = _entry_name(entry), len(entry.value)
-    there = entries.held(entry.namespace, entry.key)
+    there = entries.peek(entry.namespace, entry.key)
     if there is None:
         plan.items.append(Item(IMPORT, name, size, each))
         return

@@ -13,7 +13,7 @@ from commonplace.engine import memories
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.note.compose import Record
 from commonplace.note.markdown import parse_note
-from commonplace.note.model import CATEGORIES, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
 from commonplace.query import check_memory
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def compared(shown: dict[str, Any]) -> dict[str, Any]:
 
 def as_note(record: Record, moment: datetime) -> Note:
     """The note `record` becomes."""
-    return parse_note(record.text(), project=memories.PROJECT, path=f"{record.category}/x.md", changed=moment)
+    return parse_note(record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=moment)
 
 
 def as_record(info: NoteInfo, content: str) -> Record:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph_projects import opener
-from commonplace.engine.graph_store import GraphStore
+from commonplace.engine.graph import opener
+from commonplace.store.inplace.graph_file import GraphStore
 from contract.graph_tools import Nodes
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.15")

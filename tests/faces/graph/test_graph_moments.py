@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine import graph_lines
+from commonplace.engine import entities
+from commonplace.engine.graph import NoteGraph, open_graph, opener
 from commonplace.engine.graph_file import FileGraph
-from commonplace.engine.graph_notes import NoteGraph
-from commonplace.engine.graph_projects import open_graph, opener
 from contract.graph_tools import Nodes
 
 pytestmark = pytest.mark.promise("002-14.26")
@@ -43,7 +42,7 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
                 def looking(graph: Any, *given: Any, looked: Any = looked) -> Any:
                     found = looked(graph, *given)
-                    if graph.memory is ours:
+                    if graph.session is ours:
                         other("delete_entities", entityNames=["Ada"])
                     return found
 
@@ -69,6 +68,6 @@ def test_no_reply_shows_half_of_what_another_process_did(race, tool: str, given:
 
 
 def test_no_export_shows_half_of_what_another_process_did(race) -> None:
-    lines = race(lambda nodes: list(graph_lines.written(race.open(nodes.memory, "graph"))))
+    lines = race(lambda nodes: list(entities.graph_lines(race.open(nodes.memory, "graph"))))
     assert len(lines) == 2
     assert "likes tea" in lines[0]

@@ -11,7 +11,7 @@ from commonplace.engine import memories
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
-from commonplace.note.model import GLOBAL, Draft
+from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, Draft
 from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
         raise InvalidInput("content is required")
     draft = Draft(
         content,
-        project=memories.PROJECT,
+        project=CATEGORY_PROJECT,
         category=arguments.get("category"),
         scope=arguments.get("scope", GLOBAL),
         tags=arguments.get("tags", []),

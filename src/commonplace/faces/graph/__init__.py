@@ -33,9 +33,9 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
     kept; by default in notes.
     """
     if open_graph is None:
-        from commonplace.engine.graph_projects import open_graph as notes_of
+        from commonplace.engine import graph  # at the first use, not by the handshake
 
-        open_graph = notes_of
+        open_graph = graph.open_graph
     data = json.loads(text_file("graph-tools.json"))
     data = _filled(data, data["shapes"])
     form = Form(None if like is None else 2, reply_chars)

@@ -16,7 +16,7 @@ from commonplace.faces.tool import Tool, Toolset
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.entries import Entries
-    from commonplace.engine.json_entries import JsonPlace
+    from commonplace.engine.json_entries import JsonEntryFolder
 
 # The engine is imported by the first call, not by the handshake.
 
@@ -26,12 +26,12 @@ class JsonFolder:
 
     def __init__(self, folder: str):
         self._folder = folder
-        self._place: JsonPlace | None = None
+        self._place: JsonEntryFolder | None = None
 
     def __call__(self, memory: Memory) -> Entries:
-        from commonplace.engine.json_entries import JsonPlace
+        from commonplace.engine.json_entries import JsonEntryFolder  # needs the engine, which the handshake does not
 
-        self._place = self._place or JsonPlace(self._folder)
+        self._place = self._place or JsonEntryFolder(self._folder)
         return self._place.entries(memory)
 
     def close(self) -> None:

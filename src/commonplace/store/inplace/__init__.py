@@ -1,6 +1,6 @@
-"""Changes to files of records used in place, in the history: all or nothing, logged if and only if made.
+"""Files used in place, and their changes in a home's history: all or nothing, logged if and only if made.
 
-Before a change reaches the file, the lines that go are kept, what is to come is noted in one record of the home,
+Before a change reaches a graph file, the lines that go are kept, what is to come is noted in one record of the home,
 and the journal gets its line. A record found when the home's lock is taken belongs to a writer that died: lines
 that came only in part are completed, and a change that had not begun leaves the journal again. The order of
 locks is always the home's, then the file's.
@@ -13,18 +13,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.store.journal import LINES, Change, History, RedoRecord, Touched, redo_lines
 from commonplace.store.layout import Layout
 
-if TYPE_CHECKING:
-    from commonplace.store.records import Coming
+
+@dataclass(slots=True)
+class LineChange:
+    """A change that is about to reach the file at `place`.
+
+    `numbers` are those, from 0 and in the file as it was, of the lines that change or go; `old` and `new` what they
+    were and become (empty: removed), `added` the other new lines. If these are appended, `size` is the file's size
+    before and `data` the bytes to come; else `size` is None. `inode` is that of the file, or of the one that will
+    replace it. Where the file is overwritten `whole` is its old content and `data` the new one.
+    """
+
+    place: str
+    verb: str
+    numbers: list[int]
+    old: list[bytes]
+    new: list[bytes]
+    added: list[bytes]
+    inode: int = 0
+    size: int | None = None
+    data: bytes = b""
+    whole: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class KeptLines:
     """What the history holds of one change to lines. `replaced`: (number, line before, line after, empty for one
     that went); numbers from 0, in the file before."""
 
@@ -51,7 +70,7 @@ class LineChanges:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Inside, a change may `begin`; when it fails it leaves the journal again."""
-        from commonplace.store.records import Unconfirmed
+        from commonplace.store.inplace.locked_file import Unconfirmed
 
         try:
             yield
@@ -59,35 +78,30 @@ class LineChanges:
             self._clear()
             raise
         except (CommonplaceError, OSError):
-            self._take_back()
+            self._rollback()
             raise
         self._clear()
 
-    def begin(self, change: Change, coming: Coming) -> None:
-        """Keep the lines that go and log `change`, right before `coming` reaches its file. Raises OSError."""
-        self._take_back()  # it was begun in another way that did not work
-        touched = Touched(LINES, change.project, change.path, file=coming.place)
-        if coming.old:
-            touched.old = self._history.keep_bytes(b"".join(coming.old))
-        said = {"at": coming.at, "new": [*map(_text, coming.new)], "added": [*map(_text, coming.added)]}
-        touched.new = self._history.keep_bytes(json.dumps(said).encode(), durable=False)
+    def begin(self, change: Change, lines: LineChange) -> None:
+        """Keep the lines that go and log `change`, right before `lines` reaches its file. Raises OSError."""
+        self._rollback()  # a rename was begun before and did not work
+        touched = Touched(LINES, change.project, change.path, file=lines.place)
+        if lines.old:
+            touched.old = self._history.keep_bytes(b"".join(lines.old))
+        new = {"at": lines.numbers, "new": [*map(_text, lines.new)], "added": [*map(_text, lines.added)]}
+        touched.new = self._history.keep_bytes(json.dumps(new).encode(), durable=False)
         change.files = [touched]
-        if coming.whole:
-            whole = self._history.keep_bytes(coming.whole)
+        if lines.whole:
+            whole = self._history.keep_bytes(lines.whole)
             change.files.insert(0, Touched(LINES, change.project, change.path, old=whole))
         self._begun = change
-        self._note(change, coming)
-        self._history.append(change, durable=bool(coming.old))
-
-    def _note(self, change: Change, coming: Coming) -> None:
-        self._record.begin({
-            "change": change.dump().decode(), "place": coming.place, "size": coming.size, "inode": coming.inode,
-            "data": _text(coming.data),
-        })  # fmt: skip
-        if len(coming.added) > 1:
+        row = {"change": change.dump().decode(), "place": lines.place, "size": lines.size, "inode": lines.inode}
+        self._record.begin({**row, "data": _text(lines.data)})
+        if len(lines.added) > 1:
             self._record.sync()  # the file may come back from a power failure with some of them
+        self._history.append(change, durable=bool(lines.old))
 
-    def _take_back(self) -> None:
+    def _rollback(self) -> None:
         if self._begun is not None:
             self._history.retract(self._begun)
             self._clear()
@@ -98,7 +112,7 @@ class LineChanges:
             self._record.drop()
 
     def recover(self) -> None:
-        """See to what a writer that died left."""
+        """Complete or take back what a writer that died left."""
         self._begun = None
         self._record.refresh()
         if not self.waits():
@@ -124,35 +138,25 @@ class LineChanges:
 
     def _is_made(self, change: Change, row: dict[str, Any]) -> bool:
         """Whether the change came to its file, after completing what came only in part. Raises OSError."""
-        from commonplace.store.records import Records
+        from commonplace.store.inplace.locked_file import LockedFile
 
-        records = Records(Path(row["place"]))
+        file, data = LockedFile(Path(row["place"])), row["data"].encode("utf-8", "surrogateescape")
         if row["size"] is not None:
-            return records.complete(row["size"], _bytes(row["data"]), row["inode"])
-        if row["data"]:
+            return file.complete_append(row["size"], data, row["inode"])
+        if data:
             old = self._history.text(change.files[0].old or "", change.path)
-            return records.complete_in_place(old, _bytes(row["data"]), row["inode"])
-        return records.inode == row["inode"]
+            return file.complete_overwrite(old, data, row["inode"])
+        stamp = file.stamp()
+        return stamp is not None and stamp.inode == row["inode"]
 
-    def said(self, touched: Touched) -> Said | None:
-        """What the history holds of a change to lines; None for the whole content kept beside. Raises NotFound,
-        StorageError when it is gone or damaged."""
-        if touched.new is None:
-            return None
-        said = json.loads(self._history.text(touched.new, touched.path))
+    def kept(self, touched: Touched) -> KeptLines:
+        """What the history holds of a change to lines. Raises NotFound, StorageError when it is gone or damaged."""
+        row = json.loads(self._history.text(touched.new or "", touched.path))
         old = self._history.text(touched.old, touched.path) if touched.old else b""
-        return Said(list(zip(said["at"], _lines(old), map(_bytes, said["new"]), strict=True)),
-                    [*map(_bytes, said["added"])])  # fmt: skip
-
-
-def _lines(data: bytes) -> list[bytes]:
-    """The lines in `data`; only `\\n` ends one."""
-    return [line + b"\n" for line in data.removesuffix(b"\n").split(b"\n")] if data else []
+        lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")] if old else []
+        new, added = ([line.encode("utf-8", "surrogateescape") for line in row[key]] for key in ("new", "added"))
+        return KeptLines(list(zip(row["at"], lines, new, strict=True)), added)
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

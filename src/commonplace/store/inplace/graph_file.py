@@ -1,0 +1,577 @@
+"""A graph file, one JSON object a line, used in place as the store of a project: each entity is a note (contract 002).
+
+Every line is kept as bytes. What a change does not touch is written back as it was, and nothing else lies beside
+the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
+from commonplace.note import frontmatter
+from commonplace.note.entity import file_stem, sections
+from commonplace.store.base import File, Listing, Place, Stamp, sha256
+from commonplace.store.files import reason, stamp_of
+from commonplace.store.inplace import LineChange
+from commonplace.store.inplace.locked_file import LockedFile
+from commonplace.text.unicode import repair_surrogates
+
+MAX_APPEND = 65536
+"""Bytes: more than that is written beside the file and renamed over it."""
+_BOM = b"\xef\xbb\xbf"
+_SEPARATOR = "\udfff"
+"""Between lowered texts: no text of a graph holds a lone surrogate."""
+_MAX_WARNINGS = 5
+_SUFFIX = ".md"
+_FIRST_LINES, _LONGEST = 100, 1 << 20
+"""Lines, and bytes of each, that show what a file is."""
+_UNKNOWN = Stamp(-1, -1, -1)
+_log = logging.getLogger("commonplace.graph")
+
+
+class BadLine(ValueError):
+    """A line that holds no JSON object, or an object that is not what its type says; the text says why."""
+
+
+class NotAGraphFile(InvalidInput):
+    """The file holds something else than lines; `shape` says what."""
+
+    def __init__(self, file: str, shape: str):
+        super().__init__(
+            f"{os.path.basename(file)} is {shape}, not one JSON object a line; nothing was changed."
+            f" Take it into the notes with: memory graph import {file}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity with its observations."""
+
+    name: str
+    type: str
+    observations: tuple[str, ...] = ()
+
+
+class Relation(NamedTuple):
+    """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
+    first the place of its source, by which it can be found again, last its place there."""
+
+    source: str
+    target: str
+    type: str
+    order: tuple[Any, ...] = ()
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """What makes two relations one."""
+        return self.source, self.target, self.type
+
+
+class EntityLine(NamedTuple):
+    """An entity in line `number`. `order` outlives other lines, also when the file is read again; `lowered` is all
+    its text in lower case."""
+
+    number: int
+    order: int
+    name: str
+    type: str
+    observations: tuple[str, ...]
+    lowered: str
+
+
+@dataclass(slots=True)
+class LineEdit:
+    """What a call changes: line number (from 0) -> its new bytes, empty for a line that goes; lines to add at the
+    end; lines to put back before a line. `verb` names the change in the history.
+    """
+
+    lines: dict[int, bytes] = field(default_factory=dict)
+    added: list[bytes] = field(default_factory=list)
+    inserted: dict[int, list[bytes]] = field(default_factory=dict)
+    verb: str = "edit"
+
+    def __bool__(self) -> bool:
+        return bool(self.lines or self.added or self.inserted)
+
+
+class GraphStore:
+    """The entities of the graph file `file` (absolute) as notes of project `name`; see store/base.py.
+
+    Each lies at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first has the
+    relations. A stamp is the size and a digest of the entity's lines, whenever they were written. Not for several
+    threads at once. Methods raise NotAGraphFile and StorageError.
+
+    `lines` are the file's bytes, each with its end; a line removed since the last load is empty. `entities` and
+    `relations` are by line number, `named` and `ends` are the lines of a name's entities and of the relations at it,
+    `bad` says why a line is ignored. `changes` grows with each change seen. With `logs` ignored lines are logged at
+    each load.
+    """
+
+    holds_entities = True
+
+    def __init__(self, name: str, file: str | os.PathLike[str], *, logs: bool = True):
+        self.name = name
+        self.root = os.path.abspath(os.path.expanduser(file))
+        self.lines: list[bytes] = []
+        self.changes = 0
+        self._file = LockedFile(Path(self.root))
+        self._stamp: Stamp | None = _UNKNOWN
+        self._told: Stamp | None = _UNKNOWN
+        """The version since which `_touched` are the names whose entities or outgoing relations changed (None: all)."""
+        self._refusal: NotAGraphFile | None = None
+        self._logs = logs
+        self._last_order = 0
+        self._places: dict[str, tuple[str, int]] = {}
+        self._paths: dict[tuple[str, int], str] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self.entities: dict[int, EntityLine] = {}
+        self.relations: dict[int, Relation] = {}
+        self.named: dict[str, list[int]] = {}
+        self.ends: dict[str, dict[int, None]] = {}
+        self.bad: dict[int, str] = {}
+        self._touched: set[str] | None = None
+
+    def __fspath__(self) -> str:
+        return self.root
+
+    def fresh(self) -> None:
+        """Show what is on disk."""
+        try:
+            if self._file.stamp() != self._stamp:
+                if self._stamp == _UNKNOWN:
+                    self._file.remove_leftover()
+                with self._file.locked(write=False) as fd:
+                    self._load(fd)
+        except OSError as error:
+            raise StorageError(self._file.name, reason(error)) from None
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _load(self, fd: int | None) -> None:
+        stamp = None if fd is None else stamp_of(os.fstat(fd))
+        if stamp == self._stamp:
+            return
+        data, known = b"" if fd is None else self._file.read(fd), b"".join(self.lines)
+        self._stamp = stamp if fd is None or stamp_of(os.fstat(fd)) == stamp else _UNKNOWN  # others write without lock
+        is_longer = known.endswith(b"\n") and data.startswith(known)
+        lines = (data[len(known) :] if is_longer else data).split(b"\n")
+        new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+        every = [*self.lines, *new] if is_longer else new
+        shape = _shape_of(data, every)
+        self._refusal = NotAGraphFile(self.root, shape) if shape else None
+        if not shape and (new or not is_longer):
+            self._read(every, len(self.lines) if is_longer else 0)
+
+    def _read(self, lines: list[bytes], first: int = 0) -> None:
+        """Use `lines` from now on; those before number `first` are the ones known."""
+        self.lines = lines
+        orders: dict[str, list[int]] = {}
+        highest = self._last_order
+        if not first:
+            for each in self.entities.values():
+                orders.setdefault(each.name, []).append(each.order)
+            self._forget()
+            self._last_order = 0
+        for number in range(first, len(lines)):
+            self._take(number, orders)
+        self._last_order = max(highest, self._last_order)
+        self.changes += 1
+        for text in self.warnings() if self._logs else ():
+            _log.warning("%s", text)
+
+    def _take(self, number: int, orders: dict[str, list[int]]) -> None:
+        """Look line `number` up from now on; `orders` are those that entities of a name had, first ones first."""
+        self.bad.pop(number, None)
+        try:
+            value = parse_line(self.lines[number])
+            found = None if value is None else parse_graph_object(value)
+        except BadLine as error:
+            self.bad[number] = str(error)
+            return
+        if isinstance(found, Relation):
+            self.relations[number] = found._replace(order=(number,))
+            for name in (found.source, found.target):
+                self.ends.setdefault(name, {})[number] = None
+            self._touch(found.source)
+        elif found is not None:
+            known = orders.get(found.name)
+            order = known.pop(0) if known else self._last_order + 1
+            if number not in self.entities:
+                order = self._last_order = max(order, self._last_order + 1)
+                self.named.setdefault(found.name, []).append(number)
+            lowered = _SEPARATOR.join((found.name, found.type, *found.observations)).lower()
+            self.entities[number] = EntityLine(number, order, found.name, found.type, found.observations, lowered)
+            self._touch(found.name)
+
+    def _drop(self, number: int) -> None:
+        """Forget line `number`."""
+        if (entity := self.entities.pop(number, None)) is not None:
+            self._touch(entity.name)
+            self.named[entity.name].remove(number)
+            if not self.named[entity.name]:
+                del self.named[entity.name]
+        if (relation := self.relations.pop(number, None)) is not None:
+            self._touch(relation.source)
+            for name in {relation.source, relation.target}:
+                self.ends[name].pop(number, None)
+                if not self.ends[name]:
+                    del self.ends[name]
+
+    def _touch(self, name: str) -> None:
+        if self._touched is not None:
+            self._touched.add(name)
+
+    def warnings(self) -> list[str]:
+        """What the file holds that is kept and ignored, in few words."""
+        numbers, count = {}, 0
+        for number, line in enumerate(self.lines if self.bad else ()):
+            count += bool(line)
+            numbers[number] = count
+        texts = [f"{self._file.name} line {numbers[n]}: {why}, kept and ignored" for n, why in self.bad.items()]
+        more = len(texts) - _MAX_WARNINGS
+        return [*texts[:_MAX_WARNINGS], f"and {more} more"] if more > 0 else texts
+
+    def change(self, plan: Callable[[], LineEdit], announce: Callable[[LineChange], None]) -> None:
+        """Carry out what `plan` says as one change, durable on return; `announce` hears of it right before.
+
+        `plan` runs under the file's lock with everything on disk shown, and again if the file had to be made.
+        `announce` raises OSError to prevent the change. Raises NotAGraphFile, StorageError, then the file is as it
+        was; Unconfirmed.
+        """
+        try:
+            for make in (False, True):
+                with self._file.locked(write=True, make=make) as fd:
+                    self._load(fd)
+                    if self._refusal is not None:
+                        raise self._refusal
+                    edit = plan()
+                    if fd is not None and edit:
+                        self._write(fd, edit, announce)
+                    if fd is not None or not edit:
+                        return
+        except OSError as error:
+            raise StorageError(self._file.name, reason(error)) from None
+
+    def _write(self, fd: int, edit: LineEdit, announce: Callable[[LineChange], None]) -> None:
+        """Bring `edit` to disk and into `lines`."""
+        self._stamp = _UNKNOWN  # until all went well
+        slots = sorted(edit.lines)
+        numbers = [slot - self.lines[:slot].count(b"") for slot in slots]
+        added = [line for slot in sorted(edit.inserted) for line in edit.inserted[slot]] + edit.added
+        old, new = [self.lines[slot] for slot in slots], [edit.lines[slot] for slot in slots]
+        change = LineChange(self._file.target, edit.verb, numbers, old, new, added)
+        lines, data = [*self.lines], b"".join(edit.added)
+        for slot, line in edit.lines.items():
+            lines[slot] = line
+        last = next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)
+        if added and last is not None and not lines[last].endswith(b"\n"):
+            lines[last] += b"\n"
+            data = b"\n" + data
+        if edit.inserted:
+            lines = [
+                line
+                for slot in range(len(lines) + 1)
+                for line in (*edit.inserted.get(slot, ()), *lines[slot : slot + 1])
+                if line
+            ]
+        lines += edit.added
+        if not edit.lines and not edit.inserted and len(data) < MAX_APPEND:
+            status = stamp_of(os.fstat(fd))
+            change.inode, change.size, change.data = status.inode, status.size, data
+            announce(change)
+            stamp = self._file.append(fd, data)
+        else:
+            content = b"".join(lines)
+
+            def announced(inode: int, whole: bytes | None) -> None:
+                change.inode, change.whole = inode, whole
+                change.data = b"" if whole is None else content
+                announce(change)
+
+            stamp = self._file.replace(fd, content, announced)
+        self._follow(lines, edit)
+        self._stamp = stamp or _UNKNOWN
+
+    def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
+        """Show `lines`, which `edit` made of the ones before."""
+        if edit.inserted:
+            self._read(lines)  # all numbers changed
+            return
+        self.lines = lines
+        self.changes += 1
+        for number, line in edit.lines.items():
+            before = self.entities.get(number)
+            if before is None or not line:
+                self._drop(number)
+            if line:
+                self._take(number, {before.name: [before.order]} if before else {})
+        for number in range(len(lines) - len(edit.added), len(lines)):
+            self._take(number, {})
+
+    def path(self, name: str, twin: int = 0) -> str:
+        """Where the note of an entity lies: of the `twin`-th line of its name, from 0."""
+        key = (name, twin)
+        if key not in self._paths:
+            digest = f" {hashlib.sha256(name.encode()).hexdigest()[:8]}-{twin + 1}" if twin else ""
+            stem = file_stem(f"{name[:80]}{digest}" if twin else name, lambda stem: f"{stem}{_SUFFIX}" in self._places)
+            self._paths[key] = f"{stem}{_SUFFIX}"
+            self._places[self._paths[key]] = key
+        return self._paths[key]
+
+    def _paths_of(self, name: str) -> list[str]:
+        """All places the entities of a name ever had."""
+        found, twin = [self.path(name)], 1
+        while (name, twin) in self._paths or twin < len(self.named.get(name, ())):
+            found.append(self.path(name, twin))
+            twin += 1
+        return found
+
+    def entity(self, path: str) -> EntityLine | None:
+        """The entity whose note lies at `path`, None when there is none."""
+        if path not in self._places:
+            for name, numbers in self.named.items():
+                for twin in range(len(numbers)):
+                    self.path(name, twin)
+        name, twin = self._places.get(path, ("", 0))
+        numbers = self.named.get(name, []) if path in self._places else []
+        return self.entities[numbers[twin]] if twin < len(numbers) else None
+
+    def _relations_of(self, entity: EntityLine) -> list[Relation]:
+        """The relations that leave an entity, in order; of twins the first has them."""
+        if self.named[entity.name][0] != entity.number:
+            return []
+        found = [self.relations[number] for number in self.ends.get(entity.name, ())]
+        return sorted((each for each in found if each.source == entity.name), key=lambda each: each.order)
+
+    def _stamp_of(self, entity: EntityLine) -> Stamp:
+        numbers = [entity.number, *(each.order[0] for each in self._relations_of(entity))]
+        lines = b"".join([self.lines[number] for number in numbers])
+        return Stamp(len(lines), 0, int.from_bytes(hashlib.blake2b(lines, digest_size=8).digest(), "big") >> 1)
+
+    def _note(self, path: str) -> File | None:
+        """The note at `path` as the lines now held say; None when there is none."""
+        entity = self.entity(path)
+        if entity is None:
+            return None
+        relations = [(each.type, each.target) for each in self._relations_of(entity)]
+        header = frontmatter.dump({"title": entity.name, "type": entity.type})
+        data = f"---\n{header}---\n{sections(entity.observations, relations)}".encode()
+        changed = self._stamp.mtime_ns if self._stamp is not None else 0
+        return File(data, self._stamp_of(entity), sha256(data), changed_ns=changed)
+
+    def changed_since(self, version: Stamp | None) -> list[str] | None:
+        """The notes that may differ from those at `version`, None when only `list` tells; to be asked once."""
+        self.fresh()
+        names = self._touched if self._told == version else None
+        self._told, self._touched = self._stamp, set()
+        if names is None:
+            return None
+        order = sorted(names, key=lambda name: self.named.get(name, (0,))[0])
+        return [path for name in order for path in self._paths_of(name)]
+
+    def folders(self) -> Iterator[str]:
+        """None to watch: `version` is looked at before each call."""
+        return iter(())
+
+    def is_note(self, path: str) -> bool:
+        """Whether an entity may lie at `path`."""
+        return path.endswith(_SUFFIX) and "/" not in path
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of the entity at `path`, None when there is none."""
+        self.fresh()
+        entity = self.entity(path)
+        return None if entity is None else self._stamp_of(entity)
+
+    def read(self, path: str) -> File:
+        """The note of the entity at `path`. Raises NotFound."""
+        self.fresh()
+        file = self._note(path)
+        if file is None:
+            raise NotFound(path, self.name)
+        return file
+
+    def place(self, path: str) -> Place:
+        """What lies at `path`: the project itself, an entity's note or nothing."""
+        if not path:
+            return Place("folder", "")
+        file = self._note(path)
+        return Place("missing", path) if file is None else Place("file", path, len(file.data))
+
+    def version(self) -> Stamp | None:
+        """The file's stamp now, None when there is no file."""
+        try:
+            return self._file.stamp()
+        except OSError as error:
+            raise StorageError(self._file.name, reason(error)) from None
+
+    def trouble(self) -> str:
+        """Why the entities cannot be listed now, "" when they can."""
+        try:
+            self.fresh()
+        except CommonplaceError as error:
+            return str(error)
+        if self._stamp is None:
+            return f"The file of project {self.name} is missing; its notes are as last seen."
+        return ""
+
+    def check_writable(self) -> None:
+        """Raises ReadOnlyProject: entities are changed by the graph's verbs only."""
+        raise ReadOnlyProject(self.name, self._file.name)
+
+    def list(self, below: str = "") -> Listing:
+        """Every entity, in the file's order; there are no folders."""
+        self.fresh()
+        found = Listing()
+        for name, numbers in self.named.items() if not below else ():
+            for twin, number in enumerate(numbers):
+                found.stamps[self.path(name, twin)] = self._stamp_of(self.entities[number])
+        return found
+
+
+def parse_graph_object(value: dict[str, Any]) -> Entity | Relation | None:
+    """The entity or relation a JSON object is; None for one of another type. Raises BadLine."""
+    kind = value.get("type")
+    if kind == "entity":
+        name, type_, texts = value.get("name"), value.get("entityType"), value.get("observations")
+        if not isinstance(name, str):
+            raise BadLine("an entity without a name")
+        are_texts = texts is None or (isinstance(texts, list) and all(isinstance(each, str) for each in texts))
+        if not isinstance(type_, str | None) or not are_texts:
+            raise BadLine("an entity whose type or observations are no texts")
+        return Entity(
+            repair_surrogates(name), repair_surrogates(type_ or ""), tuple(map(repair_surrogates, texts or ()))
+        )
+    if kind == "relation":
+        source, target, relation = (value.get(key) for key in ("from", "to", "relationType"))
+        if not (isinstance(source, str) and isinstance(target, str) and isinstance(relation, str)):
+            raise BadLine("a relation without from, to or relationType")
+        return Relation(repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation))
+    if not isinstance(kind, str):
+        raise BadLine("an object without a type")
+    return None
+
+
+def holds_graph(file: Path) -> bool:
+    """Whether one of the file's first lines is an entity or a relation. Raises OSError."""
+    with file.open("rb") as lines:
+        for line in (lines.readline(_LONGEST) for _ in range(_FIRST_LINES)):
+            try:
+                value = parse_line(line)
+                if value is not None and parse_graph_object(value) is not None:
+                    return True
+            except BadLine:
+                continue
+    return False
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """The object in a line, None for a blank one. Raises BadLine."""
+    line = line.removeprefix(_BOM)
+    if not line.strip():
+        return None
+    try:
+        value = _decode(line.decode())
+    except UnicodeDecodeError:
+        raise BadLine("not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise BadLine("not JSON") from None
+    if not isinstance(value, dict):
+        raise BadLine("no JSON object")
+    return value
+
+
+def dump_line(value: dict[str, Any]) -> str:
+    """`value` as JSON in one line without blanks, other alphabets raw."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def with_members(line: bytes, **members: Any) -> bytes:
+    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key is put last."""
+    bom = _BOM if line.startswith(_BOM) else b""
+    text = line.removeprefix(_BOM).decode()
+    for key, value in members.items():
+        fresh = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        spans = [(start, end) for name, start, end in _members(text) if name == key]
+        if spans:
+            start, end = spans[-1]
+            text = text[:start] + fresh + text[end:]
+        else:
+            brace = text.rindex("}")
+            head = text[:brace].rstrip()
+            comma = "" if head.endswith("{") else ","
+            text = f"{head}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
+    return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
+
+
+def _members(text: str) -> Iterator[tuple[str, int, int]]:
+    """(key, start and end of its value) of the object in `text`, which is known to be one."""
+    decoder = json.JSONDecoder()
+    at = text.index("{") + 1
+    while True:
+        at = _skip_blanks(text, at)
+        if text[at] == "}":
+            return
+        key, at = decoder.raw_decode(text, at)
+        start = _skip_blanks(text, _skip_blanks(text, at) + 1)
+        _, end = decoder.raw_decode(text, start)
+        yield key, start, end
+        at = _skip_blanks(text, end)
+        at += text[at] == ","
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _shape_of(data: bytes, lines: Sequence[bytes]) -> str:
+    """What the file is when it is not lines of JSON objects; empty when it is."""
+    stripped = (each for line in lines if (each := line.removeprefix(_BOM).strip()))
+    full = list(islice(stripped, 2))
+    if not full:
+        return ""
+    first = _value(full[0])
+    if isinstance(first, dict) and (len(full) > 1 or "type" in first):
+        return ""
+    full += stripped
+    whole = _value(data.removeprefix(_BOM).strip())
+    if isinstance(whole, list):
+        return "a JSON array"
+    if whole is not None and len(full) > 1:
+        return "one JSON value over several lines"
+    if isinstance(whole, dict):
+        return "one JSON object without a type"
+    if not any(line.startswith(b"{") for line in full):
+        return "a file of another kind"
+    is_torn = full[0] == b"{" or full[0].startswith(b"[")
+    if is_torn and not any(isinstance(_value(line), dict) for line in full):
+        return "one JSON value over several lines, cut off"
+    return ""
+
+
+def _value(data: bytes) -> Any:
+    """The JSON value, None when it is none."""
+    try:
+        return json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,252 @@
+"""One file used in place: locked on itself, read, appended to, replaced, completed after a death.
+
+The lock is `flock` on the file, so that two homes, other programs and any path to the file see one lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from commonplace.errors import CommonplaceError, StorageError
+from commonplace.store.base import Stamp, sha256
+from commonplace.store.files import make_private, read_fd, reason, stamp_of, sync_folder, write_file
+from commonplace.store.layout import TEMP_PREFIX
+
+_NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
+_log = logging.getLogger("commonplace.inplace")
+
+Announce = Callable[[int, bytes | None], None]
+"""Called right before a replacement: with the new file's inode and None, or with the file's own inode and its old
+bytes when it will be overwritten. Raises OSError to prevent the change."""
+
+
+class Unconfirmed(CommonplaceError):
+    """The change is in the file, but the disk would neither confirm it nor take the old content back."""
+
+    code = StorageError.code
+
+    def __init__(self, file: str, why: str):
+        super().__init__(f"{file} is changed, but {why}: the change may not outlive a power failure.")
+
+
+class LockedFile:
+    """The file at `path`; symlinks are written through. Methods raise OSError."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    @property
+    def target(self) -> str:
+        """Where the file really is, symlinks resolved."""
+        return os.path.realpath(self.path)
+
+    @property
+    def _temp(self) -> str:
+        """The one temporary file, of a name the next process knows too."""
+        folder, name = os.path.split(self.target)
+        return os.path.join(folder, f"{TEMP_PREFIX}{sha256(os.fsencode(name))[:16]}")
+
+    def stamp(self) -> Stamp | None:
+        """The file's stamp now, None when there is none."""
+        try:
+            return stamp_of(os.stat(self.path))
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
+        """The file open and locked, shared with readers unless `write`; None when there is none.
+
+        With `make` a missing file is made first, empty and private, with its folders; it is removed again if the
+        caller fails before it has content.
+        """
+        made = False
+        while True:
+            try:
+                fd = os.open(self.target, (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
+            except FileNotFoundError:
+                if make:
+                    made = self._make()
+                    continue
+                yield None
+                return
+            try:
+                mode = os.fstat(fd).st_mode
+                if not stat.S_ISREG(mode):
+                    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
+                fcntl.flock(fd, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
+                if self._is_current(fd):
+                    yield fd
+                    return
+            except BaseException:
+                if made and os.fstat(fd).st_size == 0 and self._is_current(fd):
+                    with suppress(OSError):
+                        os.unlink(self.target)
+                raise
+            finally:
+                os.close(fd)
+
+    def _is_current(self, fd: int) -> bool:
+        """Whether the open file is still the one of that name: another process may have replaced it meanwhile."""
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _make(self) -> bool:
+        """Make the empty file; False when another process was faster."""
+        folder = Path(self.target).parent
+        make_private(folder)
+        try:
+            write_file(self.target, b"")
+        except FileExistsError:
+            return False
+        sync_folder(folder)
+        return True
+
+    def read(self, fd: int) -> bytes:
+        """All bytes of the open file."""
+        os.lseek(fd, 0, os.SEEK_SET)
+        return read_fd(fd)
+
+    def append(self, fd: int, data: bytes) -> Stamp | None:
+        """Add `data` at the end in one write, durable on return, all of it or nothing.
+
+        Returns the file's new stamp, None when somebody without the lock wrote too.
+        """
+        size = os.lseek(fd, 0, os.SEEK_END)
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+        try:
+            if os.write(fd, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(fd)
+        except OSError:
+            os.ftruncate(fd, size)
+            raise
+        return _stamp_if(fd, size + len(data))
+
+    def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
+        """Put `data` in place of the content, durable on return; mode and owner stay.
+
+        A new file is renamed over the old one. Where that cannot be, the file is overwritten if there is
+        `announce` to keep the old content. Returns the new stamp, None when it is not known. Raises Unconfirmed.
+        """
+        try:
+            stamp = self._rename_over(fd, data, announce)
+        except OSError as error:
+            if announce is None or error.errno not in _NO_RENAME:
+                raise
+            old = self.read(fd)
+            announce(stamp_of(os.fstat(fd)).inode, old)
+            _log.warning("%s cannot be replaced by a rename; it was written in place", self.name)
+            try:
+                _overwrite(fd, data)
+            except OSError:
+                _overwrite(fd, old)
+                raise
+            return _stamp_if(fd, len(data))
+        try:
+            sync_folder(Path(self.target).parent)
+        except OSError as error:  # a power failure may bring either file: show the old one again
+            try:
+                self._rename_over(fd, self.read(fd))
+            except OSError:
+                raise Unconfirmed(self.name, reason(error)) from None
+            raise
+        return stamp
+
+    def _rename_over(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp:
+        """Rename a new file with `data` over this one. Returns its stamp."""
+        status, temp = os.fstat(fd), self._temp
+        with suppress(FileNotFoundError):
+            os.unlink(temp)
+        write_file(temp, data, mode=stat.S_IMODE(status.st_mode))
+        try:
+            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                with suppress(PermissionError):
+                    os.chown(temp, status.st_uid, status.st_gid)
+            stamp = stamp_of(os.stat(temp))
+            if announce is not None:
+                announce(stamp.inode, None)
+            os.rename(temp, self.target)
+        except BaseException:
+            os.unlink(temp)
+            raise
+        return stamp
+
+    def remove_leftover(self) -> None:
+        """Remove the temporary file of a process that died in `replace`."""
+        if os.path.lexists(self._temp) and os.access(self.target, os.W_OK):
+            with self.locked(write=True), suppress(OSError):
+                os.unlink(self._temp)
+
+    def complete_append(self, size: int, data: bytes, inode: int) -> bool:
+        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of file `inode`.
+
+        What others added behind a part of it stays. Returns False where nothing of it had come, or the file is
+        another one.
+        """
+        with self.locked(write=True) as fd:
+            if fd is None or stamp_of(os.fstat(fd)).inode != inode:
+                return False
+            now = self.read(fd)
+            tail = now[size:]
+            done = _common(tail, data)
+            if done == len(tail) < len(data) and done:
+                self.append(fd, data[done:])
+            elif done < len(data):
+                rest = tail[done:]
+                if rest[:1] == b"\n" != data[done - 1 : done]:  # others closed a torn line before theirs
+                    rest = rest[1:]
+                else:
+                    done = data.rfind(b"\n", 0, done) + 1
+                    rest = tail[done:]
+                if done:
+                    self.replace(fd, now[:size] + data + rest, lambda *_: None)
+            return done > 0
+
+    def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
+        """Finish writing `new` over `old` in file `inode`, which ended in its middle.
+
+        A file that is neither, nor the one in front and the other behind, is left alone. Returns False when the
+        file is another one.
+        """
+        with self.locked(write=True) as fd:
+            if fd is None or stamp_of(os.fstat(fd)).inode != inode:
+                return False
+            now = self.read(fd)
+            if now != new and now[(done := _common(now, new)) :] == old[done:]:
+                _overwrite(fd, new)
+            return True
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _overwrite(fd: int, data: bytes) -> None:
+    os.lseek(fd, 0, os.SEEK_SET)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+
+
+def _stamp_if(fd: int, size: int) -> Stamp | None:
+    """The stamp of the open file if it has this size."""
+    stamp = stamp_of(os.fstat(fd))
+    return stamp if stamp.size == size else None

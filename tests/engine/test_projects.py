@@ -71,7 +71,7 @@ def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_p
             with pytest.raises(errors.ProjectRefused):
                 memory.add_project("other", str(folder))
         assert memory.add_project("VAULT", str(vault))[1] == "unchanged"
-        for name in ("notes", "CATEGORY_PROJECT", "vault"):
+        for name in ("notes", "MEMORIES", "vault"):
             with pytest.raises(errors.Exists):
                 memory.add_project(name, str(tmp_path / "elsewhere"))
         for name in ("", "a/b", "x" * 65, "a\nb", "..."):

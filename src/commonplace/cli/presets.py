@@ -12,14 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from commonplace.cli.output import Failure
 from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
-
-if TYPE_CHECKING:
-    from commonplace.store.inplace.graph_file import GraphStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +113,20 @@ def graph_file(
     return own if like == "thoughtbox" or (like is None and own.exists()) else None
 
 
-def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, GraphStore]:
+def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
     """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already.
 
     `taken`: the projects there are besides the built-in ones (name -> folder or file).
     """
     if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
         return {}
-    from commonplace.store.inplace.graph_file import GraphStore
+    from commonplace.engine.graph import graph_project as opened
 
     known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
     stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
     names = (stem, f"{stem} file", *(f"{stem} file {number}" for number in range(2, len(known) + 3)))
     name = next(each for each in names if each.lower() not in known)
-    return {name: GraphStore(name, file)}
+    return {name: opened(name, file)}
 
 
 PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {

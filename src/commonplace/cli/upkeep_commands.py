@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import math
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
 from commonplace.cli.syntax import Usage, command, dry_run_option
 from commonplace.note.model import CATEGORIES, PHASES
+from commonplace.store.files import lock_owner
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -82,15 +82,10 @@ def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
 def _daemon(home: Path) -> dict[str, Any]:
     """Whether a daemon holds its lock, and which process it is (contract 001, 13)."""
     try:
-        with open(home / ".daemon.lock", encoding="utf-8", errors="replace") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pid = lock.read().strip()
-                return {"running": True, "pid": int(pid) if pid.isdecimal() else None}
+        pid = lock_owner(home / ".daemon.lock")
     except OSError:
-        pass
-    return {"running": False, "pid": None}
+        pid = None
+    return {"running": pid is not None, "pid": int(pid) if pid and pid.isdecimal() else None}
 
 
 def _pending_reminders(memory: Memory) -> int:
@@ -163,8 +158,7 @@ def reindex(call: Invocation) -> None:
 @command("embed", keys=("model", "done", "passages", "embedded", "unreadable", "seconds"))
 def embed(call: Invocation) -> None:
     """Make the vectors search by meaning needs, now and all of them."""
-    from commonplace.engine.embedding import Embedding
-    from commonplace.index.vectors.model import NoModel
+    from commonplace.engine.embedding import Embedding, NoModel
 
     start = time.perf_counter()
     with call.memory(watch=True) as memory:

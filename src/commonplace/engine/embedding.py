@@ -10,6 +10,7 @@ from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import StorageError
 from commonplace.index.vectors import model
+from commonplace.index.vectors.model import NoModel as NoModel
 from commonplace.store.files import make_private, reason
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Embedding:
                     from commonplace.index.vectors.nearest import Vectors
 
                     engine.vectors = Vectors(engine.index, engine.layout.vectors, choice)
-                except model.NoModel as error:
+                except NoModel as error:
                     engine.no_vectors = str(error)
             return engine.vectors
 
@@ -72,7 +73,7 @@ class Embedding:
         self.engine.fresh()
         try:
             return vectors.nearest(text, most, viewer=self.memory.agent, rows=rows)
-        except model.NoModel as error:
+        except NoModel as error:
             self._give_up(error)
             return []
 
@@ -86,7 +87,7 @@ class Embedding:
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
             try:
                 return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
-            except model.NoModel as error:
+            except NoModel as error:
                 self._give_up(error)
                 return {}
 
@@ -125,7 +126,7 @@ class Embedding:
                 return self._some(vectors, seconds, stop, progress, thorough) if free else 0
         except OSError as error:
             raise StorageError("the vectors", reason(error)) from None
-        except model.NoModel as error:
+        except NoModel as error:
             self._give_up(error)
             raise
 
@@ -177,6 +178,6 @@ class Embedding:
         if not engine.extra:
             vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
 
-    def _give_up(self, error: model.NoModel) -> None:
+    def _give_up(self, error: NoModel) -> None:
         with self.engine.guard:
             self.engine.vectors, self.engine.no_vectors = None, str(error)

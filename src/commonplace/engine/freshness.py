@@ -6,33 +6,44 @@ Every call sees each change that was on disk before it, by whatever program (DES
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.clock import microseconds
+from commonplace.clock import Clock, microseconds
 from commonplace.errors import CommonplaceError
+from commonplace.index.index import Index
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp, Store, bounded
+from commonplace.store.home import Home
 
 if TYPE_CHECKING:
-    from commonplace.engine.session import Engine
     from commonplace.index.sync import Change, Progress, Result
     from commonplace.index.watch import Watch
 
+Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
 class Freshness:
-    """What is known of the disk, for one thread at a time: the caller holds the engine's guard."""
+    """What is known of the disk, for one thread at a time: the caller holds the engine's guard.
 
-    def __init__(self, engine: Engine, watch: bool):
-        self._engine = engine
+    `stores` is the mapping the engine keeps up to date; `load` gives the note at a path of a store. With `watch` the
+    system tells of changes.
+    """
+
+    def __init__(self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader, clock: Clock, watch: bool):
+        self._index = index
+        self._home = home
+        self._stores = stores
+        self._load = load
+        self._clock = clock
         self._wants_watch = watch
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
-        self._pending: set[str] = set(engine.stores)
+        self._pending: set[str] = set(self._stores)
         self._openings = 0
         self._troubles: dict[str, list[str]] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
@@ -50,7 +61,7 @@ class Freshness:
 
     def forget(self) -> None:
         """Look at every file next time."""
-        self._pending = set(self._engine.stores)
+        self._pending = set(self._stores)
         self.is_current = False
         self.close()
 
@@ -65,27 +76,19 @@ class Freshness:
         return [text for name in sorted(self._troubles) for text in self._troubles[name]]
 
     def update(self, progress: Progress | None = None) -> Result:
-        """Make the index show every change on disk. Once per verb. Returns what it found."""
+        """Make the index show every change on disk. Returns what it found."""
         from commonplace.index.sync import Result
 
         result = Result()
-        if self.is_current:
-            return result
-        index = self._engine.index
-        self._engine.reload_config()
         try:
             self._update(result, progress)
         except BaseException:
-            self._pending = set(self._engine.stores)  # the system tells a change once: look at everything next time
+            self._pending = set(self._stores)  # the system tells a change once: look at everything next time
             raise
-        if self._engine.in_call:
-            self.is_current = True
-        else:
-            index.unpin()
         return result
 
     def _update(self, result: Result, progress: Progress | None) -> None:
-        stores, index = self._engine.stores, self._engine.index
+        stores, index = self._stores, self._index
         index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
         if index.openings != self._openings:
             self._openings = index.openings
@@ -118,15 +121,15 @@ class Freshness:
 
     def retire_expired(self) -> None:
         """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""
-        now, index = microseconds(self._engine.clock()), self._engine.index
+        now, index = microseconds(self._clock()), self._index
         if index.notes.over(now, 1):
-            with self._engine.home.lock, index.transaction():
+            with self._home.lock, index.transaction():
                 index.entries.retire(now)
 
     def _open_watch(self) -> None:
         from commonplace.index.watch import Watch
 
-        stores = self._engine.stores
+        stores = self._stores
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
         self._roots = {name: _identity(root) for name, root in folders.items()}
         roots = [(name, root, each) for name, root in folders.items() if os.path.isdir(root)
@@ -139,26 +142,25 @@ class Freshness:
         """Take projects that are no more out of the index."""
         if not self._pending:
             return
-        engine = self._engine
         self._pending -= swept
-        self._troubles = {name: texts for name, texts in self._troubles.items() if name in engine.stores}
-        for project in set(engine.index.notes.projects()) - engine.stores.keys():
+        self._troubles = {name: texts for name, texts in self._troubles.items() if name in self._stores}
+        for project in set(self._index.notes.projects()) - self._stores.keys():
             self._forget_project(project)
 
     def _forget_project(self, project: str) -> None:
-        with self._engine.home.lock, self._engine.index.transaction():
-            self._engine.index.forget_project(project)
+        with self._home.lock, self._index.transaction():
+            self._index.forget_project(project)
 
     def _sweep(self, store: Store, result: Result, progress: Progress | None, folder: str = "") -> None:
         """Compare a project, or one folder of it, with the index, and apply what differs."""
-        engine, index, name = self._engine, self._engine.index, store.name
+        index, name = self._index, store.name
         self._troubles.pop(name, None)
         version = store.version()
         if version is not None:
             if version == index.seen(name):
                 return
-            if engine.home.lines.waits():
-                with engine.home.lock:  # finish what a dead writer left
+            if self._home.lines.waits():
+                with self._home.lock:  # finish what a dead writer left
                     version = store.version()
         elif name in self._pending and not store.holds_entities and index.seen(name):
             self._forget_project(name)  # a graph file had this name
@@ -168,17 +170,17 @@ class Freshness:
             self._troubles[name] = [str(error)]
             return
         if changes:
-            index.apply(name, changes, partial(engine.load, store), engine.home.lock, result, progress)
+            index.apply(name, changes, partial(self._load, store), self._home.lock, result, progress)
         if version is not None and name not in self._troubles:
-            with engine.home.lock, index.transaction():
+            with self._home.lock, index.transaction():
                 index.see(name, version)
 
     def _plan(self, store: Store, folder: str) -> list[Change]:
         """What has to change in the index so that it shows the project, or one folder of it."""
-        index, name = self._engine.index, store.name
+        index, name = self._index, store.name
         if trouble := store.trouble():
-            is_new = name not in self._engine.settings.projects and not index.notes.stamps(name)
-            if not (is_new and store.holds_entities and store.version() is None):  # a graph file to be made
+            is_to_come = store.optional and store.version() is None and not index.notes.stamps(name)
+            if not is_to_come:
                 self._troubles[name] = [trouble]
             return []
         paths = None if folder else store.changed_since(index.seen(name))
@@ -194,13 +196,13 @@ class Freshness:
 
     def _check_file(self, store: Store, path: str, result: Result) -> None:
         """Compare one file with the index."""
-        index = self._engine.index
+        index = self._index
         stamp = store.stamp(path) if store.is_note(path) else None
         if stamp is not None and self._skipped.get((store.name, path)) == stamp:
             return
         changes = index.plan_file(store.name, path, stamp)
         if changes:
-            index.apply(store.name, changes, partial(self._engine.load, store), self._engine.home.lock, result)
+            index.apply(store.name, changes, partial(self._load, store), self._home.lock, result)
 
     def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""

@@ -591,6 +591,11 @@ def open_graph(session: ReadVerbs, project: str) -> Graph:
     return NoteGraph(session) if store.name == PROJECT else ProjectGraph(session, store.name)
 
 
+def graph_project(name: str, file: Path) -> os.PathLike[str]:
+    """The graph file as a project `name` for `open_memory`, whatever the file is called and whether it is there."""
+    return GraphStore(name, file, optional=True)
+
+
 def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
     """(session, project) -> its graph, where that of project `graph` is kept in `file`."""
     alone = GraphStore(file.stem, file)

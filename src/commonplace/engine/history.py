@@ -63,7 +63,7 @@ class HistoryVerbs(NoteVerbs):
     def _locate(self, ref: str) -> Location:
         """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
         history knows."""
-        place = locations.find(self, ref)
+        place = self._find_location(ref)
         if place is not None:
             return place
         try:
@@ -77,6 +77,34 @@ class HistoryVerbs(NoteVerbs):
                             return each.project, each.path, each.root
             info = self.find(ref)
         return info.project, info.path, locations.root_of(self.engine, info.project)
+
+    def _find_location(self, ref: str) -> Location | None:
+        """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else.
+
+        One this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it
+        has several, OutsideError.
+        """
+        engine = self.engine
+        project, _, path = ref.partition("/")
+        name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
+        if name is None and not path:
+            return None
+        wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
+        own = (name, wanted, locations.root_of(engine, name)) if name else None
+        if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
+            return own
+        found: dict[Location, None] = {}
+        touched = (each for change in engine.home.history.changes() for each in change.files)
+        for each in (each for each in touched if self.sees(each.scope)):
+            for at in filter(None, (each.path, each.to)):
+                if own == (each.project, at, each.root):
+                    return own
+                is_it = (each.project.lower(), at) == (project.lower(), wanted)
+                if each.root and (is_it or os.path.join(each.root, at) == ref):
+                    found[each.project, at, each.root] = None
+        if len(found) > 1:
+            raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
+        return next(iter(found), own)
 
     def last_change(self, besides: str) -> datetime | None:
         """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.

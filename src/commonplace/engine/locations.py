@@ -10,14 +10,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.errors import Ambiguous, CommonplaceError
+from commonplace.errors import CommonplaceError
 from commonplace.note.model import BUILT_IN_PROJECTS
-from commonplace.store import path_guard
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from commonplace.engine.session import Engine
-    from commonplace.engine.transaction import HomeSession
 
 Location = tuple[str, str, str]
 """(project, path, root): `root` as in the journal, empty for a project where this home keeps it."""
@@ -69,31 +67,3 @@ def store_at(engine: Engine, project: str, root: str) -> FolderStore:
         raise LocationGone(f"{root}, the folder of project {project}, is reached through a symlink now")
     is_text = project == "memories"
     return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
-
-
-def find(session: HomeSession, ref: str) -> Location | None:
-    """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else.
-
-    One this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it
-    has several, OutsideError.
-    """
-    engine = session.engine
-    project, _, path = ref.partition("/")
-    name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
-    if name is None and not path:
-        return None
-    wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
-    own = (name, wanted, root_of(engine, name)) if name else None
-    if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
-        return own
-    found: dict[Location, None] = {}
-    for each in (each for change in engine.home.history.changes() for each in change.files if session.sees(each.scope)):
-        for at in filter(None, (each.path, each.to)):
-            if own == (each.project, at, each.root):
-                return own
-            is_it = (each.project.lower(), at) == (project.lower(), wanted)
-            if each.root and (is_it or os.path.join(each.root, at) == ref):
-                found[each.project, at, each.root] = None
-    if len(found) > 1:
-        raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
-    return next(iter(found), own)

@@ -23,8 +23,7 @@ from commonplace.store import path_guard
 
 if TYPE_CHECKING:
     from commonplace.index.notes import Counts
-    from commonplace.index.rows import Edge, Hits, Reached
-    from commonplace.index.search import SmartResult
+    from commonplace.index.rows import Edge, Hits, Reached, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation

@@ -47,8 +47,8 @@ _CONFLICT_RETRIES = 4
 class Engine:
     """The state all callers of one open home share.
 
-    `extra` (project -> folder or graph file) are projects of this process only; one named like a built-in project
-    puts that one elsewhere. With `watch` the system tells of changes on disk.
+    `extra` (project -> folder, graph file or store) are projects of this process only; one named like a built-in
+    project puts that one elsewhere. With `watch` the system tells of changes on disk.
     """
 
     def __init__(self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool):
@@ -60,9 +60,9 @@ class Engine:
         self.access = AccessLog(self.layout.access_log)
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.index = Index(self.layout.index_for(self.extra), self.home.lock)
-        self.stores: dict[str, Store] = {}
+        self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
         self._open_stores()
-        self.freshness = Freshness(self, watch)
+        self.freshness = Freshness(self.index, self.home, self.stores, self.load, clock, watch)
         self.vectors: Vectors | None = None
         self.no_vectors = ""
         """Why there are no vectors."""
@@ -93,14 +93,15 @@ class Engine:
 
     def _open_stores(self) -> None:
         """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
-        before, self.stores = self.stores, {}
+        before = dict(self.stores)
+        self.stores.clear()
         for name, root in self.layout.built_in().items():
             is_text = name == "memories"
             place = absolute(self.extra.get(name, root))
             self.stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
         for name, given in {**self.settings.projects, **self.extra}.items():
             if name not in self.stores:
-                self.stores[name] = _open_store(name, absolute(given), before.get(name))
+                self.stores[name] = _open_store(name, absolute(given), before.get(name), optional=name in self.extra)
 
     def use_projects(self, settings: Settings) -> None:
         """Use the projects of `settings` from now on; those gone leave the index."""
@@ -140,7 +141,17 @@ class Engine:
 
     def fresh(self, progress: Progress | None = None) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb."""
-        return self.freshness.update(progress)
+        from commonplace.index.sync import Result
+
+        if self.freshness.is_current:
+            return Result()
+        self.reload_config()
+        result = self.freshness.update(progress)
+        if self._depth:
+            self.freshness.is_current = True
+        else:
+            self.index.unpin()
+        return result
 
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
@@ -206,11 +217,6 @@ class Engine:
                     self.freshness.is_current = False
                     self.index.unpin()
 
-    @property
-    def in_call(self) -> bool:
-        """Whether a verb is at work."""
-        return self._depth > 0
-
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A critical section: no other writer of this home is at work, nor one of another home in a shared folder.
@@ -249,13 +255,13 @@ class Engine:
                 raise StorageError("the history", reason(error)) from None
 
 
-def _open_store(name: str, place: Path, before: Store | None) -> Store:
+def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:
     if before is not None and before.holds_entities and before.root == str(place):
         return before
     if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
         from commonplace.store.inplace.graph_file import GraphStore
 
-        return GraphStore(name, place)
+        return GraphStore(name, place, optional=optional)
     return FolderStore(name, place)
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from commonplace.index.entities import Entities
     from commonplace.index.entries import Entries
     from commonplace.index.links import Links
-    from commonplace.index.rows import Hit, Hits
-    from commonplace.index.search import SmartResult
+    from commonplace.index.rows import Hit, Hits, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Change, Load, Progress, Result
     from commonplace.note.model import Note

@@ -106,6 +106,24 @@ class Hit:
 
 
 @dataclass(slots=True)
+class ScoredMemory:
+    """One memory found: `score` of two decimals, `matched` the tokens its text contains."""
+
+    note: NoteInfo
+    score: float
+    matched: list[str]
+
+
+@dataclass(slots=True)
+class SmartResult:
+    """The best memories for a query; `total` is how many have a score above 0."""
+
+    tokens: list[str]
+    best: list[ScoredMemory]
+    total: int
+
+
+@dataclass(slots=True)
 class Hits:
     """One page of a search: `total` notes match in all; `relaxed` when AND found nothing."""
 

@@ -19,6 +19,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.serve.rpc import Protocol
 from commonplace.serve.socket import Listener, SocketServer
 from commonplace.serve.turns import KEPT_UP_AFTER
+from commonplace.store.files import lock_file, lock_owner
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -41,13 +42,10 @@ class DaemonLock:
     """The lock of a home's one daemon, released by the system should the process die. Raises Running, OSError."""
 
     def __init__(self, path: Path):
-        self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pid = os.pread(self._fd, 20, 0).decode("ascii", "replace").strip()
-            os.close(self._fd)
-            raise Running(path, pid or "unknown") from None
+            raise Running(path, lock_owner(path) or "unknown") from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Stamp(NamedTuple):
@@ -81,6 +81,7 @@ class Place:
     link: str = ""
 
 
+@runtime_checkable
 class Store(Protocol):
     """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
 
@@ -89,6 +90,9 @@ class Store(Protocol):
     """The folder, or the file, as an absolute path."""
     holds_entities: bool
     """Whether the notes are the entities of a graph file, which are changed through the graph alone."""
+
+    optional: bool
+    """Whether the folder or file need not be there yet."""
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can; the index then keeps what was last seen."""

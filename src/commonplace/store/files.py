@@ -176,6 +176,18 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
         os.close(fd)
 
 
+def lock_owner(path: Path | str) -> str | None:
+    """What the process that holds the lock at `path` wrote into the file; None when nobody holds it. Raises OSError."""
+    try:
+        os.close(lock_file(path, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False))
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(20).strip()
+    return None
+
+
 def is_at(fd: int, path: Path | str) -> bool:
     """Whether the open file is the one at `path`."""
     try:

@@ -36,11 +36,11 @@ class FolderStore:
         self.root = str(root)
         self._every_text = every_text
         self._links = links
-        self._optional = optional
+        self.optional = optional
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can."""
-        if self._optional or os.path.isdir(self.root):
+        if self.optional or os.path.isdir(self.root):
             return ""
         return f"The folder of project {self.name} is missing; its notes are as last seen."
 
@@ -82,7 +82,7 @@ class FolderStore:
                 finally:
                     os.close(fd)
             except (FileNotFoundError, NotADirectoryError):
-                if not folder and not self._optional:
+                if not folder and not self.optional:
                     listing.unreadable.append(folder)
             except OSError:
                 listing.unreadable.append(folder)

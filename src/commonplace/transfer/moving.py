@@ -18,13 +18,12 @@ from commonplace.engine.entities import Entity, Graph, GraphText, Key, Relation
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB, Exchange
 from commonplace.engine.graph import NoteGraph
-from commonplace.engine.json_entries import entry_of, unknown_of
+from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
 from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError
 from commonplace.note.markdown import parse_note
 from commonplace.store import path_guard
 from commonplace.store.files import reason
-from commonplace.store.inplace.json_files import JsonFiles
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 
 if TYPE_CHECKING:
@@ -397,7 +396,7 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
     Raises WrongStore, also for a file that is no list of entries, which `skip_bad` leaves out.
     """
     folder_at(path, "a folder of agent-memory")
-    entries, files = NoteEntries(memory), JsonFiles(path)
+    entries, files = NoteEntries(memory), JsonEntryFolder(path).files
     stems = files.stems()
     if not stems:
         raise WrongStore(f"{path} holds no JSON files of agent-memory")

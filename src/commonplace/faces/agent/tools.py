@@ -16,7 +16,7 @@ from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.search import ScoredMemory
+    from commonplace.index.rows import ScoredMemory
     from commonplace.query import Query
 
 _PREVIEW = 120

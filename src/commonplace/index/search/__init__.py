@@ -10,14 +10,23 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import groupby, product
 
 from commonplace.errors import InvalidInput
 from commonplace.index.facets import may_see
 from commonplace.index.listing import listing, matching, predicate
-from commonplace.index.rows import Hit, Hits, NoteInfo, in_order, infos, observations, text_of
+from commonplace.index.rows import (
+    Hit,
+    Hits,
+    NoteInfo,
+    ScoredMemory,
+    SmartResult,
+    in_order,
+    infos,
+    observations,
+    text_of,
+)
 from commonplace.index.search import parse
 from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
 from commonplace.index.search.exact import SNIPPET, ExactScorer, Ranked, exact_scorer, rank, shortened
@@ -35,24 +44,6 @@ _HAN = re.compile(
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 """What a token adds that occurs so many times in a memory; five or more times count as five."""
 _TAG_SCORE = 1.0
-
-
-@dataclass(slots=True)
-class ScoredMemory:
-    """One memory found: `score` of two decimals, `matched` the tokens its text contains."""
-
-    note: NoteInfo
-    score: float
-    matched: list[str]
-
-
-@dataclass(slots=True)
-class SmartResult:
-    """The best memories for a query; `total` is how many have a score above 0."""
-
-    tokens: list[str]
-    best: list[ScoredMemory]
-    total: int
 
 
 def search(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from commonplace.errors import StorageError
 from commonplace.index.facets import may_see
 from commonplace.index.vectors.runtimes import np
-from commonplace.store.files import make_private, reason
+from commonplace.store.files import lock_file, make_private, reason
 from commonplace.text.tokens import passages
 from commonplace.text.unicode import sqlite_text
 
@@ -142,13 +142,12 @@ class VectorFile:
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """The lock at `path`, between processes and threads; False, at once, when it is taken and we do not `wait`."""
-    fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
+        fd = lock_file(path, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        yield False
+        return
+    try:
         yield True
     finally:
         os.close(fd)

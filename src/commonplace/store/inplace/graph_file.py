@@ -118,8 +118,9 @@ class GraphStore:
 
     holds_entities = True
 
-    def __init__(self, name: str, file: str | os.PathLike[str], *, logs: bool = True):
+    def __init__(self, name: str, file: str | os.PathLike[str], *, optional: bool = False, logs: bool = True):
         self.name = name
+        self.optional = optional
         self.root = os.path.abspath(os.path.expanduser(file))
         self.lines: list[bytes] = []
         self.changes = 0

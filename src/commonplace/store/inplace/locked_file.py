@@ -16,7 +16,7 @@ from pathlib import Path
 
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.store.base import Stamp, sha256
-from commonplace.store.files import make_private, read_fd, reason, stamp_of, sync_folder, write_file
+from commonplace.store.files import is_at, lock_file, make_private, read_fd, reason, stamp_of, sync_folder, write_file
 from commonplace.store.layout import TEMP_PREFIX
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -73,37 +73,28 @@ class LockedFile:
         caller fails before it has content.
         """
         made = False
+        access, how = (os.O_RDWR, fcntl.LOCK_EX) if write else (os.O_RDONLY, fcntl.LOCK_SH)
         while True:
             try:
-                fd = os.open(self.target, (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
+                fd = lock_file(self.path, how, access=access, make=False)
+                break
             except FileNotFoundError:
-                if make:
-                    made = self._make()
-                    continue
-                yield None
-                return
-            try:
-                mode = os.fstat(fd).st_mode
-                if not stat.S_ISREG(mode):
-                    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
-                fcntl.flock(fd, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
-                if self._is_current(fd):
-                    yield fd
+                if not make:
+                    yield None
                     return
-            except BaseException:
-                if made and os.fstat(fd).st_size == 0 and self._is_current(fd):
-                    with suppress(OSError):
-                        os.unlink(self.target)
-                raise
-            finally:
-                os.close(fd)
-
-    def _is_current(self, fd: int) -> bool:
-        """Whether the open file is still the one of that name: another process may have replaced it meanwhile."""
+                made = self._make()
         try:
-            return os.path.samestat(os.fstat(fd), os.stat(self.path))
-        except FileNotFoundError:
-            return False
+            mode = os.fstat(fd).st_mode
+            if not stat.S_ISREG(mode):
+                raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
+            yield fd
+        except BaseException:
+            if made and os.fstat(fd).st_size == 0 and is_at(fd, self.path):
+                with suppress(OSError):
+                    os.unlink(self.target)
+            raise
+        finally:
+            os.close(fd)
 
     def _make(self) -> bool:
         """Make the empty file; False when another process was faster."""

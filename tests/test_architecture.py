@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import commonplace
+from commonplace import Draft, open_memory
+from commonplace.faces import registry
 
 SOURCE = Path(commonplace.__file__).parent
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
@@ -198,3 +201,62 @@ def test_files_are_locked_in_one_module():
     """The Lock, `lock_file` and `lock_folders` of store/files.py are the only users of flock."""
     callers = {name for name, path in FILES.items() if re.search(r"\bflock\(", path.read_text(encoding="utf-8"))}
     assert callers <= {"store/files.py"}
+
+
+def walk(heading: str) -> list[str]:
+    """The functions that a section of docs/architecture.md names in numbered steps, in order."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    steps = "\n".join(line for line in section.splitlines() if re.match(r"\d\. ", line))
+    return [name for name in re.findall(r"`([A-Za-z_.]+)`", steps) if name in defined()]
+
+
+@cache
+def defined() -> set[str]:
+    """Names of all functions, and `Class.method` of all methods."""
+    names = set()
+    for name in FILES:
+        for node in ast.walk(tree(name)):
+            if isinstance(node, ast.ClassDef):
+                names |= {f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
+            elif isinstance(node, ast.FunctionDef):
+                names.add(node.name)
+    return names
+
+
+def called(run) -> list[str]:
+    """The functions of ours that `run` calls, in the order of their first calls."""
+    found: dict[str, None] = {}
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
+            found.setdefault(frame.f_code.co_qualname, None)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return list(found)
+
+
+def test_a_write_takes_the_way_the_page_describes(tmp_path):
+    steps = walk("Follow one write")
+    assert len(steps) > 12
+    with open_memory(tmp_path) as memory:
+        tools = registry(["memory"], memory.settings)
+        create = {"command": "create", "path": "/memories/a.md", "file_text": "tea"}
+        tools.call(memory, "memory", create)
+        order = called(lambda: tools.call(memory, "memory", {**create, "path": "/memories/b.md"}))
+    assert [name for name in order if name in steps] == steps
+
+
+def test_a_search_takes_the_way_the_page_describes(tmp_path):
+    steps = walk("Follow one search")
+    assert len(steps) > 8
+    with open_memory(tmp_path) as memory:
+        memory.write(Draft("prefers dark mode", project="categories"))
+        memory.search("dark")
+        order = called(lambda: memory.search("dark"))
+    assert [name for name in order if name in steps] == steps

@@ -1,4 +1,4 @@
-"""The access log: counts that several processes add to and one folds (DESIGN.md, 4)."""
+"""The access log: counts that several processes add to and one folds (docs/format.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What export, import, moving in and ingestion ask of a home: memories in order and by id, files as they are, a place
-in the history for what lost, and what was taken in before (contract 001, 11 and 12; DESIGN.md, 4)."""
+in the history for what lost, and what was taken in before (contract 001, 11 and 12; docs/format.md)."""
 
 from __future__ import annotations
 

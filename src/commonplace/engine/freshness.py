@@ -1,6 +1,6 @@
 """Keeping the index in step with the disk: the system's watch where there is one, else a sweep of all files.
 
-Every call sees each change that was on disk before it, by whatever program (DESIGN.md, 5).
+Every call sees each change that was on disk before it, by whatever program.
 """
 
 from __future__ import annotations

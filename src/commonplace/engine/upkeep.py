@@ -1,5 +1,5 @@
 """What upkeep does to the memories of project `categories`: store whole records, set keys, move between
-categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12; DESIGN.md, 4).
+categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12; docs/format.md).
 
 Each verb is one change. The caller plans from what it read (`NoteInfo`); a memory that is not as it was then
 is a Conflict, and nothing is done.

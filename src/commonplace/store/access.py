@@ -1,4 +1,4 @@
-"""The access log: a read appends one line, so it never rewrites a note (DESIGN.md, 4).
+"""The access log: a read appends one line, so it never rewrites a note (docs/format.md).
 
 A line is `<count> <key>`; the count 0 means that what was counted before is over. Counts shown are
 frontmatter + log. Who appends holds the file's lock shared, who folds the log holds it alone and puts a new

@@ -1,4 +1,4 @@
-"""The home on disk: one lock, one way to change files, all or nothing (DESIGN.md, 4).
+"""The home on disk: one lock, one way to change files, all or nothing (docs/format.md).
 
 A change is a list of `Step`s. `Home.commit` writes and syncs all new bytes as temp files, notes the steps in the redo
 record, carries them out (each replaced file first linked into the history), syncs the folders, and appends the change

@@ -27,7 +27,7 @@ from commonplace.store.layout import Layout
 
 LINES = "lines"
 FOLD = "fold"
-"""The verb of writing counts of reads into files: upkeep that nobody sees as a change (DESIGN.md, 4)."""
+"""The verb of writing counts of reads into files: upkeep that nobody sees as a change (docs/format.md)."""
 _BLOCK = 1 << 16
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 

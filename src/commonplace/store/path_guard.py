@@ -1,4 +1,4 @@
-"""The path guard: the one place where outside text becomes a path (DESIGN.md, 4)."""
+"""The path guard: the one place where outside text becomes a path (docs/format.md)."""
 
 from __future__ import annotations
 

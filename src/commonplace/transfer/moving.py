@@ -1,4 +1,4 @@
-"""Moving another program's store in: a plan first, then batches of which each is one change (DESIGN.md, 11.3).
+"""Moving another program's store in: a plan first, then batches of which each is one change.
 
 Stores are folders of notes (vaults), memory banks (contract 003, 1), knowledge graphs as JSON Lines (002, 11), and the
 folder of JSON files of the agent-memory server (004, 7).

@@ -147,7 +147,9 @@ class _Checker:
                 elif name in required:
                     raise self._missing(name, given, properties, place)
                 elif name not in properties and "unknown" in rules.wording:
-                    raise self._unknown(name, sorted(given.keys() - properties.keys()))
+                    unknown = sorted(given.keys() - properties.keys())
+                    verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
+                    raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
         for name, inner in properties.items():
             if name not in checked and "default" in inner:
                 checked[name] = inner["default"]
@@ -167,7 +169,10 @@ class _Checker:
             options = ", ".join(schema["enum"])
             raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
         if is_number:
-            self._check_range(value, schema, name)
+            minimum, maximum = schema.get("minimum", rules.minimum), schema.get("maximum")
+            if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+                key = "minimum" if maximum is None else "range"
+                raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
         elif kind == "object" and "properties" in schema:
             value = self.object(value, schema, name)
         elif kind in ("array", "list"):
@@ -190,23 +195,12 @@ class _Checker:
                     raise self._error("item", name, value=each)
         return value
 
-    def _check_range(self, value: float, schema: Mapping[str, Any], name: str) -> None:
-        minimum, maximum = schema.get("minimum", self.rules.minimum), schema.get("maximum")
-        if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
-            key = "minimum" if maximum is None else "range"
-            raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
-
     def _missing(self, name: str, given: Arguments, properties: Mapping[str, Any], place: str) -> InvalidInput:
         error = self._error("required", place, kind=properties[name].get("type"))
         for other in self.rules.meant.get(name, ()):
             if other in given and other not in properties:
                 return InvalidInput(str(error) + self.rules.wording["meant"].format(other=other, name=name))
         return error
-
-    def _unknown(self, name: str, names: list[str]) -> InvalidInput:
-        verb = "was" if len(names) == 1 else "were"
-        known = ", ".join(self.known) or "none"
-        return self._error("unknown", name, known=known, names=", ".join(map(repr, names)), verb=verb)
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
         return self.rules.error(key, name=name, tool=self.tool, **values)

@@ -16,7 +16,6 @@ from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.rows import ScoredMemory
     from commonplace.query import Query
 
 _PREVIEW = 120
@@ -91,7 +90,22 @@ def _tag(memory: Memory, arguments: Arguments) -> Reply:
 def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     query = arguments["query"]
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(arguments))
-    results = [_hit(memory, each) for each in found.best]
+    results = []
+    for each in found.best:
+        content, info = memories.content_of(memory, each.note), each.note
+        hit = {
+            "id": info.id,
+            "content": content,
+            "phase": info.phase,
+            "category": info.category,
+            "scope": info.scope,
+            "source": info.source,
+            "tags": list(info.tags),
+            "score": each.score,
+            "matched_tokens": each.matched,
+            "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
+        }
+        results.append(hit)
     shown = {
         "query": query,
         "results": results,
@@ -100,22 +114,6 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
         "total_scored": found.total,
     }
     return _success(shown, count=len(results))
-
-
-def _hit(memory: Memory, each: ScoredMemory) -> dict[str, Any]:
-    content, info = memories.content_of(memory, each.note), each.note
-    return {
-        "id": info.id,
-        "content": content,
-        "phase": info.phase,
-        "category": info.category,
-        "scope": info.scope,
-        "source": info.source,
-        "tags": list(info.tags),
-        "score": each.score,
-        "matched_tokens": each.matched,
-        "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
-    }
 
 
 def _query(arguments: Arguments) -> Query:

@@ -163,18 +163,16 @@ def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str,
     wanted = arguments.get("bank_type")
     if wanted:
         _check_kind("list", wanted)
-    kinds = (wanted,) if wanted else banks.KINDS
-    return {banks.FOLDERS[kind]: _rows(banks.all_banks(memory, kind)) for kind in kinds}
-
-
-def _rows(found: list[Bank]) -> list[dict[str, str]]:
     defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
-    rows = []
-    for bank in sorted(found, key=lambda bank: bank.id):
-        description = bank.info().description or defaults[bank.kind].format(title_case(bank.id))
-        last_used = bank.last_change(bank.stamps().values())
-        rows.append({"id": bank.id, "last_used": last_used, "description": description})
-    return sorted(rows, key=lambda row: row["last_used"], reverse=True)
+    listed = {}
+    for kind in (wanted,) if wanted else banks.KINDS:
+        rows = []
+        for bank in sorted(banks.all_banks(memory, kind), key=lambda bank: bank.id):
+            description = bank.info().description or defaults[kind].format(title_case(bank.id))
+            last_used = bank.last_change(bank.stamps().values())
+            rows.append({"id": bank.id, "last_used": last_used, "description": description})
+        listed[banks.FOLDERS[kind]] = sorted(rows, key=lambda row: row["last_used"], reverse=True)
+    return listed
 
 
 def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:

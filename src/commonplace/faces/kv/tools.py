@@ -144,10 +144,11 @@ def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
 
 def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
     totals = entries.stats()
+    power = min((totals.size.bit_length() - 1) // 10, 4) if totals.size else 0
     fields = {
         "total_entries": totals.entries,
         "total_size_bytes": totals.size,
-        "total_size_human": _human(totals.size),
+        "total_size_human": f"{totals.size / 1024**power:.1f} {('B', 'KB', 'MB', 'GB', 'TB')[power]}",
         "namespace_count": totals.namespaces,
         "oldest_entry": seconds(totals.oldest) if totals.oldest else "N/A",
         "newest_entry": seconds(totals.newest) if totals.newest else "N/A",
@@ -197,14 +198,6 @@ def _natural(arguments: Arguments, name: str) -> int:
     if value < 0:
         raise Refused(f"{name} must not be negative")
     return value
-
-
-def _human(size: float) -> str:
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1024:
-            return f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TB"
 
 
 def _success(fields: Fields, form: str) -> str:

@@ -127,14 +127,15 @@ class _Checker:
         checked: Arguments = {}
         present = {n: v for n, v in given.items() if (v or not rules.is_absent(v, n in required)) and n in properties}
         for turn in rules.order:
-            names: Iterable[str] = properties
-            if turn == "given":
+            if turn == "schema":
+                names: Iterable[str] = properties
+            elif turn == "given":
                 names = [name for name in given if name in present or name not in properties]
             elif turn == "reverse":
                 names = sorted(present, reverse=True)
             elif turn == "required":
                 names = [name for name in required if name not in present]
-            elif turn == "unknown":
+            else:
                 names = sorted(given.keys() - properties.keys())
             for name in names:
                 value, inner = present.get(name), properties.get(name)
@@ -150,20 +151,20 @@ class _Checker:
                     unknown = sorted(given.keys() - properties.keys())
                     verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
                     raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
-        for name, inner in properties.items():
-            if name not in checked and "default" in inner:
-                checked[name] = inner["default"]
-        return checked
+        if len(checked) == len(properties):
+            return checked
+        return {name: each["default"] for name, each in properties.items() if "default" in each} | checked
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
         """`value` in the type the schema says; `name` is its path in the arguments."""
         rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
         if kind is None:
             return value
-        if not isinstance(value, _TYPES[kind]):
+        if type(value) not in _TYPES[kind]:
             value = _converted(value, kind, rules.coerce)
         is_number = kind in ("integer", "number")
-        if not isinstance(value, _TYPES[kind]) or (is_number and isinstance(value, bool)):
+        fits = isinstance(value, _TYPES[kind]) and not (is_number and isinstance(value, bool))
+        if not fits:
             raise self._error("type", name, kind=kind, value=value)
         if "enum" in schema and "enum" in rules.wording and value not in schema["enum"]:
             options = ", ".join(schema["enum"])

@@ -275,16 +275,13 @@ def _inside(path: str) -> str:
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            raise InvalidInput(f"Invalid path: the name {_short(part)} has more than {NAME_BYTES} bytes.")
+            raise InvalidInput(
+                f"Invalid path: the name {part[:60]}{'…' * (len(part) > 60)} has more than {NAME_BYTES} bytes."
+            )
     return "/".join(parts)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:60]}…"
-
-
 def _existing_file(files: Files, path: str) -> str:
-    """The inside path of an existing file."""
     inside = _inside(path)
     with _worded(path, "read"):
         kind = files.at(inside).kind
@@ -307,7 +304,7 @@ def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], 
         raise
     except CommonplaceError as error:
         if isinstance(error, StorageError) and error.reason in NAME_REASONS:
-            raise InvalidInput(f"Invalid path: {error.reason}: {_short(path)}") from None
+            raise InvalidInput(f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}") from None
         for kind, text in (own or {}).items():
             if isinstance(error, kind):
                 raise InvalidInput(text) from None

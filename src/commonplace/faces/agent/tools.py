@@ -106,18 +106,11 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
             "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
         }
         results.append(hit)
-    shown = {
-        "query": query,
-        "results": results,
-        "returned": len(results),
-        "tokens": found.tokens,
-        "total_scored": found.total,
-    }
-    return _success(shown, count=len(results))
+    counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
+    return _success({"query": query, "results": results, **counts}, count=len(results))
 
 
 def _query(arguments: Arguments) -> Query:
-    """The filters, of which each tool has some."""
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
     return memory_query(**filters, tags=arguments.get("tags", ()))
 

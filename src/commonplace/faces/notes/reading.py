@@ -220,7 +220,11 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
         page = page.shorter(len(found))
         found = found[: page.size]
-    entries = [_hit_data(hit) for hit in found]
+    entries = []
+    for hit in found:
+        note = hit.note
+        entry = {**note_data(note), "score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
+        entries.append({**entry, "date": note.date or note.created, "source": note.source, "why": hit.why})
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
         blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
         if sum(map(len, blocks)) <= ROOM:
@@ -260,12 +264,6 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
         return others if names is None else names
     folded = {each.casefold() for each in others}
     return tuple(each for each in names if each.casefold() in folded)
-
-
-def _hit_data(hit: Hit) -> dict[str, Any]:
-    note = hit.note
-    found = {"score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
-    return {**note_data(note), **found, "date": note.date or note.created, "source": note.source, "why": hit.why}
 
 
 def _hit_block(number: int, hit: Hit, width: int) -> str:

@@ -42,14 +42,9 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
         category = each.category or ""
         named[spelled.setdefault(category.casefold(), category)] += 1
     observations = dict(named.most_common())
-    data = {
-        "action": action,
-        **note_data(note),
-        "checksum": note.checksum,
-        "observations": observations,
-        "relations": {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]},
-        "tags": list(note.tags),
-    }
+    resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
+    data = {"action": action, **note_data(note), "checksum": note.checksum, "observations": observations}
+    data |= {"relations": resolved, "tags": list(note.tags)}
     counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
     relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
     text = lines(
@@ -86,12 +81,11 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
 
 def _taken(memory: Memory, draft: Draft, error: Exists, overwrite: bool) -> Reply:
     """The refusal, with a remedy that works: what is no note, or not the caller's, cannot be changed by them."""
+    text, is_hidden = str(error), overwrite
     try:
         memory.find_ref((draft.project, error.path))
-        is_hidden = overwrite
     except NotFound:
         is_hidden = True
-    text = str(error)
     if is_hidden:
         text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
     return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
@@ -223,8 +217,7 @@ def _listed(paths: list[str]) -> str:
 
 def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
-    entries: list[dict[str, Any]] = []
-    rows = []
+    entries, rows = [], []
     for each in memory.projects:
         path, count = str(each.root), memory.list(Query(projects=(each.name,)), limit=1)[1]
         entry = {"name": each.name, "path": path, "notes": count, "default": each.default, "built_in": each.built_in}

@@ -71,7 +71,8 @@ class Engine:
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
         self._config_stamp = _file_stamp(settings.file)
-        self._depth = self._writers = 0
+        self._depth = 0
+        self._is_writing = False
         self._closed = False
 
     def close(self) -> None:
@@ -221,18 +222,20 @@ class Engine:
     def writing(self) -> Iterator[None]:
         """A critical section: no other writer of this home is at work, nor one of another home in a shared folder.
 
-        Raises StorageError when the disk refuses.
+        Inside another one, on the same thread, it takes no lock again. Raises StorageError when the disk refuses.
         """
         try:
             with self.guard:
                 self._check_open()
-                shared = [] if self._writers else self._shared_folders()
-                with self.home.lock, lock_folders(shared):
-                    self._writers += 1
+                if self._is_writing:
+                    yield
+                    return
+                with self.home.lock, lock_folders(self._shared_folders()):
+                    self._is_writing = True
                     try:
                         yield
                     finally:
-                        self._writers -= 1
+                        self._is_writing = False
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:

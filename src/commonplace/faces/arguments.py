@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -124,24 +124,35 @@ class _Checker:
     def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
         """The checked properties of an object at `path`, "" for the arguments themselves."""
         rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
-        present = {n: v for n, v in given.items() if n in properties and not rules.is_absent(v, n in required)}
-        turns: dict[str, Callable[[], Iterable[str]]] = {
-            "given": lambda: [name for name in given if name in present or name not in properties],
-            "schema": lambda: properties,
-            "reverse": lambda: sorted(present, reverse=True),
-            "required": lambda: [name for name in required if name not in present],
-            "unknown": lambda: sorted(given.keys() - properties.keys()),
-        }
         checked: Arguments = {}
+        present = {n: v for n, v in given.items() if (v or not rules.is_absent(v, n in required)) and n in properties}
         for turn in rules.order:
-            for name in turns[turn]():
+            if turn == "schema":
+                names: Iterable[str] = properties
+            elif turn == "given":
+                names = [name for name in given if name in present or name not in properties]
+            elif turn == "reverse":
+                names = sorted(present, reverse=True)
+            elif turn == "required":
+                names = [name for name in required if name not in present]
+            else:
+                names = sorted(given.keys() - properties.keys())
+            for name in names:
+                value, inner = present.get(name), properties.get(name)
+                if type(value) is str and value.isascii() and inner.get("type") == "string" and "enum" not in inner:
+                    checked[name] = value  # the common case, and right in every contract
+                    continue
                 place = f"{path}.{name}" if path else self.shown.get(name, name)
                 if name in present:
-                    checked[name] = self.value(present[name], properties[name], place)
+                    checked[name] = self.value(value, inner, place)
                 elif name in required:
                     raise self._missing(name, given, properties, place)
                 elif name not in properties and "unknown" in rules.wording:
-                    raise self._unknown(name, list(turns["unknown"]()))
+                    unknown = sorted(given.keys() - properties.keys())
+                    verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
+                    raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
+        if len(checked) == len(properties):
+            return checked
         return {name: each["default"] for name, each in properties.items() if "default" in each} | checked
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
@@ -149,7 +160,8 @@ class _Checker:
         rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
         if kind is None:
             return value
-        value = _converted(value, kind, rules.coerce)
+        if type(value) not in _TYPES[kind]:
+            value = _converted(value, kind, rules.coerce)
         is_number = kind in ("integer", "number")
         fits = isinstance(value, _TYPES[kind]) and not (is_number and isinstance(value, bool))
         if not fits:
@@ -158,7 +170,10 @@ class _Checker:
             options = ", ".join(schema["enum"])
             raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
         if is_number:
-            self._check_range(value, schema, name)
+            minimum, maximum = schema.get("minimum", rules.minimum), schema.get("maximum")
+            if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+                key = "minimum" if maximum is None else "range"
+                raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
         elif kind == "object" and "properties" in schema:
             value = self.object(value, schema, name)
         elif kind in ("array", "list"):
@@ -171,20 +186,15 @@ class _Checker:
 
     def _items(self, value: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
         if "item" not in self.rules.wording:
-            if self.rules.repair and schema["type"] == "string" and all(type(each) is str for each in value):
+            if self.rules.repair and schema == _TEXT and set(map(type, value)) <= {str}:
                 return list(map(repaired, value))
-            return [self.value(each, schema, f"{name}[{at}]") for at, each in enumerate(value)]
+            check = self.object if "properties" in schema and set(map(type, value)) <= {dict} else self.value
+            return [check(each, schema, f"{name}[{at}]") for at, each in enumerate(value)]
         if schema["type"] == "string":
             for each in value:
                 if not isinstance(each, str):
                     raise self._error("item", name, value=each)
         return value
-
-    def _check_range(self, value: float, schema: Mapping[str, Any], name: str) -> None:
-        minimum, maximum = schema.get("minimum", self.rules.minimum), schema.get("maximum")
-        if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
-            key = "minimum" if maximum is None else "range"
-            raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
 
     def _missing(self, name: str, given: Arguments, properties: Mapping[str, Any], place: str) -> InvalidInput:
         error = self._error("required", place, kind=properties[name].get("type"))
@@ -192,11 +202,6 @@ class _Checker:
             if other in given and other not in properties:
                 return InvalidInput(str(error) + self.rules.wording["meant"].format(other=other, name=name))
         return error
-
-    def _unknown(self, name: str, names: list[str]) -> InvalidInput:
-        verb = "was" if len(names) == 1 else "were"
-        known = ", ".join(self.known) or "none"
-        return self._error("unknown", name, known=known, names=", ".join(map(repr, names)), verb=verb)
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
         return self.rules.error(key, name=name, tool=self.tool, **values)
@@ -223,7 +228,7 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
 
 def repaired(text: str) -> str:
     """`text` as UTF-8 can hold it: surrogate pairs become their character, lone surrogates U+FFFD."""
-    if not has_surrogate(text):
+    if text.isascii() or not has_surrogate(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

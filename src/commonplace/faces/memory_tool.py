@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import (
@@ -132,7 +133,7 @@ class MemoryCommands:
             arguments = arguments | {"old_path": arguments.get("path")}
         args = check(arguments, _SCHEMAS[command], "memory", command)
         files = self._files(memory)
-        with files.alone():
+        with files.alone():  # from the first check to the end of the write
             if command == "view":
                 return self._view(files, args["path"], _line_range(arguments.get("view_range")))
             if command == "create":
@@ -161,20 +162,12 @@ class MemoryCommands:
         if span is not None:
             first, last = max(span[0], 1), total if span[1] == -1 else min(span[1], total)
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
-        if self._view_max and len(text) > self._view_max:
-            return header + self._beginning(lines)
-        return header + _numbered(lines, 1)
-
-    def _beginning(self, lines: list[str]) -> str:
-        """As many whole lines as the configured length allows, at least one, and how to see the rest."""
-        room, shown, total = self._view_max, 0, len(lines)
-        while shown < total and (shown == 0 or len(lines[shown]) + 1 <= room):
-            room -= len(lines[shown]) + 1
-            shown += 1
-        if shown == total:
-            return _numbered(lines, 1)
-        more = f"[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
-        return f"{_numbered(lines[:shown], 1)}\n{more}"
+        shown, more = total, ""
+        if self._view_max and len(text) > self._view_max:  # as many whole lines as are allowed, at least one
+            shown = max(sum(used <= self._view_max for used in accumulate(len(line) + 1 for line in lines)), 1)
+        if shown < total:
+            more = f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
+        return header + _numbered(lines[:shown], 1) + more
 
     def _create(self, files: Files, path: str, text: str) -> str:
         inside = _inside(path)
@@ -282,16 +275,13 @@ def _inside(path: str) -> str:
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            raise InvalidInput(f"Invalid path: the name {_short(part)} has more than {NAME_BYTES} bytes.")
+            raise InvalidInput(
+                f"Invalid path: the name {part[:60]}{'…' * (len(part) > 60)} has more than {NAME_BYTES} bytes."
+            )
     return "/".join(parts)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:60]}…"
-
-
 def _existing_file(files: Files, path: str) -> str:
-    """The inside path of an existing file."""
     inside = _inside(path)
     with _worded(path, "read"):
         kind = files.at(inside).kind
@@ -314,7 +304,7 @@ def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], 
         raise
     except CommonplaceError as error:
         if isinstance(error, StorageError) and error.reason in NAME_REASONS:
-            raise InvalidInput(f"Invalid path: {error.reason}: {_short(path)}") from None
+            raise InvalidInput(f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}") from None
         for kind, text in (own or {}).items():
             if isinstance(error, kind):
                 raise InvalidInput(text) from None
@@ -331,10 +321,8 @@ def _listing(files: Files, inside: str, path: str) -> str:
         f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:",
         f"{_FOLDER_SIZE}\t{path}",
     ]
-    try:
+    with suppress(NotFound):  # it was deleted meanwhile
         _list_level(files, inside, path.rstrip("/"), 2, rows)
-    except NotFound:  # it was deleted meanwhile
-        pass
     return "\n".join(rows)
 
 

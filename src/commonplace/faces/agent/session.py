@@ -126,7 +126,7 @@ def read_batch(data: bytes | str) -> Batch:
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):
-        return Batch([_read_call(each, at) for at, each in enumerate(value, 1)])
+        value = {"tool_calls": value}
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
     prompt, calls = value.get("prompt"), value.get("tool_calls")

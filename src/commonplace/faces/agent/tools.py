@@ -16,7 +16,6 @@ from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.rows import ScoredMemory
     from commonplace.query import Query
 
 _PREVIEW = 120
@@ -91,35 +90,27 @@ def _tag(memory: Memory, arguments: Arguments) -> Reply:
 def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     query = arguments["query"]
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(arguments))
-    results = [_hit(memory, each) for each in found.best]
-    shown = {
-        "query": query,
-        "results": results,
-        "returned": len(results),
-        "tokens": found.tokens,
-        "total_scored": found.total,
-    }
-    return _success(shown, count=len(results))
-
-
-def _hit(memory: Memory, each: ScoredMemory) -> dict[str, Any]:
-    content, info = memories.content_of(memory, each.note), each.note
-    return {
-        "id": info.id,
-        "content": content,
-        "phase": info.phase,
-        "category": info.category,
-        "scope": info.scope,
-        "source": info.source,
-        "tags": list(info.tags),
-        "score": each.score,
-        "matched_tokens": each.matched,
-        "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
-    }
+    results = []
+    for each in found.best:
+        content, info = memories.content_of(memory, each.note), each.note
+        hit = {
+            "id": info.id,
+            "content": content,
+            "phase": info.phase,
+            "category": info.category,
+            "scope": info.scope,
+            "source": info.source,
+            "tags": list(info.tags),
+            "score": each.score,
+            "matched_tokens": each.matched,
+            "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
+        }
+        results.append(hit)
+    counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
+    return _success({"query": query, "results": results, **counts}, count=len(results))
 
 
 def _query(arguments: Arguments) -> Query:
-    """The filters, of which each tool has some."""
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
     return memory_query(**filters, tags=arguments.get("tags", ()))
 

@@ -48,7 +48,6 @@ def is_bank_id(text: str) -> bool:
 
 
 def _is_allowed(sign: str) -> bool:
-    """Letters, with the marks some scripts write them with, and digits; blank, dot, underscore, hyphen."""
     return sign in " ._-" or unicodedata.category(sign)[0] in "LMN"
 
 

@@ -12,6 +12,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
+from commonplace.faces.arguments import has_surrogate
 from commonplace.faces.bank.bank import bank_data, is_target, template_files
 from commonplace.faces.texts import text_file
 from commonplace.note.frontmatter import is_crlf, split
@@ -143,10 +144,10 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
         raise ValueError("its category is no name")
     if not _lines(content) <= _lines(text):
         raise ValueError("it leaves out lines of the text")
-    if not _is_unicode(text):
+    if has_surrogate(text):
         raise ValueError("its content is no valid text")
     operation, position = answer["operation"], answer.get("position")
-    has_position = isinstance(position, str) and bool(parse_position(position)[1]) and _is_unicode(position)
+    has_position = isinstance(position, str) and bool(parse_position(position)[1]) and not has_surrogate(position)
     loses = operation == "replace" and not _lines(texts.get(target, "")) <= _lines(text)
     if operation not in OPERATIONS or (operation == "insert" and not has_position) or loses:
         operation = "append"
@@ -160,14 +161,6 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
 def _lines(text: str) -> set[str]:
     """The lines of a text that are not blank, without list and quote signs."""
     return {_LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip() for line in text.splitlines() if line.strip()}
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def append_block(text: str, block: str) -> str:

@@ -41,31 +41,23 @@ def find_repository(path: str) -> Repository | None:
 
 
 def _repository(root: str) -> Repository:
-    git_folder, name = _git_folder(root), os.path.basename(root)
-    common = git_folder
+    name, common = os.path.basename(root), os.path.join(root, ".git")
+    if not os.path.isdir(common) and (named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()):
+        common = os.path.normpath(os.path.join(root, named))
+    git_folder = common
     if shared := _text(os.path.join(git_folder, "commondir")).strip():  # a linked worktree
         common = os.path.realpath(os.path.join(git_folder, shared))
         root = os.path.dirname(common) if os.path.basename(common) == ".git" else common
         name = os.path.basename(root).removesuffix(".git")
-    branch, commit = _branch_or_commit(_text(os.path.join(git_folder, "HEAD")))
-    return Repository(_one_line(name) or "root", _one_line(root), _origin(common), branch, commit)
-
-
-def _git_folder(root: str) -> str:
-    """The folder that holds HEAD: `.git`, or the one a `.git` file names."""
-    place = os.path.join(root, ".git")
-    if os.path.isdir(place):
-        return place
-    named = _text(place).partition("\n")[0].removeprefix("gitdir:").strip()
-    return os.path.normpath(os.path.join(root, named)) if named else place
-
-
-def _branch_or_commit(head: str) -> tuple[str | None, str | None]:
-    line = "".join(sign for sign in head.partition("\n")[0] if sign.isprintable()).strip()
-    if line.startswith("ref:"):
-        name = line.removeprefix("ref:").strip().removeprefix("refs/heads/")
-        return (name if name and name != ".invalid" else None), None  # .invalid: the branch is kept elsewhere
-    return None, line[:7] if _HASH.fullmatch(line) else None
+    branch, commit = None, None
+    head = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
+    head = "".join(sign for sign in head if sign.isprintable()).strip()
+    if head.startswith("ref:"):
+        branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
+        branch = branch if branch != ".invalid" else None  # the branch is kept elsewhere
+    elif _HASH.fullmatch(head):
+        commit = head[:7]
+    return Repository(_one_line(name) or "root", _one_line(root), _origin(common), branch or None, commit)
 
 
 def _origin(git_folder: str) -> str | None:

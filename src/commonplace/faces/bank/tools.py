@@ -54,7 +54,6 @@ class BankError(CommonplaceError):
 
 
 def _failed(tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None) -> BankError:
-    """The refusal of a whole call."""
     default, sentence = _FAILED[tool]
     return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
 
@@ -133,8 +132,8 @@ def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
         if error.bank is not None:
             severity = "warning" if error.code == "content_processing_failed" else "error"
             state.add_failure(error.bank, str(error), severity, memory.clock())
-    data: dict[str, Any] = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
-    data["previous_errors"] = before
+    told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
+    data = {**told, "previous_errors": before}
     return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=True)
 
 
@@ -160,21 +159,18 @@ def _check_kind(tool: str, kind: str) -> None:
 
 def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
     """All banks, or those of one kind, latest change first. Writes nothing."""
-    wanted = arguments.get("bank_type")
-    if wanted:
+    if wanted := arguments.get("bank_type"):
         _check_kind("list", wanted)
-    kinds = (wanted,) if wanted else banks.KINDS
-    return {banks.FOLDERS[kind]: _rows(banks.all_banks(memory, kind)) for kind in kinds}
-
-
-def _rows(found: list[Bank]) -> list[dict[str, str]]:
     defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
-    rows = []
-    for bank in sorted(found, key=lambda bank: bank.id):
-        description = bank.info().description or defaults[bank.kind].format(title_case(bank.id))
-        last_used = bank.last_change(bank.stamps().values())
-        rows.append({"id": bank.id, "last_used": last_used, "description": description})
-    return sorted(rows, key=lambda row: row["last_used"], reverse=True)
+    listed = {}
+    for kind in (wanted,) if wanted else banks.KINDS:
+        rows = []
+        for bank in sorted(banks.all_banks(memory, kind), key=lambda bank: bank.id):
+            description = bank.info().description or defaults[kind].format(title_case(bank.id))
+            last_used = bank.last_change(bank.stamps().values())
+            rows.append({"id": bank.id, "last_used": last_used, "description": description})
+        listed[banks.FOLDERS[kind]] = sorted(rows, key=lambda row: row["last_used"], reverse=True)
+    return listed
 
 
 def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
@@ -202,15 +198,11 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
     count = token_count(files.texts.values())
     _log.debug("activated %s, about %d tokens, %s", bank.key, count, "in memory" if hit else "read from disk")
     cache = {"cache_hit": hit, "approximate_tokens": count, "optimization_recommended": count > banks.MANY_TOKENS}
+    last_updated = bank.last_change(files.stamps.values())
+    info = {"type": kind, "id": id, "files": list(files.texts), "last_updated": last_updated, "cache_info": cache}
     return {
         "status": "success",
-        "bank_info": {
-            "type": kind,
-            "id": id,
-            "files": list(files.texts),
-            "last_updated": bank.last_change(files.stamps.values()),
-            "cache_info": cache,
-        },
+        "bank_info": info,
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),
         "previous_errors": state.failures_of(bank.key),
@@ -268,7 +260,6 @@ def _new_info(bank: Bank, arguments: Arguments, repository: Repository | None) -
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
-    """The `custom_instructions` of a bank."""
     data = banks.bank_data("instructions")
     prompts, git = data["prompts"], ""
     if repository is not None and repository.branch:

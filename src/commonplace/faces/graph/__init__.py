@@ -36,11 +36,23 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
         from commonplace.engine import graph  # at the first use, not by the handshake
 
         open_graph = graph.open_graph
+
+    def read(memory: Memory) -> str:
+        return whole_graph(open_graph(memory, DEFAULT_PROJECT))
+
+    def version(memory: Memory) -> Any:
+        return open_graph(memory, DEFAULT_PROJECT).version()
+
     data = json.loads(text_file("graph-tools.json"))
     data = _filled(data, data["shapes"])
     form = Form(None if like is None else 2, reply_chars)
     tools = [_tool(each, data, like, form, open_graph) for each in data["tools"]]
-    return Toolset("graph", tools, resources=_resources(like, open_graph))
+    resources = [
+        Resource(uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, version)
+        for uri, name in ((THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph"))
+        if like != "server-memory" or uri == SERVER_MEMORY
+    ]
+    return Toolset("graph", tools, resources=resources)
 
 
 def _filled(value: Any, shapes: dict[str, Any]) -> Any:
@@ -80,18 +92,3 @@ def _tool(definition: dict[str, Any], data: dict[str, Any], like: str | None, fo
 def _refuse(error: CommonplaceError) -> Reply:
     """Errors are text alone (contract 002, 3)."""
     return Reply(str(error), is_error=True)
-
-
-def _resources(like: str | None, open_graph: Open) -> list[Resource]:
-    def read(memory: Memory) -> str:
-        return whole_graph(open_graph(memory, DEFAULT_PROJECT))
-
-    def version(memory: Memory) -> Any:
-        return open_graph(memory, DEFAULT_PROJECT).version()
-
-    names = {THOUGHTBOX: "Knowledge Graph", SERVER_MEMORY: "knowledge-graph"}
-    return [
-        Resource(uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, version)
-        for uri, name in names.items()
-        if like != "server-memory" or uri == SERVER_MEMORY
-    ]

@@ -152,8 +152,7 @@ class Answer:
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        data = self._whole() if self._paging.is_plain else None
-        if data is not None:
+        if self._paging.is_plain and (data := self._whole()) is not None:
             text = self._form.text(data)
             if not self._form.most or len(text) <= self._form.most:
                 return data, text

@@ -35,32 +35,23 @@ def _add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return Reply(form.text(results), {"results": results})
 
 
-def _delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    graph.delete_entities(arguments["entityNames"])
-    return _deleted("Entities")
-
-
-def _delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    graph.delete_observations([(each["entityName"], each["observations"]) for each in arguments["deletions"]])
-    return _deleted("Observations")
-
-
-def _delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    graph.delete_relations(_relations(arguments))
-    return _deleted("Relations")
-
-
-def _relations(arguments: Arguments) -> Sequence[Relation]:
-    return [Relation(each["from"], each["to"], each["relationType"]) for each in arguments["relations"]]
-
-
-def _deleted(what: str) -> Reply:
+def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Delete the entities, observations or relations the arguments list."""
+    if "entityNames" in arguments:
+        what = "Entities"
+        graph.delete_entities(arguments["entityNames"])
+    elif "deletions" in arguments:
+        what = "Observations"
+        graph.delete_observations([(each["entityName"], each["observations"]) for each in arguments["deletions"]])
+    else:
+        what = "Relations"
+        graph.delete_relations(_relations(arguments))
     message = f"{what} deleted successfully"
     return Reply(message, {"success": True, "message": message})
 
 
-def _read_graph(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    return _reply(graph, graph.keys(), graph.relations(), arguments, form)
+def _relations(arguments: Arguments) -> Sequence[Relation]:
+    return [Relation(each["from"], each["to"], each["relationType"]) for each in arguments["relations"]]
 
 
 def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
@@ -130,10 +121,10 @@ TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {
     "create_entities": _create_entities,
     "create_relations": _create_relations,
     "add_observations": _add_observations,
-    "delete_entities": _delete_entities,
-    "delete_observations": _delete_observations,
-    "delete_relations": _delete_relations,
-    "read_graph": _read_graph,
+    "delete_entities": _delete,
+    "delete_observations": _delete,
+    "delete_relations": _delete,
+    "read_graph": lambda graph, arguments, form: _reply(graph, graph.keys(), graph.relations(), arguments, form),
     "search_nodes": _search_nodes,
     "open_nodes": _open_nodes,
 }

@@ -104,16 +104,10 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
     limit, offset = _natural(arguments, "limit"), _natural(arguments, "offset")
     namespace = _namespace(arguments) if "namespace" in arguments else None
     found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
-    results = [
-        {
-            "namespace": entry.namespace,
-            "key": entry.key,
-            "value": _cut(entry.value, _SHOWN),
-            "created_at": seconds(entry.created),
-            "access_count": entry.access_count,
-        }
-        for entry in found
-    ]
+    results = []
+    for entry in found:
+        shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
+        results.append({**shown, "created_at": seconds(entry.created), "access_count": entry.access_count})
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
     return _list_reply(fields, "results", results, offset, form)
 
@@ -121,15 +115,10 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
 def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     offset = _natural(arguments, "offset")
     tallies = entries.namespaces()
-    items = [
-        {
-            "namespace": each.namespace,
-            "total_entries": each.active + each.expired,
-            "active_entries": each.active,
-            "expired_entries": each.expired,
-        }
-        for each in tallies[offset:]
-    ]
+    items = []
+    for each in tallies[offset:]:
+        counts = {"active_entries": each.active, "expired_entries": each.expired}
+        items.append({"namespace": each.namespace, "total_entries": sum(counts.values()), **counts})
     return _list_reply({"namespace_count": len(tallies)}, "namespaces", items, offset, form)
 
 
@@ -144,10 +133,11 @@ def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
 
 def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
     totals = entries.stats()
+    power = min((totals.size.bit_length() - 1) // 10, 4) if totals.size else 0
     fields = {
         "total_entries": totals.entries,
         "total_size_bytes": totals.size,
-        "total_size_human": _human(totals.size),
+        "total_size_human": f"{totals.size / 1024**power:.1f} {('B', 'KB', 'MB', 'GB', 'TB')[power]}",
         "namespace_count": totals.namespaces,
         "oldest_entry": seconds(totals.oldest) if totals.oldest else "N/A",
         "newest_entry": seconds(totals.newest) if totals.newest else "N/A",
@@ -199,18 +189,10 @@ def _natural(arguments: Arguments, name: str) -> int:
     return value
 
 
-def _human(size: float) -> str:
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1024:
-            return f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TB"
-
-
 def _success(fields: Fields, form: str) -> str:
     """The reply with these fields; texts in it are shortened if it would be too long."""
     text = _worded(fields, form)
-    return text if len(text) <= LIMIT else _worded(_cut_all(fields, _SHOWN), form)
+    return text if len(text) <= LIMIT else _worded({name: _cut(value, _SHOWN) for name, value in fields.items()}, form)
 
 
 def _worded(fields: Fields, form: str) -> str:
@@ -232,10 +214,6 @@ def _cut(value: Any, most: int) -> Any:
     if not isinstance(value, str) or len(value) <= most:
         return value
     return value[: most - _MARK_ROOM] + _MARK.format(most)
-
-
-def _cut_all(fields: Fields, most: int) -> Fields:
-    return {name: _cut(value, most) for name, value in fields.items()}
 
 
 def _value_reply(fields: Fields, offset: int, form: str) -> str:
@@ -266,7 +244,7 @@ def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int,
         return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
 
     if items and len(text(1)) > LIMIT:  # an item too long by itself would never be passed
-        items = [_cut_all(items[0], _SHOWN_TIGHT), *items[1:]]
+        items = [{key: _cut(value, _SHOWN_TIGHT) for key, value in items[0].items()}, *items[1:]]
     whole = text(len(items))
     return whole if len(whole) <= LIMIT else _longest(len(items) - 1, text)
 

@@ -9,7 +9,7 @@ from commonplace.errors import InvalidInput, OutsideError
 from commonplace.faces.notes.replies import address, fitting, plural, short
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Template
-from commonplace.index.rows import Hit, Hits
+from commonplace.index.rows import Hits
 from commonplace.query import parse
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _VALUES = 100
 
 def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
     """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
-    topic, given = _text(args, "topic"), _text(args, "timeframe")
+    topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
     frame = given or _FRAME
     about = f' with "{short(topic, 200)}"' if topic else ""
     hits = _search(memory, topic, frame)
@@ -40,17 +40,13 @@ def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
 
 def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
     """One message with the hits for `query`. Raises InvalidInput without one, TimeframeError."""
-    query, frame = _text(args, "query"), _text(args, "timeframe")
+    query, frame = ((args.get(name) or "").strip() for name in ("query", "timeframe"))
     if not query:
         raise InvalidInput('Parameter `query` must be a text; got "".')
     hits = _search(memory, query, frame)
     shown, searched = short(query, 200), f" in the time frame {frame}" if frame else ""
     found = f"{plural(hits.total, 'note')} found{searched}, the best first:"
     return _message(memory, "notes-search.md", hits, found, query=shown, about=f' for "{shown}"', frame=searched)
-
-
-def _text(args: dict[str, str], name: str) -> str:
-    return (args.get(name) or "").strip()
 
 
 def _search(memory: Memory, text: str, frame: str) -> Hits:
@@ -66,20 +62,17 @@ def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) ->
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))
     room = _LIMIT - len(frame.substitute(words, found=found, notes=""))
-    blocks = [_block(memory, hit) for hit in hits]
+    blocks = []
+    for hit in hits:
+        note = hit.note
+        observations = [
+            "- " + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
+            for each in memory.observations(note)[:_OBSERVATIONS]
+        ]
+        head = f"## {short(note.title)}\n{(note.date or note.created)[:10]}, {short(address(note), 300)}"
+        blocks.append("\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip())
     count = fitting([len(block) + 2 for block in blocks], room)
     return frame.substitute(words, found=found, notes="\n\n".join(blocks[:count])).strip()
-
-
-def _block(memory: Memory, hit: Hit) -> str:
-    """A note's title, date, address and first observations; without any the passage that was found."""
-    note = hit.note
-    observations = [
-        "- " + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
-        for each in memory.observations(note)[:_OBSERVATIONS]
-    ]
-    head = f"## {short(note.title)}\n{(note.date or note.created)[:10]}, {short(address(note), 300)}"
-    return "\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip()
 
 
 def _read(memory: Memory, variables: dict[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -68,7 +67,7 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     for the project's root when such a folder is there. Raises ProjectNotFound, OutsideError, NotFound.
     """
     name = memory.project(project).name if project is not None else memory.default_project
-    path = (unquote(text[len(_SCHEME) :]) if text.startswith(_SCHEME) else text).strip()
+    path = (unquote(text.removeprefix(_SCHEME)) if text.startswith(_SCHEME) else text).strip()
     if path.startswith("/") and path.strip("/"):
         if not _is_folder(memory, name, path.strip("/")):
             raise OutsideError(text, name)
@@ -106,46 +105,18 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
     room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
     if args["as_json"]:
         room = max(room - len(compact(data)) - _REST, _LEAST)
-    part = _excerpt(note.text, first, last, room, args["as_json"])
-    data |= {
-        "content": part.content,
-        "start_line": part.first,
-        "end_line": part.last,
-        "total_lines": part.total,
-        "truncated": part.last < part.asked or part.length > 0,
-    }
+    excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
+    data |= excerpt
     if has_bad_bytes:
         data["warnings"] = [f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."]
-    return Reply(part.content + part.rest(), data)
+    return Reply(excerpt["content"] + rest, data)
 
 
-@dataclass(frozen=True, slots=True)
-class _Excerpt:
-    """Lines `first` to `last` of a text of `total` lines, of which those up to `asked` were asked for.
+def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> tuple[dict[str, Any], str]:
+    """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at least one.
 
-    `length` is set when the text is one line cut short: how long that line is in all.
+    Returns the reply's data on them, and the line of ours that follows when not all is shown; else "".
     """
-
-    content: str
-    first: int
-    last: int
-    total: int
-    asked: int
-    length: int = 0
-
-    def rest(self) -> str:
-        """The line of ours that follows when not all is shown that was asked for; else ""."""
-        if self.first > max(self.total, 1):
-            return f"[no line {self.first}: the note has {plural(self.total, 'line')}]"
-        more = f"; continue with start_line={self.last + 1}" if self.last < self.asked else ""
-        if self.length:
-            return f"\n[line {self.first} of {self.total}: {len(self.content)} of its {self.length} characters{more}]"
-        gap = "" if self.content.endswith("\n") else "\n"
-        return f"{gap}[lines {self.first}-{self.last} of {self.total}{more}]" if more else ""
-
-
-def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> _Excerpt:
-    """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at least one."""
     *rows, end = text.split("\n")
     rows = [f"{row}\n" for row in rows] + ([end] if end else [])
     total = len(rows)
@@ -159,11 +130,20 @@ def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> _Exc
         shown += 1
         if used <= room - _REST:
             safe = shown
-    if shown < first <= asked:
-        row = rows[first - 1].removesuffix("\n")
-        part = row[: (room - _REST) // (6 if as_json else 1)]  # one character takes up to six in JSON
-        return _Excerpt(part, first, first, total, asked, len(row))
-    return _Excerpt("".join(rows[first - 1 : shown]), first, shown, total, asked)
+    content, row = "".join(rows[first - 1 : shown]), ""
+    if shown < first <= asked:  # a part of one line
+        shown, row = first, rows[first - 1].removesuffix("\n")
+        content = row[: (room - _REST) // (6 if as_json else 1)]  # one character takes up to six in JSON
+    rest = more = f"; continue with start_line={shown + 1}" if shown < asked else ""
+    if first > max(total, 1):
+        rest = f"[no line {first}: the note has {plural(total, 'line')}]"
+    elif row:
+        rest = f"\n[line {first} of {total}: {len(content)} of its {len(row)} characters{more}]"
+    elif more:
+        rest = ("" if content.endswith("\n") else "\n") + f"[lines {first}-{shown} of {total}{more}]"
+    is_cut = shown < asked or bool(row)
+    data = {"content": content, "start_line": first, "end_line": shown, "total_lines": total, "truncated": is_cut}
+    return data, rest
 
 
 def _frontmatter(note: Note) -> dict[str, Any]:
@@ -240,7 +220,11 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
         page = page.shorter(len(found))
         found = found[: page.size]
-    entries = [_hit_data(hit) for hit in found]
+    entries = []
+    for hit in found:
+        note = hit.note
+        entry = {**note_data(note), "score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
+        entries.append({**entry, "date": note.date or note.created, "source": note.source, "why": hit.why})
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
         blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
         if sum(map(len, blocks)) <= ROOM:
@@ -280,12 +264,6 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
         return others if names is None else names
     folded = {each.casefold() for each in others}
     return tuple(each for each in names if each.casefold() in folded)
-
-
-def _hit_data(hit: Hit) -> dict[str, Any]:
-    note = hit.note
-    found = {"score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
-    return {**note_data(note), **found, "date": note.date or note.created, "source": note.source, "why": hit.why}
 
 
 def _hit_block(number: int, hit: Hit, width: int) -> str:

@@ -36,15 +36,15 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
         return _taken(memory, draft, error, args["overwrite"])
     note, action = stored.note, "created" if stored.created else "updated"
     states = Counter(edge.state for edge in memory.outgoing(note))
-    observations = _by_category(note)
-    data = {
-        "action": action,
-        **note_data(note),
-        "checksum": note.checksum,
-        "observations": observations,
-        "relations": {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]},
-        "tags": list(note.tags),
-    }
+    named: Counter[str] = Counter()  # categories as first written, "" for none
+    spelled: dict[str, str] = {}
+    for each in note.observations:
+        category = each.category or ""
+        named[spelled.setdefault(category.casefold(), category)] += 1
+    observations = dict(named.most_common())
+    resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
+    data = {"action": action, **note_data(note), "checksum": note.checksum, "observations": observations}
+    data |= {"relations": resolved, "tags": list(note.tags)}
     counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
     relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
     text = lines(
@@ -81,25 +81,14 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
 
 def _taken(memory: Memory, draft: Draft, error: Exists, overwrite: bool) -> Reply:
     """The refusal, with a remedy that works: what is no note, or not the caller's, cannot be changed by them."""
+    text, is_hidden = str(error), overwrite
     try:
         memory.find_ref((draft.project, error.path))
-        is_hidden = overwrite
     except NotFound:
         is_hidden = True
-    text = str(error)
     if is_hidden:
         text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
     return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
-
-
-def _by_category(note: Note) -> dict[str, int]:
-    """How many observations each category has, most first; named as first written, "" for those without."""
-    counts: Counter[str] = Counter()
-    spelled: dict[str, str] = {}
-    for each in note.observations:
-        category = each.category or ""
-        counts[spelled.setdefault(category.casefold(), category)] += 1
-    return dict(counts.most_common())
 
 
 def edit_note(memory: Memory, args: Arguments) -> Reply:
@@ -123,10 +112,8 @@ def edit_note(memory: Memory, args: Arguments) -> Reply:
 def _edit(operation: str, args: Arguments) -> Any:
     """The edit as the engine takes it. Raises InvalidInput when a parameter of its own is missing."""
     content = args["content"]
-    if operation == "append":
-        return edits.Append(content)
-    if operation == "prepend":
-        return edits.Prepend(content)
+    if operation in ("append", "prepend"):
+        return edits.Append(content) if operation == "append" else edits.Prepend(content)
     if operation == "find_replace":
         find = args.get("find_text", "")
         if not find:
@@ -173,14 +160,8 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
             moved = memory.move(_note(memory, args, "move"), destination)
     except Exists as error:
         raise Exists(error.path) from None  # here it is the destination, whatever lies there
-    data = {
-        "action": "moved",
-        "project": moved.project,
-        "old_path": moved.old_path,
-        "new_path": moved.new_path,
-        "notes": moved.notes,
-        "broken_links": moved.broken,
-    }
+    paths = {"old_path": moved.old_path, "new_path": moved.new_path}
+    data = {"action": "moved", "project": moved.project, **paths, "notes": moved.notes, "broken_links": moved.broken}
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
         f"project: {moved.project}",
@@ -236,19 +217,13 @@ def _listed(paths: list[str]) -> str:
 
 def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
-    entries: list[dict[str, Any]] = []
-    rows = []
+    entries, rows = [], []
     for each in memory.projects:
-        path, count = str(each.root), _note_count(memory, each.name)
+        path, count = str(each.root), memory.list(Query(projects=(each.name,)), limit=1)[1]
         entry = {"name": each.name, "path": path, "notes": count, "default": each.default, "built_in": each.built_in}
         entries.append(entry)
         rows.append(f"{each.name}: {plural(count, 'note')}, {path}" + (" (default)" if each.default else ""))
     return Reply(lines("# Projects", *rows), {"projects": entries})
-
-
-def _note_count(memory: Memory, project: str) -> int:
-    """How many notes of a project the caller sees."""
-    return memory.list(Query(projects=(project,)), limit=1)[1]
 
 
 def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = True) -> Reply:
@@ -269,7 +244,7 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
             "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`; "
             f'got "{short(name, 80)}".'
         ) from None
-    count = _note_count(memory, project.name)
+    count = memory.list(Query(projects=(project.name,)), limit=1)[1]
     data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
     head = "# Created project" if action == "created" else "# Project unchanged"
     default = "default: yes" if project.default else ""

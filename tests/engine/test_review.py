@@ -91,9 +91,9 @@ def test_undo_does_not_move_a_folder_that_holds_private_notes_of_others(memory):
 
 def test_restoring_an_entity_the_history_has_no_text_of_finds_nothing(tmp_path: Path):
     (tmp_path / "g.jsonl").write_text("")
-    with open_memory(tmp_path / "home", projects={"people": tmp_path / "g.jsonl"}) as memory:
-        with pytest.raises(errors.NotFound):
-            memory.restore("people/Ada")
+    projects = {"people": tmp_path / "g.jsonl"}
+    with open_memory(tmp_path / "home", projects=projects) as memory, pytest.raises(errors.NotFound):
+        memory.restore("people/Ada")
 
 
 def test_the_error_of_a_restore_names_no_note_of_another_agent(memory):

@@ -365,3 +365,11 @@ def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_pat
         assert two.search("text").total == 2
         note(two, "c", "text")
         assert one.search("text").total == 3
+
+
+def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
+    os.rename(memory.home, tmp_path / "away")
+    with pytest.raises(errors.StorageError, match="Could not write the index: no such file or directory"):
+        memory.search("x")
+    os.rename(tmp_path / "away", memory.home)
+    assert memory.search("x").total == 0

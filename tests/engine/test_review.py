@@ -373,3 +373,10 @@ def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
         memory.search("x")
     os.rename(tmp_path / "away", memory.home)
     assert memory.search("x").total == 0
+
+
+def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(memory, tmp_path: Path):
+    memory.add_project("work", str(tmp_path / "work"))
+    os.rmdir(tmp_path / "work")
+    with pytest.raises(errors.StorageError, match=r"Could not write one\.md: the folder of project work is missing"):
+        memory.write_many([Draft("x", project="work", title=title) for title in ("one", "two")])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
 
 from commonplace import errors, open_memory
@@ -78,3 +81,30 @@ def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_p
             with pytest.raises(errors.InvalidInput):
                 memory.add_project(name, str(tmp_path / "elsewhere"))
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(tmp_path, vault):
+    seen, done = set(), threading.Event()
+    interval = sys.getswitchinterval()
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        built_in = {project.name for project in memory.projects}
+
+        def look() -> None:
+            while not done.is_set():
+                try:
+                    seen.add(frozenset(project.name for project in memory.projects) & built_in)
+                except RuntimeError as error:
+                    seen.add(error)
+
+        looking = threading.Thread(target=look)
+        sys.setswitchinterval(1e-6)
+        try:
+            looking.start()
+            for _ in range(10):
+                memory.add_project("other", str(vault))
+                memory.remove_project("other")
+        finally:
+            done.set()
+            looking.join()
+            sys.setswitchinterval(interval)
+    assert seen == {frozenset(built_in)}

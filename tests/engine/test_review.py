@@ -89,6 +89,13 @@ def test_undo_does_not_move_a_folder_that_holds_private_notes_of_others(memory):
     assert paths(memory) == ["new/mine.md"]
 
 
+def test_restoring_an_entity_the_history_has_no_text_of_finds_nothing(tmp_path: Path):
+    (tmp_path / "g.jsonl").write_text("")
+    projects = {"people": tmp_path / "g.jsonl"}
+    with open_memory(tmp_path / "home", projects=projects) as memory, pytest.raises(errors.NotFound):
+        memory.restore("people/Ada")
+
+
 def test_the_error_of_a_restore_names_no_note_of_another_agent(memory):
     made = memory.write(Draft("Salary negotiations", project="categories", scope="agent:y"))
     memory.delete(made)
@@ -358,3 +365,18 @@ def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_pat
         assert two.search("text").total == 2
         note(two, "c", "text")
         assert one.search("text").total == 3
+
+
+def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
+    os.rename(memory.home, tmp_path / "away")
+    with pytest.raises(errors.StorageError, match="Could not write the index: no such file or directory"):
+        memory.search("x")
+    os.rename(tmp_path / "away", memory.home)
+    assert memory.search("x").total == 0
+
+
+def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(memory, tmp_path: Path):
+    memory.add_project("work", str(tmp_path / "work"))
+    os.rmdir(tmp_path / "work")
+    with pytest.raises(errors.StorageError, match=r"Could not write one\.md: the folder of project work is missing"):
+        memory.write_many([Draft("x", project="work", title=title) for title in ("one", "two")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from commonplace import clock
 from commonplace.errors import Conflict, Exists, NotFound, OutsideError, StorageError
 from commonplace.store.change import Step
+from commonplace.store.files import lock_file
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
 from commonplace.store.layout import Layout
@@ -190,3 +192,12 @@ def test_a_half_written_journal_line_spoils_no_other(home, notes):
         journal.write(b'{"change": 2, "ti')
     assert commit(home, put(notes, "a.md", "two")).number == 2
     assert [change.number for change in home.history.changes()] == [2, 1]
+
+
+def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_back(home, tmp_path):
+    lock, away = home.layout.lock, tmp_path / "away"
+    os.rename(home.layout.root, away)
+    with pytest.raises(FileNotFoundError), home.lock:
+        pass
+    os.rename(away, home.layout.root)
+    os.close(lock_file(lock, fcntl.LOCK_EX | fcntl.LOCK_NB))

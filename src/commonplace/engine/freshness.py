@@ -30,20 +30,20 @@ NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 class Freshness:
     """What is known of the disk, for one thread at a time: the caller holds the engine's guard.
 
-    `stores` is the mapping the engine keeps up to date; `load` gives the note at a path of a store. With `watch` the
-    system tells of changes.
+    `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store.
+    With `watch` the system tells of changes.
     """
 
     def __init__(self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader, clock: Clock, watch: bool):
         self._index = index
         self._home = home
-        self._stores = stores
+        self.stores = stores
         self._load = load
         self._clock = clock
         self._wants_watch = watch
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
-        self._pending: set[str] = set(self._stores)
+        self._pending: set[str] = set(self.stores)
         self._openings = 0
         self._troubles: dict[str, list[str]] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
@@ -61,7 +61,7 @@ class Freshness:
 
     def forget(self) -> None:
         """Look at every file next time."""
-        self._pending = set(self._stores)
+        self._pending = set(self.stores)
         self.is_current = False
         self.close()
 
@@ -83,12 +83,12 @@ class Freshness:
         try:
             self._update(result, progress)
         except BaseException:
-            self._pending = set(self._stores)  # the system tells a change once: look at everything next time
+            self._pending = set(self.stores)  # the system tells a change once: look at everything next time
             raise
         return result
 
     def _update(self, result: Result, progress: Progress | None) -> None:
-        stores, index = self._stores, self._index
+        stores, index = self.stores, self._index
         index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
         if index.openings != self._openings:
             self._openings = index.openings
@@ -129,7 +129,7 @@ class Freshness:
     def _open_watch(self) -> None:
         from commonplace.index.watch import Watch
 
-        stores = self._stores
+        stores = self.stores
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
         self._roots = {name: _identity(root) for name, root in folders.items()}
         roots = [(name, root, each) for name, root in folders.items() if os.path.isdir(root)
@@ -143,8 +143,8 @@ class Freshness:
         if not self._pending:
             return
         self._pending -= swept
-        self._troubles = {name: texts for name, texts in self._troubles.items() if name in self._stores}
-        for project in set(self._index.notes.projects()) - self._stores.keys():
+        self._troubles = {name: texts for name, texts in self._troubles.items() if name in self.stores}
+        for project in set(self._index.notes.projects()) - self.stores.keys():
             self._forget_project(project)
 
     def _forget_project(self, project: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from commonplace.errors import CommonplaceError
 from commonplace.note.model import BUILT_IN_PROJECTS
@@ -57,7 +57,7 @@ def store_at(engine: Engine, project: str, root: str) -> FolderStore:
     symlink by now, may be anything.
     """
     if project in engine.stores and is_here(engine, project, root):
-        return engine.folder(project)
+        return cast(FolderStore, engine.stores[project])  # a graph file is refused once something would be written
     folder = root or own_root(engine, project)
     if folder is None:
         raise LocationGone(f"there is no project {project} here")

@@ -13,6 +13,7 @@ from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.session import GRAPH_FILE_SUFFIX, verb
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 
 _NAME = re.compile(r"[\w .\-]{1,64}")
@@ -34,15 +35,15 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self._project(name) for name in self.engine.stores]
+        return [self._project(store) for store in self.engine.stores.values()]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        return self._project(self.engine.store(name).name)
+        return self._project(self.engine.store(name))
 
-    def _project(self, name: str) -> Project:
-        root = Path(self.engine.stores[name].root)
-        return Project(name, root, name in BUILT_IN_PROJECTS, name == self.default_project)
+    def _project(self, store: Store) -> Project:
+        name = store.name
+        return Project(name, Path(store.root), name in BUILT_IN_PROJECTS, name == self.default_project)
 
     @verb
     def add_project(self, name: str, folder: str, default: bool = False, make: bool = True) -> tuple[Project, str]:
@@ -62,13 +63,13 @@ class ProjectVerbs(ReadVerbs):
                     raise _taken(known)
                 if default:
                     self.set_default(known)
-                return self._project(known), "unchanged"
+                return self.project(known), "unchanged"
             self._prepare_root(root, folder, default, make)
             changes: dict[str, Any] = {f"projects.{name}": str(root)}
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes)
-            return self._project(name), "created"
+            return self.project(name), "created"
 
     def _prepare_root(self, root: Path, shown: str, is_default: bool, make: bool) -> None:
         """Check the graph file or folder; make a missing folder."""
@@ -106,7 +107,7 @@ class ProjectVerbs(ReadVerbs):
         store = self.engine.store(name)
         store.check_writable()
         self._write_config({"notes.default_project": store.name})
-        return self._project(store.name)
+        return self.project(store.name)
 
     def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""

@@ -94,20 +94,22 @@ class Engine:
 
     def _open_stores(self) -> None:
         """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
-        before = dict(self.stores)
-        self.stores.clear()
+        stores: dict[str, Store] = {}
         for name, root in self.layout.built_in().items():
             is_text = name == "memories"
             place = absolute(self.extra.get(name, root))
-            self.stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
+            stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
         for name, given in {**self.settings.projects, **self.extra}.items():
-            if name not in self.stores:
-                self.stores[name] = _open_store(name, absolute(given), before.get(name), optional=name in self.extra)
+            if name not in stores:
+                before = self.stores.get(name)
+                stores[name] = _open_store(name, absolute(given), before, optional=name in self.extra)
+        self.stores = stores  # at once: threads without the guard may look a project up meanwhile
 
     def use_projects(self, settings: Settings) -> None:
         """Use the projects of `settings` from now on; those gone leave the index."""
         self.settings = settings
         self._open_stores()
+        self.freshness.stores = self.stores
         self.freshness.forget()
 
     def reload_config(self) -> None:

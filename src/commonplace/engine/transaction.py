@@ -149,9 +149,9 @@ class Transaction:
         if not self.steps:
             return
         engine, session = self._engine, self._session
-        for root in {step.root: step for step in self.steps}.values():
-            if not os.path.isdir(root.root):
-                self._make_root(root)
+        for step in self.steps:
+            if not os.path.isdir(step.root):
+                self._make_root(step)
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.errors import StorageError
+from commonplace.store.files import reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,7 +72,7 @@ class Database:
                 self.openings += 1
                 self.identity = (*_inode(self.path), self.openings)
         except OSError as error:
-            raise StorageError("the index", error.strerror or "the system refused") from None
+            raise StorageError("the index", reason(error)) from None
         return self._connection
 
     def pin(self) -> None:

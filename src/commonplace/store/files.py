@@ -247,11 +247,11 @@ class Lock:
 
     def _take(self) -> None:
         fcntl.flock(self._fd, fcntl.LOCK_EX)
-        if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
-            fresh = lock_file(self._path, fcntl.LOCK_EX)
-            os.close(self._fd)
-            self._fd = fresh
         try:
+            if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
+                fresh = lock_file(self._path, fcntl.LOCK_EX)
+                os.close(self._fd)
+                self._fd = fresh
             self._entered()
         except BaseException:
             fcntl.flock(self._fd, fcntl.LOCK_UN)

@@ -163,11 +163,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) ->
 )
 @click.option("--list-tools", is_flag=True, help="Print the tools with their schemas.")
 @click.option(
-    "--tools",
-    type=_TOOLSET_NAMES,
-    default="agent",
-    show_default=True,
-    help="Toolsets to offer, separated by commas.",
+    "--tools", type=_TOOLSET_NAMES, default="agent", show_default=True, help="Toolsets to offer, separated by commas."
 )
 def agent(call: Invocation, *, prompt: str | None, file: str | None, form: str, list_tools: bool, tools: str) -> int:
     """Run tool calls given as JSON and print their results as JSON.

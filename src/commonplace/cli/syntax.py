@@ -195,7 +195,8 @@ class Command(_Documented):
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
         try:
-            "".join(each for each in (*options["words"], *options.values()) if isinstance(each, str)).encode()
+            given = (*options["words"], *options.values(), *options.get("tags", ()))
+            "".join(each for each in given if isinstance(each, str)).encode()
         except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
             raise Failure("an argument is not valid UTF-8 text") from None
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)

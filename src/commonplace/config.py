@@ -157,7 +157,7 @@ class _File:
                 return duration(str(value))
             except InvalidInput as error:
                 raise self.refuse(f"{name}: {error}") from None
-        if type(value) is not kind or value < 0:
+        if type(value) is not kind or (isinstance(value, int) and value < 0):
             word = "true or false" if kind is bool else "a whole number from 0"
             raise self.refuse(f'{name} must be {word}, got "{value}"')
         return value

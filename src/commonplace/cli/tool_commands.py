@@ -190,13 +190,13 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
     """The calls and the prompt. Raises Failure and InvalidInput for input that cannot be read."""
     from commonplace.faces.agent.session import read_batch
 
-    from_file = file is not None and file != "-"
+    name = None if file == "-" else file
     if prompt == "-":
         batch = _prompt_batch(_stdin())
-        if not from_file:
+        if name is None:
             return batch
         prompt = batch.prompt
-    batch = read_batch(_file(file) if from_file else _stdin())
+    batch = read_batch(_stdin() if name is None else _file(name))
     batch.prompt = prompt or batch.prompt
     return batch
 

@@ -94,7 +94,8 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
 def _announce(text: str) -> None:
     """Print a line for whoever started the daemon, who may be gone."""
     with suppress(BrokenPipeError, Failure):
-        output.now(text)
+        output.text(text)
+        output.finish()
 
 
 def _interval(text: str) -> timedelta:
@@ -115,7 +116,7 @@ def _duration_text(span: timedelta) -> str:
 
 def _log_to(file: str | None) -> None:
     """Log what the daemon does on stderr or in `file`. Raises ConfigError."""
-    handler: logging.Handler = logging.StreamHandler(output.errors())
+    handler: logging.Handler = logging.StreamHandler()
     if file is not None:
         from logging.handlers import RotatingFileHandler
 

@@ -24,13 +24,8 @@ _WEB = ("http://", "https://")
 
 _FIELDS: dict[str, dict[str, str] | None] = {
     "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
-    "daemon": {
-        "interval": "interval",
-        "decay_threshold": "decay_threshold",
-        "decay_exempt": "",
-        "upgrade_access_threshold": "upgrade_access_threshold",
-        "dream": "dream",
-    },
+    "daemon": {"decay_exempt": ""}
+    | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
     "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
     "timezone": None,
     "agents": None,
@@ -162,8 +157,7 @@ class _File:
                 return duration(str(value))
             except InvalidInput as error:
                 raise self.refuse(f"{name}: {error}") from None
-        is_of_kind = type(value) is kind
-        if not is_of_kind or (isinstance(value, int) and value < 0):
+        if type(value) is not kind or (isinstance(value, int) and value < 0):
             word = "true or false" if kind is bool else "a whole number from 0"
             raise self.refuse(f'{name} must be {word}, got "{value}"')
         return value
@@ -172,12 +166,10 @@ class _File:
         """The values of _FIELDS."""
         values: dict[str, Any] = {}
         for section, keys in _FIELDS.items():
-            rows = self.section(section) if keys else {}
             for key, to in (keys or {}).items():
-                if to and (value := rows.get(key)) is not None:
+                if (value := self.section(section).get(key)) is not None and to:
                     values[to] = self.typed(f"{section}.{key}", value, type(getattr(Settings, to)))
-        interval: timedelta = values.get("interval", Settings.interval)
-        if interval < timedelta(seconds=1):
+        if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(f"daemon.interval: invalid interval: {self.section('daemon')['interval']}")
         if values.get("day_hour", 0) > 23:
             raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
@@ -193,8 +185,7 @@ class _File:
             values["decay_exempt"] = tuple(names)
         if (method := self.section("notification").get("method")) is not None:
             if method not in _NOTIFY_METHODS:
-                methods = ", ".join(_NOTIFY_METHODS)
-                raise self.refuse(f'notification.method must be one of {methods}, got "{method}"')
+                raise self.refuse(f'notification.method must be one of {", ".join(_NOTIFY_METHODS)}, got "{method}"')
             values["notify_method"] = method
         existing = self.section("memory_tool").get("create_existing", "overwrite")
         if existing not in ("overwrite", "error"):
@@ -382,14 +373,12 @@ def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
         return
     end = next((at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines))
     nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
-    indent = lines[nested[0]][: len(lines[nested[0]]) - len(lines[nested[0]].lstrip())] if nested else "  "
+    indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0] if nested else "  "
     names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
     at = next((at for at in nested if lines[at].startswith(names)), None)
-    if at is None:
-        behind = (nested[-1] if nested else top) + 1
-        lines[behind:behind] = [indent + line for line in fresh]
-    else:
-        lines[at : at + 1] = [indent + line for line in fresh]
+    behind = (nested[-1] if nested else top) + 1
+    replaced = slice(behind, behind) if at is None else slice(at, at + 1)
+    lines[replaced] = [indent + line for line in fresh]
 
 
 def _scalar(value: Any) -> str:
@@ -403,12 +392,13 @@ def _scalar(value: Any) -> str:
 def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
     import yaml
 
+    def filled(rows: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in rows.items() if value not in (None, {})}
+
     try:
-        rows = yaml.safe_load(text) or {}
+        return filled(yaml.safe_load(text) or {}) == filled(wanted)
     except yaml.YAMLError:
         return False
-    empty: tuple[Any, ...] = (None, {})
-    return {k: v for k, v in rows.items() if v not in empty} == {k: v for k, v in wanted.items() if v not in empty}
 
 
 def _round_trip(text: str, changes: Mapping[str, Any]) -> str:

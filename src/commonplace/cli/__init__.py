@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from commonplace.cli import output
 from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
@@ -36,6 +36,7 @@ COMMANDS = {name: module for module, names in _MODULES.items() for name in names
 """Every command with its module below commonplace.cli."""
 
 _INTERRUPTED = 130
+_NO_LOCKS = "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
 _REPORT_IT = "Please report this line with the command you ran and `memory --version`."
 
 
@@ -73,8 +74,10 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     from commonplace.errors import CommonplaceError
 
     try:
-        if missing := _unsupported():
-            return _failed(invocation, missing, "storage", 1)
+        try:
+            import fcntl  # noqa: F401
+        except ImportError:
+            return _failed(invocation, _NO_LOCKS, "storage", 1)
         try:
             status = _invoke(arguments, invocation)
         except click.exceptions.Exit as ended:
@@ -117,14 +120,8 @@ def command_group() -> Group:
             output.text(f"memory {__version__}")
             context.exit()
 
-    version = click.Option(
-        ["--version"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show_version,
-        help="Show the version and exit.",
-    )
+    more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
+    version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
     return Group("memory", COMMANDS, now=True, params=[version], help=_HELP)
 
 
@@ -132,15 +129,6 @@ _HELP = """One memory for you and your agents: plain Markdown notes on your disk
 
 Write, read, list and search memories, link them, take changes back, serve them to agents.
 """
-
-
-def _unsupported() -> str | None:
-    """Why this system cannot keep a home, None when it can."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
-    return None
 
 
 def _failed(

@@ -6,16 +6,14 @@ import logging
 import os
 import shutil
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
-
-import click
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Usage, command
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, option
 from commonplace.errors import ConfigError, InvalidInput, StorageError
 from commonplace.query import split_list
 
@@ -28,21 +26,14 @@ _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
 
 
 @command("serve")
-@click.option("--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s].")
-@click.option("--once", is_flag=True, help="One round of upkeep, without socket, then exit.")
-@click.option("--no-socket", is_flag=True, help="Upkeep alone.")
-@click.option("--tools", help="Toolsets on the socket, separated by commas [agent].")
-@click.option("--log", metavar="FILE", help="Log to this file instead of stderr; rotated at 1 MB, 5 kept.")
-@click.option("--print-unit", type=_UNITS, help="Print a unit file that starts the daemon at login: systemd, launchd.")
+@option("--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s].")
+@flag("--once", "One round of upkeep, without socket, then exit.")
+@flag("--no-socket", "Upkeep alone.")
+@option("--tools", help="Toolsets on the socket, separated by commas [agent].")
+@option("--log", metavar="FILE", help="Log to this file instead of stderr; rotated at 1 MB, 5 kept.")
+@option("--print-unit", type=_UNITS, help="Print a unit file that starts the daemon at login: systemd, launchd.")
 def serve(
-    call: Invocation,
-    *,
-    interval: str | None,
-    once: bool,
-    no_socket: bool,
-    tools: str | None,
-    log: str | None,
-    print_unit: str | None,
+    call: Invocation, *, interval: Text, once: bool, no_socket: bool, tools: Text, log: Text, print_unit: Text
 ) -> int | None:
     """Keep the memory tidy on an interval, and serve tools on the home's Unix socket, until stopped."""
     settings = call.settings()
@@ -59,11 +50,11 @@ def serve(
         arguments += ["--log", os.path.abspath(os.path.expanduser(log))] if log else []
         output.text(unit_file(print_unit, arguments, settings.home / "daemon.log").rstrip("\n"))
         return None
-    names = tuple(split_list(tools)) or ("agent",)
     _log_to(log)
     from commonplace.faces import registry
     from commonplace.faces.hooks import Hooks
 
+    names = tuple(split_list(tools)) or ("agent",)
     served = None if once or no_socket else registry(names, settings, Hooks.configured())
     return _serve(call, settings, every, served, once=once)
 
@@ -72,69 +63,60 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
     from commonplace.engine import open_memory
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Tick
-    from commonplace.serve.daemon import Daemon, DaemonLock
+    from commonplace.serve.daemon import Daemon, daemon_lock
     from commonplace.serve.socket import Listener
     from commonplace.store.files import make_private, reason
     from commonplace.store.layout import Layout
 
-    layout = Layout(settings.home)
-    try:
-        make_private(layout.root)
-        lock = DaemonLock(layout.daemon_lock)
-    except OSError as error:
-        raise StorageError(layout.daemon_lock.name, reason(error)) from None
-    listener = None
-    try:
+    layout, listener = Layout(settings.home), None
+    with ExitStack() as held:
+        try:
+            make_private(layout.root)
+            held.enter_context(daemon_lock(layout.daemon_lock))
+        except OSError as error:
+            raise StorageError(layout.daemon_lock.name, reason(error)) from None
         if served is not None:
             try:
-                listener = Listener(layout.socket)
+                listener = held.enter_context(closing(Listener(layout.socket)))
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
-        with open_memory(config=settings, face=FACE) as memory:
-            tick, callers = Tick(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
-            daemon = Daemon(tick, every, callers, served, listener)
-            if once:
-                return 0 if daemon.tick() else 1
-            where = "no socket" if listener is None else f"socket: {listener.path}"
-            banner = f"Memory daemon running ({where}, interval: {_duration_text(every)})"
-            daemon.serve(lambda: _announce(banner), lambda: _announce("\nShutting down..."))
-        return 0
-    finally:
-        if listener is not None:
-            listener.close()
-        lock.release()
+        memory = held.enter_context(open_memory(config=settings, face=FACE))
+        tick, callers = Tick(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
+        daemon = Daemon(tick, every, callers, served, listener)
+        if once:
+            return 0 if daemon.tick() else 1
+        where = "no socket" if listener is None else f"socket: {listener.path}"
+        banner = f"Memory daemon running ({where}, interval: {_duration_text(every)})"
+        daemon.serve(lambda: _announce(banner), lambda: _announce("\nShutting down..."))
+    return 0
 
 
 def _announce(text: str) -> None:
     """Print a line for whoever started the daemon, who may be gone."""
     with suppress(BrokenPipeError, Failure):
-        output.now(text)
+        output.text(text)
+        output.finish()
 
 
 def _interval(text: str) -> timedelta:
     from commonplace.clock import duration
 
-    try:
-        value = duration(text)
-    except InvalidInput:
-        value = timedelta()
-    if value < timedelta(seconds=1):
-        raise InvalidInput(f"invalid interval: {text}")
-    return value
+    with suppress(InvalidInput):
+        if (value := duration(text)) >= timedelta(seconds=1):
+            return value
+    raise InvalidInput(f"invalid interval: {text}")
 
 
 def _duration_text(span: timedelta) -> str:
     """A duration as `2s`, `1m0s`, `1h0m0s`."""
     minutes, seconds = divmod(int(span.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes}m{seconds}s"
-    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
 
 
 def _log_to(file: str | None) -> None:
     """Log what the daemon does on stderr or in `file`. Raises ConfigError."""
-    handler: logging.Handler = logging.StreamHandler(output.errors())
+    handler: logging.Handler = logging.StreamHandler()
     if file is not None:
         from logging.handlers import RotatingFileHandler
 

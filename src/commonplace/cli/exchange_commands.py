@@ -13,13 +13,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-import click
-
 from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Names, Usage, command, dry_run_option, text_from
+from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.errors import CommonplaceError
 from commonplace.query import check_memory
 from commonplace.store.files import reason
@@ -32,14 +30,15 @@ if TYPE_CHECKING:
     from commonplace.transfer.moving import MovePlan
 
 _KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")
+_MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 _BLOCK = 1 << 20
 
 
 @command("export", keys=("exported", "file"))
-@click.option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
+@option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
 @category_option("Only this category.")
-@click.option("--scope", help="Only this scope: global or agent:NAME.")
-def export(call: Invocation, *, file: str | None, category: str | None, scope: str | None) -> None:
+@option("--scope", help="Only this scope: global or agent:NAME.")
+def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None:
     """Write memories as JSON Lines, oldest first, with all that is known of them.
 
     `memory import` reads them back. With --json and no FILE the lines themselves are printed.
@@ -48,16 +47,17 @@ def export(call: Invocation, *, file: str | None, category: str | None, scope: s
 
     check_memory(category, scope=scope)
     gc.enable()  # `run` turns it off for short commands
+    file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
         lines = exported(memory, category, scope)
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
-            if file not in (None, "", "-") and call.json:
+            if file is not None and call.json:
                 call.document(exported=0, file=None)
             return
         lines = chain([first], lines)
-        if file is None or file in ("", "-"):
+        if file is None:
             for line in lines:
                 output.text(line)
             return
@@ -68,57 +68,38 @@ def export(call: Invocation, *, file: str | None, category: str | None, scope: s
 def _write_file(place: Path, lines: Iterable[str]) -> int:
     """Replace a file by the lines, all or nothing, and return how many they are. Raises Failure."""
     target = Path(os.path.realpath(place))
-    temporary: str | None = None
     try:
         if target.exists() and not target.is_file():  # a pipe or a device
             with target.open("wb") as stream:
                 return _write_lines(stream, lines)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".export-", delete=False) as new:
-            temporary = new.name
-            count = _write_lines(new, lines)
-            new.flush()
-            os.fchmod(new.fileno(), mode)
-            os.fsync(new.fileno())
-        os.replace(temporary, target)
-        temporary = None
+            try:
+                count = _write_lines(new, lines)
+                new.flush()
+                os.fchmod(new.fileno(), mode)
+                os.fsync(new.fileno())
+                os.replace(new.name, target)
+            except BaseException:
+                os.unlink(new.name)
+                raise
         return count
     except OSError as error:
         raise Failure(f"cannot write {place}: {reason(error)}", "storage") from None
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)
 
 
 def _write_lines(stream: IO[bytes], lines: Iterable[str]) -> int:
-    count = 0
-    for line in lines:
-        stream.write(line.encode("utf-8", "backslashreplace") + b"\n")
-        count += 1
-    return count
+    return sum(stream.write(line.encode("utf-8", "backslashreplace") + b"\n") > 0 for line in lines)
 
 
 @command("import", keys=("imported", "updated", "unchanged", "skipped"))
-@click.option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
-@click.option(
-    "--from",
-    "moved",
-    nargs=2,
-    type=(Names("kind", lambda: _KINDS), str),
-    metavar="KIND PATH",
-    help=f"Move another program's store in: {', '.join(_KINDS)}.",
-)
-@click.option("--project", metavar="NAME", help="With --from basic-memory: the project its notes go to.")
+@option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
+@option("--from", "moved", nargs=2, type=(Names("kind", lambda: _KINDS), str), metavar="KIND PATH", help=_MOVE)
+@option("--project", metavar="NAME", help="With --from basic-memory: the project its notes go to.")
 @dry_run_option("Only say what would be imported.")
-@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, import the rest.")
+@flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
-    call: Invocation,
-    *,
-    file: str | None,
-    moved: tuple[str, str] | None,
-    project: str | None,
-    dry_run: bool,
-    skip_bad: bool,
+    call: Invocation, *, file: Text, moved: tuple[str, str] | None, project: Text, dry_run: bool, skip_bad: bool
 ) -> None:
     """Take memories in, with nothing lost. Doing it twice is doing it once.
 
@@ -139,8 +120,7 @@ def import_(
     with _opened(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
         importing = Import(memory, source, skip_bad=skip_bad)
         if dry_run:
-            say = (lambda _: None) if call.json else output.text
-            tally = importing.plan(say, output.notice)
+            tally = importing.plan((lambda _: None) if call.json else output.text, output.notice)
             return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
         if not skip_bad:
             importing.check()
@@ -190,31 +170,29 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
         raise Failure(f"cannot read the input: {reason(error)}", "storage") from None
 
 
-def _move_in(call: Invocation, kind: str, path: str, *, project: str | None, dry_run: bool, skip_bad: bool) -> None:
+def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: bool, skip_bad: bool) -> None:
     """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry the plan out."""
+    from commonplace.transfer import moving
+
     place = Path(path).expanduser()
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
-            from commonplace.transfer.moving import plan_graph
-
             lines = _read_graph(path)
-            return _carry_out(call, plan_graph(_target_graph(call, memory, path), lines), dry_run, _counted(lines))
+            plan = moving.plan_graph(_target_graph(call, memory, path), lines)
+            return _carry_out(call, plan, dry_run, _counted(lines))
         home, folder = memory.home.resolve(), place.resolve()
         if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
             raise Failure(f"{place} holds the memory home itself: {memory.home}")
         if kind == "agent-memory":
-            from commonplace.transfer import moving
-
-            plan, what = moving.plan_agent_memory(memory, place, skip_bad=skip_bad), "entries"
+            plan = moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
         elif kind == "memory-bank":
-            plan, what = _plan_banks(memory, place), "files"
+            plan = _plan_banks(memory, place)
         else:
-            from commonplace.transfer import moving
-
-            plan, what = moving.plan_vault(memory, place, project or memory.default_project), "files"
+            plan = moving.plan_vault(memory, place, project or memory.default_project)
         for name, why in plan.skipped:
             output.notice(f"skipped {name}: {why}")
         number = plan.count("import") + plan.count("update")
+        what = "entries" if kind == "agent-memory" else "files"
         said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         _carry_out(call, plan, dry_run, said)
 
@@ -257,13 +235,9 @@ def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> No
             if done:
                 output.notice(f"{done} of {len(plan.items)} were imported before that; import the same again to go on")
             raise
-    call.answer(
-        f"{'Would import' if dry_run else 'Imported'} {said}",
-        imported=plan.count("import"),
-        updated=plan.count("update"),
-        unchanged=plan.unchanged,
-        skipped=len(plan.skipped),
-    )
+    counts = {"imported": plan.count("import"), "updated": plan.count("update")}
+    counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
+    call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
 graph = Group(
@@ -279,7 +253,6 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
 
     With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
     """
-
     with call.memory() as memory:
         from commonplace.engine.entities import graph_lines
         from commonplace.engine.graph import graph_in
@@ -318,7 +291,6 @@ def _read_graph(file: str) -> GraphText:
 
     Bytes that are not UTF-8 make only their own line a bad one.
     """
-
     try:
         data = None if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as error:
@@ -347,9 +319,9 @@ def _graph_file(call: Invocation) -> Path | None:
 
 def _target_graph(call: Invocation, memory: Memory, file: str) -> NoteGraph | FileGraph:
     """The graph that takes `file` in: the graph file in use, unless it is `file` itself, else the notes."""
+    from commonplace.engine.graph import graph_in
+
     place = _graph_file(call)
     if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):
         place = None
-    from commonplace.engine.graph import graph_in
-
     return graph_in(memory, place)

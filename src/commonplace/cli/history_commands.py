@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Number, Usage, command
+from commonplace.cli.syntax import Number, Text, Usage, command, option
 from commonplace.errors import TimeframeError
 
 if TYPE_CHECKING:
@@ -22,10 +20,10 @@ _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_has
 
 
 @command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True)
-@click.option("--limit", type=Number(), default=20, show_default=True, help="How many at most; 0 = all.")
-@click.option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
-@click.option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
-def log(call: Invocation, ref: str | None = None, *, limit: int, agent: str | None, since: str | None) -> None:
+@option("--limit", type=Number(), default=20, help="How many at most; 0 = all.")
+@option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
+@option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
+def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, since: Text) -> None:
     """List changes, newest first; with REF (an id, or a path as shown here) those of one note."""
     with call.memory() as memory:
         start = _timeframe(memory, since, "--since date") if since is not None else None
@@ -33,11 +31,10 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: str | No
         if call.json:
             return call.document(entries=[_entry(change) for change in changes])
         zone = memory.settings.zone
-        lines = [
-            _LOG_ROW.format(each.number, minute(each.time, zone), each.verb, each.agent or "owner", _place(each))
-            + _details(each)
-            for each in changes
-        ]
+        lines = []
+        for each in changes:
+            row = each.number, minute(each.time, zone), each.verb, each.agent or "owner", _place(each)
+            lines.append(_LOG_ROW.format(*row) + _details(each))
         call.answer("\n".join(lines) or "No changes found.")
 
 
@@ -63,12 +60,11 @@ def _details(change: Change) -> str:
 
 def _entry(change: Change) -> dict[str, Any]:
     """One change as JSON; the hashes are those of the file it is about. `details` and `root` only if set."""
-    touched = list(change.texts())
-    about = next((each for each in touched if (each.project, each.path) == (change.project, change.path)), None)
-    about = about or next(iter(touched), None)
-    row = {"change": change.number, "old_hash": about and about.old, "new_hash": about and about.new}
-    entry = {key: row[key] if key in row else getattr(change, key) for key in _ENTRY_KEYS}
-    return entry | {key: value for key in ("details", "root") if (value := getattr(change, key))}
+    touched = sorted(change.texts(), key=lambda each: (each.project, each.path) != (change.project, change.path))
+    about = next(iter(touched), None)
+    own = {"change": change.number, "old_hash": about and about.old, "new_hash": about and about.new}
+    further = {key: value for key in ("details", "root") if (value := getattr(change, key))}
+    return {key: getattr(change, key, None) for key in _ENTRY_KEYS} | own | further
 
 
 @command("undo", "[N]", keys=("undone", "change"))
@@ -85,10 +81,10 @@ def undo(call: Invocation, number: str | None = None) -> None:
 
 
 @command("restore", "REF", keys=("path", "change"))
-@click.option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
-@click.option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
-@click.option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
-def restore(call: Invocation, ref: str, *, at: str | None, change: int | None, to: str | None) -> None:
+@option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
+@option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
+@option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
+def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Text) -> None:
     """Bring back a deleted or older text of REF (an id, or a path as `log` shows it)."""
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")

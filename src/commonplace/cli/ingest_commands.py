@@ -8,21 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, command, dry_run_option
+from commonplace.cli.syntax import Names, Text, command, dry_run_option, flag, option
 from commonplace.query import split_list
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
-    from commonplace.ingest.plan import IngestPlan
     from commonplace.ingest.sources import Source
 
 _ALL = "all"
+_SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
 
 
 def _names() -> Sequence[str]:
@@ -32,19 +30,11 @@ def _names() -> Sequence[str]:
 
 
 @command("ingest", keys=("sources", "total"))
-@click.option(
-    "--source",
-    "wanted",
-    default=_ALL,
-    metavar="LIST",
-    type=Names("list", _names),
-    show_default=True,
-    help="Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian.",
-)
-@click.option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
+@option("--source", "wanted", default=_ALL, type=Names("list", _names), help=_SOURCES)
+@option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
 @dry_run_option("Only say what would be stored.")
-@click.option("--again", is_flag=True, help="Also bring back what was deleted or has expired.")
-def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, again: bool) -> None:
+@flag("--again", "Also bring back what was deleted or has expired.")
+def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files stay as they are.
 
     A file is stored once; when its text changes, its memory follows.
@@ -66,7 +56,9 @@ def ingest(call: Invocation, *, wanted: str, path: str | None, dry_run: bool, ag
             for warning in each.warnings:
                 output.notice(one_line(f"warning: {name}: {warning}"))
     if dry_run:
-        lines = [one_line(each) for each in _planned(plans)] or ["Nothing to ingest."]
+        lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
+        lines += [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]
+        lines = list(map(one_line, lines)) or ["Nothing to ingest."]
     else:
         lines = [f"Ingested {each.ingested} memories from {name}" for name, each in outcomes.items()]
         lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]
@@ -99,8 +91,3 @@ def _sources(wanted: str, path: str | None, settings: Settings) -> list[tuple[So
 
 def _absolute(path: str) -> Path:
     return Path(os.path.abspath(os.path.expanduser(path)))
-
-
-def _planned(plans: Sequence[IngestPlan]) -> list[str]:
-    lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
-    return lines + [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option, content_from, minute, new_memory_options, preview
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Number, Usage, command, dry_run_option
+from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
 from commonplace.engine.memories import content_of, record, records
 from commonplace.errors import CommonplaceError
 from commonplace.note.model import CATEGORIES, INBOX
-from commonplace.query import split_list
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
     from commonplace.jobs.job import Action, Outcome
-    from commonplace.note.reminder import Reminder
     from commonplace.note.timephrase import Reading
 
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
@@ -31,7 +27,7 @@ _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
 _REMINDER_ROW = "{:<8} {:<16} {}"
-_ANY_NUMBER = Number(-(1 << 30))
+_LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
 _dry_run_option = dry_run_option("Only say what would be done.")
 
 
@@ -43,7 +39,7 @@ def _lines(actions: Iterable[Action]) -> str:
 @command("upgrade", "ID", keys=("memory", "changed"), now=True)
 @category_option("One of the categories [by its words].")
 @_dry_run_option
-def upgrade(call: Invocation, ref: str, *, category: str | None, dry_run: bool) -> None:
+def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> None:
     """Organize a memory: out of the inbox, into a category, for good."""
     if category is not None and (category not in CATEGORIES or category == INBOX):
         raise Failure(f'invalid category "{category}"')
@@ -61,9 +57,7 @@ def upgrade(call: Invocation, ref: str, *, category: str | None, dry_run: bool) 
             return info, action
 
         info, action = upkeep.retried(ref, organized)
-        said = f"Upgraded memory {info.id} to long-term"
-        if dry_run:
-            said = _lines([action] if action else [])
+        said = _lines([action] if action else []) if dry_run else f"Upgraded memory {info.id} to long-term"
         row = record(memory, info, upkeep.content(info))
         call.answer(said, memory=row, changed=action is not None)
 
@@ -97,12 +91,10 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
         if dry_run and not any(each.error for each in outcomes):
             said = _lines(action for each in outcomes for action in each.actions)
         else:
-            results = ("error" if each.error else f"{len(each.actions)} items processed" for each in outcomes)
-            said = "\n".join(f"{each.job:<15} {result}" for each, result in zip(outcomes, results, strict=True))
-        jobs = {
-            each.job: {"processed": len(each.actions), "actions": [action.document() for action in each.actions]}
-            for each in outcomes
-        }
+            results = {each.job: "error" if each.error else f"{len(each.actions)} items processed" for each in outcomes}
+            said = "\n".join(f"{job:<15} {result}" for job, result in results.items())
+        documents = {each.job: [action.document() for action in each.actions] for each in outcomes}
+        jobs = {job: {"processed": len(actions), "actions": actions} for job, actions in documents.items()}
         return _answer(call, said, outcomes, jobs=jobs)
 
 
@@ -120,24 +112,25 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
 
 
 @command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True)
-@click.option(
-    "--level",
-    type=_ANY_NUMBER,
-    default=1,
-    show_default=True,
-    help="1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders.",
-)
+@option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
 @_dry_run_option
-@click.option("--report", is_flag=True, help="Show the report of the last dream again.")
+@flag("--report", "Show the report of the last dream again.")
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     """Put memories in order: classify, merge, link, make reminders."""
     from commonplace.jobs import dream
+    from commonplace.jobs.report import load, seen_by
 
     dream.check(level)
     call.checks_overview = not (dry_run or report)
     with call.memory() as memory:
         if report:
-            return _last_report(call, memory)
+            found = load(memory.home)
+            lines = "No dream yet."
+            if found is not None:
+                found = seen_by(memory, found)
+                lines = _dream_lines(memory, found, with_report=True)
+            row = found or {"level": None, "processed": 0, "actions": [], "report": None}
+            return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         done = dream.run(memory, level, dry_run=dry_run, endpoint=dream.endpoint_of(memory.settings))
         is_deep = level == dream.LEVELS[-1]
         said = _lines(done.actions) if dry_run else _dream_lines(memory, done.report, with_report=is_deep)
@@ -151,70 +144,42 @@ def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) ->
     return "\n".join([head, *(report.lines(found["report"], memory.settings.reading_zone) if with_report else ())])
 
 
-def _last_report(call: Invocation, memory: Memory) -> int:
-    from commonplace.jobs import report
-
-    found = report.load(memory.home)
-    if found is None:
-        call.answer("No dream yet.", level=None, processed=0, actions=[], report=None)
-        return 0
-    found = report.seen_by(memory, found)
-    call.answer(_dream_lines(memory, found, with_report=True), **{key: found[key] for key in _DREAM_KEYS})
-    return 0
-
-
 @command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True)
-@click.option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
+@option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
 @new_memory_options
 @dry_run_option("Only say what time is read.")
-@click.option("--list", "shows", is_flag=True, help="List the reminders still to come.")
-@click.option("--all", "every", is_flag=True, help="With --list: also those that fired.")
-@click.option("--done", metavar="ID", help="Acknowledge a reminder.")
+@flag("--list", "List the reminders still to come.", "shows")
+@flag("--all", "With --list: also those that fired.", "every")
+@option("--done", metavar="ID", help="Acknowledge a reminder.")
 def remind(
-    call: Invocation,
-    *words: str,
-    when: str | None,
-    tags: str | None,
-    scope: str,
-    source: str,
-    dry_run: bool,
-    shows: bool,
-    every: bool,
-    done: str | None,
+    call: Invocation, *words: str, when: Text, dry_run: bool, shows: bool, every: bool, done: Text, **new: Any
 ) -> None:
     """Set a reminder at the time TEXT names, in English or Chinese.
 
     memory remind call Bob tomorrow at 3pm
     """
-    _check_combination(words, shows, every, done)
-    if done is not None:
-        return _acknowledge(call, done, dry_run=dry_run)
-    if shows:
-        return _list_reminders(call, every=every)
-    text = content_from(words, scope=scope)
-    with call.memory() as memory:
-        from commonplace.jobs import reminders
-
-        memory.check_scope(scope)
-        found = reminders.read_time(memory, text if when is None else when)
-        row = _reading_row(memory, text, found)
-        if dry_run:
-            return call.answer(f"Would remind: {row['reading']}", **row)
-        note = reminders.store(memory, text, found, tags=split_list(tags), scope=scope, source=source)
-        row |= {"stored": True, "memory": record(memory, note, note.content)}
-        call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
-
-
-def _check_combination(words: tuple[str, ...], shows: bool, every: bool, done: str | None) -> None:
-    """Raises Usage for arguments that exclude each other."""
     if shows and done is not None:
         raise Usage("--list and --done do not go together")
     if every and not shows:
         raise Usage("--all needs --list")
-    if (shows or done is not None) and words:
-        raise Usage(f"accepts 0 arg(s), received {len(words)}")
-    if not (shows or done is not None or words):
+    if shows or done is not None:
+        if words:
+            raise Usage(f"accepts 0 arg(s), received {len(words)}")
+        return _list_reminders(call, every=every) if done is None else _acknowledge(call, done, dry_run=dry_run)
+    if not words:
         raise Usage("requires at least 1 arg(s), only received 0")
+    text = content_from(words, scope=new["scope"])
+    with call.memory() as memory:
+        from commonplace.jobs import reminders
+
+        memory.check_scope(new["scope"])
+        found = reminders.read_time(memory, text if when is None else when)
+        row = _reading_row(memory, text, found)
+        if dry_run:
+            return call.answer(f"Would remind: {row['reading']}", **row)
+        note = reminders.store(memory, text, found, **new)
+        row |= {"stored": True, "memory": record(memory, note, note.content)}
+        call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
 
 
 def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
@@ -242,17 +207,13 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
         found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
-        lines = [
-            _REMINDER_ROW.format(info.id[:8], _when(memory, each), preview(content_of(memory, info), 60))
-            for info, each in found
-        ]
+        lines = []
+        for info, each in found:
+            when = "unreadable date" if each.unreadable else "no date"
+            if each.due is not None:
+                when = minute(each.due, memory.settings.reading_zone)
+            lines.append(_REMINDER_ROW.format(info.id[:8], when, preview(content_of(memory, info), 60)))
         call.answer("\n".join(lines) or "No reminders.")
-
-
-def _when(memory: Memory, each: Reminder) -> str:
-    if each.due is None:
-        return "unreadable date" if each.unreadable else "no date"
-    return minute(each.due, memory.settings.reading_zone)
 
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:

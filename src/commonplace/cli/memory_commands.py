@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
-from commonplace.cli.syntax import Names, Number, Usage, command, dry_run_option, text_from
+from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.clock import parse_stamp
 from commonplace.engine.memories import contents, holding, record, records
 from commonplace.errors import NotFound
@@ -29,30 +27,44 @@ DEFAULT_TOKENS = 2_000
 NO_LIMIT = 1 << 30
 LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 SEARCH_ROW = "{:<8} {:<10} {:<10} {}"
+_BLOCK = """\
+ID:     {id}
+Phase:   {phase}
+Category: {category}
+Scope:  {scope}
+Source: {source}
+Tags:   [{tags}]
+Links:  [{links}]
+Access: {access_count}
+Created: {created_at}
+Updated: {updated_at}"""
 
 
 def category_option(help: str = "One of the categories.") -> Callable[..., Any]:
     """The option `--category` with its help text."""
-    return click.option("--category", type=Names("category", lambda: CATEGORIES), help=help)
+    return option("--category", type=Names("category", lambda: CATEGORIES), help=help)
 
 
-_phase_option = click.option("--phase", type=Names("phase", lambda: PHASES), help="inbox or organized.")
-_scope_option = click.option("--scope", help="global or agent:NAME.")
-_NEW_OPTIONS = (
-    click.option("--tags", metavar="A,B", help="Tags, separated by commas."),
-    click.option("--scope", default=GLOBAL, show_default=True, help="global or agent:NAME."),
-    click.option("--source", default="manual", show_default=True, help="Where it comes from."),
-)
+def _tags_option(help: str) -> Callable[..., Any]:
+    return option("--tags", metavar="A,B", callback=lambda _, __, value: split_list(value), help=help)
+
+
+def _limit_option(default: int) -> Callable[..., Any]:
+    return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
+
+
+_phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox or organized.")
+_scope_option = option("--scope", help="global or agent:NAME.")
 
 
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
-    for option in reversed(_NEW_OPTIONS):
-        function = option(function)
-    return function
+    function = option("--source", default="manual", help="Where it comes from.")(function)
+    function = option("--scope", default=GLOBAL, help="global or agent:NAME.")(function)
+    return _tags_option("Tags, separated by commas.")(function)
 
 
-def content_from(words: tuple[str, ...], **checked: str | None) -> str:
+def content_from(words: tuple[str, ...], **checked: Text) -> str:
     """The content of a new memory: `words` or stdin. Raises Failure if it is blank, InvalidInput for `checked`."""
     check_memory(**checked)
     text = text_from(words)
@@ -64,15 +76,14 @@ def content_from(words: tuple[str, ...], **checked: str | None) -> str:
 @command("write", "CONTENT...", keys=("memory",), now=True)
 @category_option()
 @new_memory_options
-def write(call: Invocation, *words: str, category: str | None, tags: str | None, scope: str, source: str) -> None:
+def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     """Store a memory: in the inbox, or organized when a category is given.
 
     CONTENT is joined by blanks; `-` reads it from stdin.
     """
-    text = content_from(words, category=category, scope=scope)
+    text = content_from(words, category=category, scope=new["scope"])
     with call.memory() as memory:
-        draft = Draft(text, CATEGORY_PROJECT, category=category, tags=split_list(tags), scope=scope, source=source)
-        note = memory.write(draft)
+        note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
         kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
         call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
 
@@ -88,18 +99,9 @@ def read(call: Invocation, ref: str) -> None:
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
     """The text of `read`."""
-    lines = [
-        f"ID:     {row['id']}",
-        f"Phase:   {row['phase']}",
-        f"Category: {row['category']}",
-        f"Scope:  {row['scope']}",
-        f"Source: {row['source'] or ''}",
-        f"Tags:   [{' '.join(row['tags'])}]",
-        f"Links:  [{' '.join(row['links'])}]",
-        f"Access: {row['access_count']}",
-        f"Created: {_local(row['created_at'], zone)}",
-        f"Updated: {_local(row['updated_at'], zone)}",
-    ]
+    shown = row | {"source": row["source"] or "", "tags": " ".join(row["tags"]), "links": " ".join(row["links"])}
+    shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
+    lines = [_BLOCK.format_map(shown)]
     if row["expires_at"]:
         lines.append(f"Expires: {_local(row['expires_at'], zone)}")
     if due := row.get("due_at"):
@@ -132,8 +134,8 @@ def preview(content: str, length: int) -> str:
 @_phase_option
 @category_option()
 @_scope_option
-@click.option("--source", help="Only from this source.")
-@click.option("--limit", type=Number(), default=50, show_default=True, help="How many at most; 0 = all.")
+@option("--source", help="Only from this source.")
+@_limit_option(50)
 def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
     """List memories, newest first."""
     wanted = memory_query(**filters)
@@ -152,39 +154,29 @@ def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
 
 
 @command("search", "QUERY", keys=("query", "memories", "total"))
-@click.option("--tags", metavar="A,B", help="All of these tags.")
+@_tags_option("All of these tags.")
 @_scope_option
 @_phase_option
 @category_option()
-@click.option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
-@click.option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
-@click.option("--limit", type=Number(), default=0, show_default=True, help="How many at most; 0 = all.")
-@click.option("--ranked", is_flag=True, help="Search words in title, tags and text; best first.")
-@click.option("--max-tokens", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
+@option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
+@option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
+@_limit_option(0)
+@flag("--ranked", "Search words in title, tags and text; best first.")
+@option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 def search(
-    call: Invocation,
-    text: str,
-    *,
-    first: str | None,
-    last: str | None,
-    limit: int,
-    ranked: bool,
-    max_tokens: int | None,
-    tags: str | None,
-    **filters: Any,
+    call: Invocation, text: str, *, first: Text, last: Text, limit: int, ranked: bool, most: int | None, **filters: Any
 ) -> None:
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
-    if max_tokens is not None and not ranked:
+    if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
-    wanted = memory_query(tags=split_list(tags), **filters)
+    wanted = memory_query(**filters)
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
         hits: Iterable[Hit] = ()
         if ranked and text.strip():
-            hits = ranking = memory.search(
-                wanted.replace(text=text), limit=limit or NO_LIMIT, max_tokens=max_tokens or None
-            )
+            wanted = wanted.replace(text=text)
+            hits = ranking = memory.search(wanted, limit=limit or NO_LIMIT, max_tokens=most or None)
             found, total = [hit.note for hit in hits], ranking.total
         else:
             found, total = holding(memory, wanted, text, limit)
@@ -207,15 +199,9 @@ def _rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
 
 
 @command("context", "QUESTION", keys=("question", "context"))
-@click.option(
-    "--max-tokens",
-    type=Number(),
-    default=DEFAULT_TOKENS,
-    show_default=True,
-    help="How long at most; a token is about 4 characters.",
-)
-@click.option("--project", metavar="NAME", help="Only notes of this project [all].")
-def context(call: Invocation, question: str, *, max_tokens: int, project: str | None) -> None:
+@option("--max-tokens", type=Number(), default=DEFAULT_TOKENS, help="How long at most; a token is about 4 characters.")
+@option("--project", metavar="NAME", help="Only notes of this project [all].")
+def context(call: Invocation, question: str, *, max_tokens: int, project: Text) -> None:
     """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
     with call.memory() as memory:
         projects = None if project is None else (memory.project(project).name,)
@@ -237,8 +223,8 @@ def delete(call: Invocation, ref: str, *, dry_run: bool) -> None:
 
 
 @command("tag", "ID", keys=("id", "tags"))
-@click.option("--add", metavar="A,B", help="Tags to add.")
-@click.option("--remove", metavar="A,B", help="Tags to remove.")
+@option("--add", metavar="A,B", help="Tags to add.")
+@option("--remove", metavar="A,B", help="Tags to remove.")
 def tag(call: Invocation, ref: str, *, add: str | None, remove: str | None) -> None:
     """Add tags to a memory or take them away."""
     with call.memory() as memory:
@@ -249,33 +235,30 @@ def tag(call: Invocation, ref: str, *, add: str | None, remove: str | None) -> N
 @command("link", "A", "B", keys=("source", "target", "changed"))
 def link(call: Invocation, a: str, b: str) -> None:
     """Link two memories, both ways."""
-    with call.memory() as memory:
-        source, target = _both(memory, a, b)
-        changed = memory.link(source, target)
-        call.answer(f"Linked {source.id[:8]} <-> {target.id[:8]}", source=source.id, target=target.id, changed=changed)
+    _change_links(call, "Linked", a, b)
 
 
 @command("unlink", "A", "B", keys=("source", "target", "changed"))
 def unlink(call: Invocation, a: str, b: str) -> None:
     """Remove the links between two memories, both ways."""
-    with call.memory() as memory:
-        source, target = _both(memory, a, b)
-        changed = memory.unlink(source, target)
-        said = f"Unlinked {source.id[:8]} <-> {target.id[:8]}"
-        call.answer(said, source=source.id, target=target.id, changed=changed)
+    _change_links(call, "Unlinked", a, b)
 
 
-def _both(memory: Memory, a: str, b: str) -> list[NoteInfo]:
-    """Both ends of a link. Raises Failure naming the end that is missing, or when they are one memory."""
+def _change_links(call: Invocation, done: str, a: str, b: str) -> None:
+    """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
     ends = []
-    for name, ref in (("source", a), ("target", b)):
-        try:
-            ends.append(memory.memory_id(ref))
-        except NotFound as error:
-            raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
-    if ends[0].id == ends[1].id:
-        raise Failure("cannot link a memory to itself")
-    return ends
+    with call.memory() as memory:
+        for name, ref in (("source", a), ("target", b)):
+            try:
+                ends.append(memory.memory_id(ref))
+            except NotFound as error:
+                raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
+        source, target = ends
+        if source.id == target.id:
+            raise Failure("cannot link a memory to itself")
+        changed = (memory.link if done == "Linked" else memory.unlink)(source, target)
+        said = f"{done} {source.id[:8]} <-> {target.id[:8]}"
+        call.answer(said, source=source.id, target=target.id, changed=changed)
 
 
 @command("backlinks", "ID", keys=("id", "memories"))

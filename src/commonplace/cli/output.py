@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import Any
 
 from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
 
@@ -58,12 +58,6 @@ def text(content: str) -> None:
         sys.stdout.write(content + "\n")
 
 
-def now(content: str) -> None:
-    """Print like `text` and flush, for a program that goes on running."""
-    text(content)
-    finish()
-
-
 def json_value(value: Any) -> None:
     """Print one JSON value on stdout."""
     import json
@@ -75,11 +69,6 @@ def notice(line: str) -> None:
     """Print a line on stderr, if there is one."""
     if sys.stderr is not None:
         sys.stderr.write(line + "\n")
-
-
-def errors() -> TextIO:
-    """The stream for a log without a file."""
-    return sys.stderr
 
 
 def failure(message: str) -> None:

@@ -49,10 +49,8 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
         rows = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return Preset(("notes",))
-    except OSError as error:
-        raise ConfigError(f"load config: {file}: {error.strerror}") from None
-    except ValueError as error:
-        raise ConfigError(f"load config: {file}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
     listed = rows.get("projects") if isinstance(rows, dict) else None
     if not isinstance(listed, dict):
         raise ConfigError(f"load config: {file}: it names no projects")
@@ -70,19 +68,15 @@ def _unique(name: str) -> str:
 
 def _memory_bank(environ: Mapping[str, str]) -> Preset:
     """The banks of MEMORY_BANK_ROOT, else those of an installed memory-bank server, used in place; else our own."""
-    root = environ.get("MEMORY_BANK_ROOT")
-    if not root:
-        known = os.path.expanduser("~/.claude-desktop/memory")
-        root = known if os.path.isdir(known) else None
+    known = os.path.expanduser("~/.claude-desktop/memory")
+    root = environ.get("MEMORY_BANK_ROOT") or (known if os.path.isdir(known) else None)
     return Preset(("bank",), {"banks": root} if root else {})
 
 
 def _agent_memory(environ: Mapping[str, str]) -> Preset:
     """The files of AGENT_MEMORY_PATH, else those of an installed agent-memory server, used in place; else notes."""
-    folder = json_folder(environ)
-    if folder is None:
-        known = os.path.expanduser("~/.agent-memory")
-        folder = known if os.path.lexists(known) else None
+    known = os.path.expanduser("~/.agent-memory")
+    folder = json_folder(environ) or (known if os.path.lexists(known) else None)
     return Preset(("kv",), name="agent-memory", json_folder=folder)
 
 

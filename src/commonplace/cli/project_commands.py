@@ -10,7 +10,7 @@ import click
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, command
+from commonplace.cli.syntax import Group, command, flag
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -26,14 +26,13 @@ project = Group(
 )
 
 
-def _names(context: click.Context, beginning: str, given: Sequence[str], *, built_in: bool = True) -> list[str]:
+def _names(context: click.Context, given: Sequence[str], *, built_in: bool = True) -> list[str]:
     """Project names for the shell to offer; reads the configuration, opens nothing."""
     from commonplace.errors import ConfigError
     from commonplace.note.model import BUILT_IN_PROJECTS
 
-    invocation = context.find_object(Invocation) or Invocation()
     try:
-        added = list(invocation.settings().projects)
+        added = list((context.find_object(Invocation) or Invocation()).settings().projects)
     except ConfigError:
         added = []
     return [] if given else [*(BUILT_IN_PROJECTS if built_in else ()), *added]
@@ -41,20 +40,12 @@ def _names(context: click.Context, beginning: str, given: Sequence[str], *, buil
 
 def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
     counts = memory.stats().projects
-    return [
-        {
-            "name": each.name,
-            "path": str(each.root),
-            "notes": counts.get(each.name, 0),
-            "default": each.default,
-            "built_in": each.built_in,
-        }
-        for each in projects
-    ]
+    cells = ((each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in) for each in projects)
+    return [dict(zip(_KEYS, row, strict=True)) for row in cells]
 
 
 @command("add", "NAME", "DIR", keys={"project": _KEYS})
-@click.option("--default", "as_default", is_flag=True, help="Make it the default project.")
+@flag("--default", "Make it the default project.", "as_default")
 def project_add(call: Invocation, name: str, folder: str, *, as_default: bool) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
@@ -83,8 +74,7 @@ def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
         (row,) = _rows(memory, memory.project(name))
-        gone = memory.remove_project(name)
-        call.answer(f"Removed project {gone.name}", project=row)
+        call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
 
 
 @command("default", "NAME", keys={"project": _KEYS}, complete=_names)

@@ -19,8 +19,10 @@ from commonplace.cli import output
 from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 from commonplace.cli.output import Failure
 
-Completion = Callable[[click.Context, str, Sequence[str]], Sequence[str]]
+Completion = Callable[[click.Context, Sequence[str]], Sequence[str]]
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
+Text = str | None
+"""The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -74,13 +76,9 @@ class Names(click.ParamType):
         self._values = values
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        return _completions(self._values(), incomplete)
+        from click.shell_completion import CompletionItem
 
-
-def _completions(values: Sequence[str], incomplete: str) -> list[Any]:
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(value) for value in values if value.startswith(incomplete)]
+        return [CompletionItem(value) for value in self._values() if value.startswith(incomplete)]
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
@@ -112,9 +110,8 @@ class Words(click.Argument):
         raise Usage(f"accepts {number} arg(s), received {count}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        if self._complete is None:
-            return []
-        return _completions(self._complete(ctx, incomplete, ctx.params.get("words") or ()), incomplete)
+        values = [] if self._complete is None else self._complete(ctx, ctx.params.get("words") or ())
+        return Names("word", lambda: values).shell_complete(ctx, self, incomplete)
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -159,8 +156,7 @@ class _Documented(click.Command):
             raise
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        option = super().get_help_option(ctx)
-        if option is not None:
+        if (option := super().get_help_option(ctx)) is not None:
             option.callback = _show_help
         return option
 
@@ -183,21 +179,13 @@ class Command(_Documented):
     """
 
     def __init__(
-        self,
-        name: str,
-        words: Sequence[str] = (),
-        *,
-        keys: Keys = (),
-        complete: Completion | None = None,
-        now: bool = False,
-        own_agent: bool = False,
-        **more: Any,
+        self, name: str, words: Sequence[str], keys: Keys = (), complete: Completion | None = None, **more: Any
     ):
+        self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
         super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
         self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
-        self.takes_now = now
         self.params = [Words(words, complete), *self.params]
-        self.add_globals(*(["agent"] if own_agent else []), *([] if now else ["now"]))
+        self.add_globals(*(["agent"] if own_agent else []), *([] if self.takes_now else ["now"]))
 
     def invoke(self, ctx: click.Context) -> Any:
         invocation = ctx.find_object(Invocation)
@@ -207,7 +195,8 @@ class Command(_Documented):
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
         try:
-            "".join(each for each in (*options["words"], *options.values()) if isinstance(each, str)).encode()
+            given = (*options["words"], *options.values(), *options.get("tags", ()))
+            "".join(each for each in given if isinstance(each, str)).encode()
         except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
             raise Failure("an argument is not valid UTF-8 text") from None
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
@@ -243,8 +232,7 @@ class Group(_Documented, click.Group):
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             raise Usage(f'unknown command "{args[0]}" for "{ctx.command_path}"', ctx)
-        invocation = ctx.find_object(Invocation)
-        if invocation is not None and ctx.parent is None:
+        if ctx.parent is None and (invocation := ctx.find_object(Invocation)):
             invocation.command = args[0]
         return (args[0] if command else None), command, args[1:]
 
@@ -261,18 +249,28 @@ def _help_without_command(ctx: click.Context) -> None:
         output.text(ctx.get_help())
 
 
-def command(name: str, *words: str, keys: Keys = (), **more: Any) -> Callable[..., Command]:
+def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
     """Make the decorated function the command `name`, with its docstring as the help.
 
     `words`: see Words. `keys`, `now` and `own_agent`: see Command. `complete` offers values for the
     positional arguments.
     """
-    return click.command(name, cls=Command, words=words, keys=keys, **more)
+    return click.command(name, cls=Command, words=words, **more)
+
+
+def option(*names: str, **more: Any) -> Callable[..., Any]:
+    """An option whose default, if any, the help shows."""
+    return click.option(*names, show_default="default" in more, **more)
+
+
+def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
+    """An option without a value; `names`: its name as a parameter, if it is another one."""
+    return click.option(name, *names, is_flag=True, help=help)
 
 
 def dry_run_option(help: str) -> Callable[..., Any]:
     """The option `--dry-run` with its help text."""
-    return click.option("--dry-run", is_flag=True, help=help)
+    return flag("--dry-run", help)
 
 
 def text_from(words: tuple[str, ...]) -> str:
@@ -308,7 +306,7 @@ def usage_hint(error: click.UsageError) -> str:
     return hint
 
 
-@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _, __, given: () if given else _SHELLS)
+@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _, given: () if given else _SHELLS)
 def completion(call: Invocation, shell: str) -> None:
     """Print the completion script for a shell: bash, zsh or fish.
 

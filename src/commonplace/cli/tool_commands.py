@@ -16,7 +16,7 @@ import click
 from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Usage, command, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, option, text_from
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -33,18 +33,15 @@ def _toolsets() -> tuple[str, ...]:
 
 
 _TOOLSET_NAMES = Names("list", _toolsets)
+_FORM = Names("json", lambda: ("json",))
+_SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory."
 
 
 @command("mcp")
-@click.option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
-@click.option(
-    "--as",
-    "as_",
-    type=Names("preset", lambda: tuple(presets.PRESETS)),
-    help="Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory.",
-)
-@click.option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
-def mcp(call: Invocation, *, tools: str | None, as_: str | None, graph_file: str | None) -> int:
+@option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
+@option("--as", "as_", type=Names("preset", lambda: tuple(presets.PRESETS)), help=_SERVERS)
+@option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
+def mcp(call: Invocation, *, tools: Text, as_: Text, graph_file: Text) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin."""
     if tools is not None and as_ is not None:
         raise Usage("--tools and --as exclude each other")
@@ -100,16 +97,15 @@ def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
     return opener(file)
 
 
-def _tool_names(context: click.Context, beginning: str, given: Sequence[str]) -> list[str]:
+def _tool_names(context: click.Context, given: Sequence[str]) -> list[str]:
     """Tool names for the shell to offer."""
     from commonplace.errors import CommonplaceError
     from commonplace.faces import registry
 
     if given:
         return []
-    invocation = context.find_object(Invocation) or Invocation()
     try:
-        settings = invocation.settings()
+        settings = (context.find_object(Invocation) or Invocation()).settings()
         wanted = split_list(context.params.get("tools")) or _toolsets()
         return list(dict.fromkeys(name for each in wanted for name in registry([each], settings).tools))
     except CommonplaceError:
@@ -117,8 +113,8 @@ def _tool_names(context: click.Context, beginning: str, given: Sequence[str]) ->
 
 
 @command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names)
-@click.option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
-def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) -> int:
+@option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
+def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     """Run one tool of any toolset with the arguments JSON and print its reply.
 
     JSON is an object; `-` reads it from stdin.
@@ -142,34 +138,20 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: str | None) ->
     with run.memory(presets.graph_project(file, settings.projects)) as memory, _entries(folder) as entries:
         found = registry(having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file))
         reply = found.call(memory, tool, arguments)
-    if run.json:
-        run.document(tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
-    elif not reply.is_error:
-        output.text(reply.text)
+    if run.json or not reply.is_error:
+        run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
     if reply.is_error:
         output.failure(reply.text)
-    return 1 if reply.is_error else 0
+    return int(reply.is_error)
 
 
 @command("agent")
-@click.option("--prompt", metavar="QUERY", help="What the context is about; - reads it from stdin.")
-@click.option("--input", "file", metavar="FILE", help="Read the calls from FILE [stdin].")
-@click.option(
-    "--format",
-    "form",
-    type=Names("json", lambda: ("json",)),
-    default="json",
-    help="The form of input and output; there is one.",
-)
-@click.option("--list-tools", is_flag=True, help="Print the tools with their schemas.")
-@click.option(
-    "--tools",
-    type=_TOOLSET_NAMES,
-    default="agent",
-    show_default=True,
-    help="Toolsets to offer, separated by commas.",
-)
-def agent(call: Invocation, *, prompt: str | None, file: str | None, form: str, list_tools: bool, tools: str) -> int:
+@option("--prompt", metavar="QUERY", help="What the context is about; - reads it from stdin.")
+@option("--input", "file", metavar="FILE", help="Read the calls from FILE [stdin].")
+@click.option("--format", "form", type=_FORM, default="json", help="The form of input and output; there is one.")
+@flag("--list-tools", "Print the tools with their schemas.")
+@option("--tools", type=_TOOLSET_NAMES, default="agent", help="Toolsets to offer, separated by commas.")
+def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: bool, tools: str) -> int:
     """Run tool calls given as JSON and print their results as JSON.
 
     Reads an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a prompt the answer
@@ -208,13 +190,13 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
     """The calls and the prompt. Raises Failure and InvalidInput for input that cannot be read."""
     from commonplace.faces.agent.session import read_batch
 
-    from_stdin = None
+    name = None if file == "-" else file
     if prompt == "-":
-        from_stdin = _prompt_batch(_stdin())
-        if file is None or file == "-":
-            return from_stdin
-        prompt = from_stdin.prompt
-    batch = read_batch(_stdin() if file is None or file == "-" else _file(file))
+        batch = _prompt_batch(_stdin())
+        if name is None:
+            return batch
+        prompt = batch.prompt
+    batch = read_batch(_stdin() if name is None else _file(name))
     batch.prompt = prompt or batch.prompt
     return batch
 

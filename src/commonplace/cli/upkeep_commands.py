@@ -8,33 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
-from commonplace.cli.syntax import Usage, command, dry_run_option
+from commonplace.cli.syntax import Usage, command, dry_run_option, flag
 from commonplace.note.model import CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
+_EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
-_STATUS_KEYS = (
-    "home",
-    "memories",
-    "projects",
-    "index",
-    "daemon",
-    "last_dream",
-    "pending_reminders",
-    "unreadable_files",
-    "semantic",
-)
+_STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic")
 
 
-@command("status", keys=_STATUS_KEYS)
+@command("status", keys=("home", "memories", "projects", *_STATE_KEYS))
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
@@ -45,7 +34,7 @@ def status(call: Invocation) -> None:
             "projects": _counts(row["projects"]),
             "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
             "last_dream": minute(dream, memory.settings.zone) if dream else "never",
-            "semantic": _embedded(row["semantic"]),
+            "semantic": _embedded(**row["semantic"]),
         }
         call.answer("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row)
 
@@ -53,11 +42,14 @@ def status(call: Invocation) -> None:
 def _status(memory: Memory) -> dict[str, Any]:
     from commonplace.clock import stamp
     from commonplace.jobs.report import last_dream
+    from commonplace.note.reminder import Reminder
+    from commonplace.query import memory_query
 
     found = memory.sync()
     changed = found.added + found.modified + found.moved + found.removed
     counts = memory.stats()
     dream = last_dream(memory.home)
+    reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
     return {
         "home": str(memory.home),
         "memories": _memories(counts.categories),
@@ -65,7 +57,7 @@ def _status(memory: Memory) -> dict[str, Any]:
         "index": "stale" if changed else "fresh",
         "daemon": _daemon(memory.home),
         "last_dream": None if dream is None else stamp(dream),
-        "pending_reminders": _pending_reminders(memory),
+        "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
     }
@@ -74,9 +66,9 @@ def _status(memory: Memory) -> dict[str, Any]:
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     """How many memories there are in all, in each phase and in each category that has some."""
     phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
-    categories = {name: sum(n for (_, category), n in counts.items() if category == name) for name in CATEGORIES}
-    some = {name: number for name, number in categories.items() if number}
-    return {"total": sum(counts.values()), "phases": phases, "categories": some}
+    every = ((name, sum(n for (_, category), n in counts.items() if category == name)) for name in CATEGORIES)
+    categories = {name: number for name, number in every if number}
+    return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 
 
 def _daemon(home: Path) -> dict[str, Any]:
@@ -86,15 +78,6 @@ def _daemon(home: Path) -> dict[str, Any]:
     except OSError:
         pid = None
     return {"running": pid is not None, "pid": int(pid) if pid and pid.isdecimal() else None}
-
-
-def _pending_reminders(memory: Memory) -> int:
-    """The number of reminders that have a time and are still to fire."""
-    from commonplace.note.reminder import Reminder
-    from commonplace.query import Query
-
-    infos, _ = memory.list(Query(projects=("categories",), category="reminders"), limit=0)
-    return sum(Reminder.of(each.header).is_waiting for each in infos)
 
 
 def _semantic(memory: Memory) -> dict[str, Any]:
@@ -108,12 +91,11 @@ def _semantic(memory: Memory) -> dict[str, Any]:
     return {"model": embedding.name, **numbers, "reason": embedding.trouble or None}
 
 
-def _embedded(row: Mapping[str, Any]) -> str:
-    if row["model"] is None:
-        return row["reason"]
-    foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
-    waiting = f", {row['waiting']} waiting" if row["waiting"] else ""
-    return f"{row['model']}, {row['embedded']} of {row['passages']} passages embedded{foreign}{waiting}"
+def _embedded(model: str | None, passages: int, embedded: int, unreadable: int, waiting: int, reason: str) -> str:
+    if model is None:
+        return reason
+    foreign = f", {unreadable} it cannot read" if unreadable else ""
+    return f"{model}, {embedded} of {passages} passages embedded{foreign}" + (f", {waiting} waiting" if waiting else "")
 
 
 def _counts(row: Mapping[str, int]) -> str:
@@ -121,7 +103,7 @@ def _counts(row: Mapping[str, int]) -> str:
 
 
 @command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()})
-@click.option("--fix", is_flag=True, help="Repair what loses nothing.")
+@flag("--fix", "Repair what loses nothing.")
 @dry_run_option("With --fix: only say what would be repaired.")
 def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     """Examine the memory: files, links, configuration, index, permissions."""
@@ -155,7 +137,7 @@ def reindex(call: Invocation) -> None:
         call.answer(f"Indexed {notes} notes in {projects} projects", notes=notes, projects=projects, seconds=seconds)
 
 
-@command("embed", keys=("model", "done", "passages", "embedded", "unreadable", "seconds"))
+@command("embed", keys=_EMBED_KEYS)
 def embed(call: Invocation) -> None:
     """Make the vectors search by meaning needs, now and all of them."""
     from commonplace.engine.embedding import Embedding, NoModel
@@ -167,15 +149,7 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             done = embedding.some(math.inf, progress=progress, thorough=True)
-        counts = embedding.counts()
-        assert counts is not None
-        foreign = f", {counts.unreadable} it cannot read" if counts.unreadable else ""
-        call.answer(
-            f"Embedded {done} passages with {embedding.name} ({counts.embedded} in all{foreign})",
-            model=embedding.name,
-            done=done,
-            passages=counts.passages,
-            embedded=counts.embedded,
-            unreadable=counts.unreadable,
-            seconds=round(time.perf_counter() - start, 3),
-        )
+        row = _semantic(memory) | {"done": done, "seconds": round(time.perf_counter() - start, 3)}
+        foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
+        said = f"Embedded {done} passages with {row['model']} ({row['embedded']} in all{foreign})"
+        call.answer(said, **{key: row[key] for key in _EMBED_KEYS})

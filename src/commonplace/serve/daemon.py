@@ -8,8 +8,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -38,21 +38,20 @@ class Running(CommonplaceError):
         super().__init__(f"daemon already running (lock file: {path}, held by process {pid})")
 
 
-class DaemonLock:
-    """The lock of a home's one daemon, released by the system should the process die. Raises Running, OSError."""
-
-    def __init__(self, path: Path):
-        try:
-            self._fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Running(path, lock_owner(path) or "unknown") from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
-
-    def release(self) -> None:
-        """Let the next daemon start."""
-        os.ftruncate(self._fd, 0)
-        os.close(self._fd)
+@contextmanager
+def daemon_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a home's one daemon; the system releases it should the process die. Raises Running, OSError."""
+    try:
+        fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Running(path, lock_owner(path) or "unknown") from None
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.ftruncate(fd, 0)
+        os.close(fd)
 
 
 class Daemon:
@@ -79,12 +78,11 @@ class Daemon:
                 break
             try:
                 count = step()
+                if count:
+                    _log.info("[%s] processed %d items", name, count)
             except Exception as error:  # the outermost loop of the daemon: reported, and the next step runs
                 _log.error("[%s] %s", name, error, exc_info=None if isinstance(error, CommonplaceError) else error)
                 good = False
-                continue
-            if count:
-                _log.info("[%s] processed %d items", name, count)
         return good
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Result = dict[str, Any]
+Handler = Callable[[Any, Any], Awaitable[Result]]
 
 RESOURCE_NOT_FOUND = -32002
 """The code of the revisions with a handshake; later ones use INVALID_PARAMS."""
@@ -63,11 +64,9 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     name = client.strip().lower()
     plain = _agent_name(name)
     own = {key.lower(): agent for key, agent in (more or {}).items()}
-    for table in (own, _known_clients()):
-        for key in (name, plain):
-            if key in table:
-                return _agent_name(table[key].lower()) or _UNNAMED
-    return plain or _UNNAMED
+    tables = (own, _known_clients())
+    found = (_agent_name(table[key].lower()) for table in tables for key in (name, plain) if key in table)
+    return next(found, plain) or _UNNAMED
 
 
 def _agent_name(text: str) -> str:
@@ -103,7 +102,16 @@ async def _keep_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
     return await call_next(ctx)
 
 
-def _completed(handler: Callable[[Any, Any], Awaitable[Result]]) -> Callable[[Any, Any], Awaitable[Result]]:
+def _listing(key: str, entry: Callable[[Any], Result], things: Iterable[Any]) -> Handler:
+    """The handler that lists `things` under `key`."""
+
+    async def listed(ctx: Any, params: Any) -> Result:
+        return {key: [entry(each) for each in things]}
+
+    return listed
+
+
+def _completed(handler: Handler) -> Handler:
     """`handler`, its results marked as final: newer revisions demand the mark, older ones drop it."""
 
     async def marked(ctx: Any, params: Any) -> Result:
@@ -122,7 +130,6 @@ class _Handlers:
 
     def __init__(self, registry: Registry, turns: Turns, identity: Identity):
         self._registry, self._turns, self._identity = registry, turns, identity
-        self._agents: dict[str, str] = {}
         self._versions: dict[str, Any] = {}
         self._subscribed: set[str] = set()
         self._bus = InMemorySubscriptionBus()
@@ -133,28 +140,24 @@ class _Handlers:
 
         Without prompts or resources their requests stay unknown, and so out of the capabilities.
         """
-        handlers: dict[str, Any] = {"on_list_tools": self.tools, "on_call_tool": self.call}
-        if self._registry.prompts:
-            handlers |= {"on_list_prompts": self.prompts, "on_get_prompt": self.prompt}
-        if self._registry.templates or self._registry.resources:
-            handlers |= {
-                "on_list_resources": self.resources,
-                "on_list_resource_templates": self.templates,
-                "on_read_resource": self.read,
-            }
-        if self._registry.prompts or self._registry.templates:
+        tools, prompts = self._registry.tools, self._registry.prompts
+        templates, resources = self._registry.templates, self._registry.resources
+        handlers: dict[str, Any] = {"on_call_tool": self.call}
+        handlers["on_list_tools"] = _listing("tools", offers.tool_entry, tools.values())
+        if prompts:
+            handlers["on_get_prompt"] = self.prompt
+            handlers["on_list_prompts"] = _listing("prompts", offers.prompt_entry, prompts.values())
+        if templates or resources:
+            handlers["on_read_resource"] = self.read
+            handlers["on_list_resources"] = _listing("resources", offers.resource_entry, resources.values())
+            handlers["on_list_resource_templates"] = _listing("resourceTemplates", offers.template_entry, templates)
+        if prompts or templates:
             handlers["on_completion"] = self.complete
         handlers = {name: _completed(handler) for name, handler in handlers.items()}
-        if self._registry.resources:
-            handlers |= {
-                "on_subscribe_resource": self.subscribe,
-                "on_unsubscribe_resource": self.unsubscribe,
-                "on_subscriptions_listen": self.listen_to,
-            }
+        if resources:
+            handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
+            handlers["on_subscriptions_listen"] = self.listen_to
         return handlers
-
-    async def tools(self, ctx: Any, params: Any) -> Result:
-        return {"tools": [offers.tool_entry(tool) for tool in self._registry.tools.values()]}
 
     async def call(self, ctx: Any, params: Any) -> Result:
         if params.name not in self._registry.tools:
@@ -167,21 +170,12 @@ class _Handlers:
             reply = self._registry.refusal(params.name, error)
         return offers.tool_result(reply)
 
-    async def prompts(self, ctx: Any, params: Any) -> Result:
-        return {"prompts": [offers.prompt_entry(prompt) for prompt in self._registry.prompts.values()]}
-
     async def prompt(self, ctx: Any, params: Any) -> Result:
         def render(memory: Memory) -> Result:
             prompt = offers.prompt_named(self._registry, params.name)
             return offers.prompt_result(memory, prompt, params.arguments or {})
 
         return await self._answer(ctx, render)
-
-    async def resources(self, ctx: Any, params: Any) -> Result:
-        return {"resources": [offers.resource_entry(each) for each in self._registry.resources.values()]}
-
-    async def templates(self, ctx: Any, params: Any) -> Result:
-        return {"resourceTemplates": [offers.template_entry(template) for template in self._registry.templates]}
 
     async def read(self, ctx: Any, params: Any) -> Result:
         missing = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
@@ -231,9 +225,7 @@ class _Handlers:
         self._versions = {uri: self._registry.resources[uri].version(memory) for uri in before}
         return [uri for uri, version in self._versions.items() if version != before[uri]]
 
-    async def _answer(
-        self, ctx: Any, call: Callable[[Memory], Result], missing: int = INVALID_PARAMS, **data: str
-    ) -> Result:
+    async def _answer(self, ctx: Any, call: Callable[[Memory], T], missing: int = INVALID_PARAMS, **data: str) -> T:
         """The result of `call`, or its error as a protocol error; `missing` is the code for what is not there."""
         try:
             return await self._take(ctx, call)
@@ -257,10 +249,5 @@ class _Handlers:
         return result
 
     def _agent(self, ctx: Any) -> str:
-        if self._identity.agent:
-            return self._identity.agent
         client = ctx.session.client_params
-        name = client.client_info.name if client else ""
-        if name not in self._agents:
-            self._agents[name] = agent_of(name, self._identity.clients)
-        return self._agents[name]
+        return self._identity.agent or agent_of(client.client_info.name if client else "", self._identity.clients)

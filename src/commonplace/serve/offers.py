@@ -54,10 +54,8 @@ def tool_result(reply: Reply) -> Result:
 
 def prompt_entry(prompt: Prompt) -> Result:
     """A prompt as `prompts/list` shows it."""
-    arguments = [
-        {"name": name, "description": description, "required": required}
-        for name, description, required in prompt.arguments
-    ]
+    keys = ("name", "description", "required")
+    arguments = [dict(zip(keys, each, strict=True)) for each in prompt.arguments]
     return {"name": prompt.name, "description": prompt.description, "arguments": arguments}
 
 
@@ -133,9 +131,8 @@ def prompt_named(registry: Registry, name: str) -> Prompt:
 
 def template_named(registry: Registry, uri: str) -> Template:
     """The template whose own address is `uri`. Raises NoResource."""
-    for template in registry.templates:
-        if template.uri == uri:
-            return template
+    if found := next((each for each in registry.templates if each.uri == uri), None):
+        return found
     raise NoResource(uri, registry.templates)
 
 

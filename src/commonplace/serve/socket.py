@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import stat
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from commonplace.errors import StorageError
 from commonplace.serve.rpc import LIMIT, too_large
+
+Session = AbstractContextManager[object]
 
 _CALLS_AT_ONCE = 4
 _LAST_WORDS = 5.0  # seconds for a client to take its answers once the server stops
@@ -65,8 +68,7 @@ class Listener:
 def _from_folder(path: Path, use: Callable[[str], None]) -> None:
     """`use` with the path; if that is too long for the system, with its name, from its folder."""
     try:
-        use(str(path))
-        return
+        return use(str(path))
     except OSError as error:
         if "too long" not in str(error):
             raise
@@ -79,7 +81,7 @@ def _from_folder(path: Path, use: Callable[[str], None]) -> None:
         os.close(before)
 
 
-async def _let_it_send(reader: asyncio.StreamReader) -> None:
+async def _let_it_send(reader: StreamReader) -> None:
     """Throw the rest of a line away: a client that is cut off while it sends does not come to read its answer."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_REST):
@@ -91,12 +93,7 @@ class SocketServer:
     """Serves the connections of `listener`. `answer` makes the reply line to a request line, on a thread;
     `session` is entered for the time of each connection."""
 
-    def __init__(
-        self,
-        listener: Listener,
-        answer: Callable[[bytes], bytes],
-        session: Callable[[], AbstractContextManager[object]],
-    ):
+    def __init__(self, listener: Listener, answer: Callable[[bytes], bytes], session: Callable[[], Session]):
         self._listener = listener
         self._answer = answer
         self._session = session
@@ -124,7 +121,7 @@ class SocketServer:
         await asyncio.to_thread(self._threads.shutdown)
         self._listener.close()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = False
@@ -139,9 +136,7 @@ class SocketServer:
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _converse(
-        self, task: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _converse(self, task: asyncio.Task[None], reader: StreamReader, writer: StreamWriter) -> None:
         while not self._stopping:
             try:
                 line = await reader.readuntil(b"\n")

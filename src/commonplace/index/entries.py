@@ -5,7 +5,6 @@ An expired entry leaves all other tables, and so every face; `expired` remembers
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -54,12 +53,6 @@ class Entries(Queries):
         )
         for row, path, front, *rest in found:
             yield Kept(row, path, namespace_in(front, path), *rest)
-
-    def values(self, numbers: Sequence[int]) -> dict[int, str]:
-        """The bodies of these rows."""
-        wanted = json.dumps(numbers)
-        found = self._db.execute("select row, text from text where row in (select value from json_each(?))", (wanted,))
-        return dict(found.fetchall())
 
     def expired(self, limit: int = -1) -> list[Expired]:
         """Entries that wait for their removal; `limit` -1 = all."""

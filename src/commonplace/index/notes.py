@@ -89,8 +89,7 @@ class Notes(Queries):
         """The note an identifier names: `resolve.find`."""
         from commonplace.index.resolve import find
 
-        with self._database.snapshot():  # else another process may replace the row before it is read
-            return find(self._db, identifier, project=project, default_project=default_project, viewer=viewer)
+        return find(self._db, identifier, project=project, default_project=default_project, viewer=viewer)
 
     def find_id(
         self, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
@@ -98,20 +97,16 @@ class Notes(Queries):
         """The note whose id is `text` or uniquely begins with it: `resolve.find_id`."""
         from commonplace.index.resolve import find_id
 
-        with self._database.snapshot():
-            return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
+        return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
 
     def stamps(self, project: str, folder: str = "") -> dict[str, Values]:
         """Path → stamp of every note of a project, or of one folder of it, that the index knows, expired entries
         included."""
-        here = "project = (select id from project where name = ?)"
-        numbers = "path, size, mtime_ns, inode"
+        here, numbers = f"project = {_PROJECT}", "path, size, mtime_ns, inode"
         found: Iterable[tuple[str, int, int, int]] = ()
         if folder:
-            bounds = (f"{folder}/", f"{folder}0")  # the sign after the slash
-            found = self._db.execute(
-                f"select {numbers} from note where {here} and path >= ? and path < ?", (project, *bounds)
-            )
+            bounds = (project, f"{folder}/", f"{folder}0")  # the sign after the slash
+            found = self._db.execute(f"select {numbers} from note where {here} and path >= ? and path < ?", bounds)
         elif self._db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
             found = self._db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # is faster
         if project == "kv":
@@ -149,7 +144,7 @@ class Notes(Queries):
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the entries
         whose last name matches. Folders without a note the caller sees are not known here.
         """
-        prefix = folder.strip("/") + "/" if folder.strip("/") else ""
+        prefix = f"{folder.strip('/')}/".lstrip("/")
         folders: dict[str, int] = {}
         notes: list[tuple[str, int]] = []
         bounds = (project, prefix, prefix + _LAST)
@@ -162,8 +157,7 @@ class Notes(Queries):
                 folders[inner] = folders.get(inner, 0) + 1
             if len(parts) <= depth:
                 notes.append((path, row))
-        entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
-        entries += notes
+        entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
         if glob:
             entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
         page = entries[offset : None if limit is None else offset + limit]
@@ -175,7 +169,7 @@ class Notes(Queries):
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
-        prefix = folder.strip("/") + "/" if folder.strip("/") else ""
+        prefix = f"{folder.strip('/')}/".lstrip("/")
         return self._select(f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST))
 
     def complete(self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None) -> list[str]:
@@ -216,17 +210,15 @@ class Notes(Queries):
 
     def permalink(self, project: str, path: str) -> str | None:
         """The final permalink of a note, None when the index has none there."""
-        where = f"project = {_PROJECT} and path = ?"
-        found = self._db.execute(f"select permalink from note where {where}", (project, path)).fetchone()
+        sql = f"select permalink from note where project = {_PROJECT} and path = ?"
+        found = self._db.execute(sql, (project, path)).fetchone()
         return None if found is None else found[0]
 
     def over(self, now: int, limit: int = -1) -> list[str]:
         """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
         still shows them; at most `limit` of them."""
-        found = self._db.execute(
-            f"select path from note where project = {_PROJECT} and expires < ? limit ?", ("kv", now, limit)
-        )
-        return [path for (path,) in found]
+        sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
+        return [path for (path,) in self._db.execute(sql, ("kv", now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
         """A note of the same folder and name but for case."""

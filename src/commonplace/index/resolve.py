@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from commonplace.errors import Ambiguous, NotFound
+from commonplace.index.database import in_snapshot
 from commonplace.index.facets import may_see, quoted
 from commonplace.index.keys import CATEGORIES_PROJECT, TITLE_CUT, first_line_of, key, lead, root_path
 from commonplace.index.rows import NoteInfo, in_order, infos
@@ -237,6 +238,7 @@ def _answer(found: list[Candidate]) -> Answer:
     return Answer(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
 
 
+@in_snapshot  # else another process may replace the row before it is read
 def find(
     db: sqlite3.Connection, identifier: str, *, project: str | None = None, default_project: str,
     viewer: str | None,
@@ -266,6 +268,7 @@ def find(
     raise NotFound(identifier, where, suggestions(db, target, viewer=viewer, project=project))
 
 
+@in_snapshot
 def find_id(
     db: sqlite3.Connection, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
 ) -> NoteInfo:

@@ -241,7 +241,7 @@ def _inode(path: Path) -> tuple[int, ...]:
 
 
 def _open_existing(path: Path) -> sqlite3.Connection | None:
-    """The index at `path`, of which a little of every table was read; None when it is of another version, or damaged."""
+    """The index at `path`, once a little of every table was read; None when it is of another version or damaged."""
     db = None
     try:
         db = _connect(path)

@@ -288,11 +288,10 @@ class _WordFinder:
             while at >= 0:
                 if not at or not IN_WORD[flat[at - 1]]:
                     token = word_at(flat, at)
-                    bits = known.get(token)
-                    if bits is None:
-                        bits = known[token] = self._bits(token)
-                    if bits:
-                        yield at, bits
+                    if token not in known:
+                        known[token] = self._bits(token)
+                    if known[token]:
+                        yield at, known[token]
                 at = flat.find(head, at + 1)
         for run, bit in self._runs:
             at = flat.find(run)
@@ -301,11 +300,9 @@ class _WordFinder:
                 at = flat.find(run, at + 1)
 
     def _bits(self, token: str) -> int:
-        found, bits = stem(token), 0
-        for stems, prefix, bit in self._stems:
-            if found in stems or (prefix and token.startswith(prefix)):
-                bits |= bit
-        return bits
+        found = stem(token)
+        each = [bit for stems, prefix, bit in self._stems if found in stems or (prefix and token.startswith(prefix))]
+        return reduce(or_, each, 0)
 
 
 def _term_weights(words: Sequence[Word]) -> dict[parse.Term, float]:
@@ -325,10 +322,8 @@ def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     if len(starts) < _MIN_ITEMS:
         return [(start, stop)]
     before = text[start : starts[0]].strip()
-    if before and not (before.startswith("#") and "\n" not in before):
-        starts.insert(0, start)
-    else:
-        starts[0] = start
+    is_heading = before.startswith("#") and "\n" not in before
+    starts = [start, *starts[0 if before and not is_heading else 1 :]]
     return list(zip(starts, [*starts[1:], stop], strict=True))
 
 

@@ -115,7 +115,6 @@ class Notes(Queries):
         return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
-        """The notes whose rows a query gives, in its order."""
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
     def projects(self) -> list[str]:

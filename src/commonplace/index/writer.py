@@ -18,7 +18,7 @@ from commonplace.clock import microseconds
 from commonplace.index import entities, features
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
-from commonplace.index.substring import folds_to_ascii
+from commonplace.index.listing import folds_to_ascii
 from commonplace.note.model import Note, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, tokens
@@ -221,7 +221,6 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
 
 
 def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a note for `note_fts` and for `name_fts`."""
     titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
     headings, tags = fts_text(old.headings), fts_text(old.tags)
     address = fts_text(_address(project, old.path, old.base or old.permalink))
@@ -234,7 +233,6 @@ def _stem_words(project: str, old: _Indexed) -> features.Words:
 
 
 def _voice(note: Note) -> str | None:
-    """Who said it, as far as the header tells."""
     named = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
     return named or note.source
 

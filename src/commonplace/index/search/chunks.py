@@ -189,7 +189,6 @@ class ChunkRanking:
         self._rescale({row: value / most for row, value in own.items()})
 
     def _find_words(self) -> None:
-        """Which words of the question stand in which chunk."""
         for row, some in self.chunks.items():
             text, bits = self.texts[row], self._ranking.bits.get(row, 0)
             titles = sum(bits & 4 << 3 * at for at in range(len(self._ranking.words)))
@@ -252,7 +251,6 @@ class ChunkRanking:
             self.scores[row] = self._blended(row, self._ranking.scores[row] + change)
 
     def _blended(self, row: int, score: float) -> float:
-        """The score of a note whose best chunk has this score."""
         before = self._ranking.scores[row]
         return round(before + self._table.passage * (score - before), 6)
 
@@ -329,7 +327,6 @@ def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
 
 @lru_cache(_CACHED_TEXTS)
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
-    """The chunks of a text with their numbers of words and their speakers."""
     found = []
     for start, stop in chunk(text):
         match = _SPEAKER.match(text, start)

@@ -303,7 +303,6 @@ def _nearness(inside: Sequence[Place], terms: int, apart: int) -> float:
 
 
 def _passages(text: NoteText) -> list[tuple[int, int]]:
-    """The passages of a candidate that are looked at."""
     if text.spans is not None:
         return text.spans
     parts = passages(text.text) if len(text.text) > _ONE_PASSAGE else ()

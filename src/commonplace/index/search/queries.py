@@ -227,7 +227,11 @@ class SearchContext:
 
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
         """
-        rare = [one for one in query.terms if self._is_rare(one)]
+        rare = [
+            one
+            for one in query.terms
+            if self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
+        ]
         if not rare:
             return rows
         form, table = self._placed if whole else self.loose, self.table
@@ -363,11 +367,7 @@ class SearchContext:
         return expression([], self.unwanted, text)
 
     def _any_note(self) -> str:
-        """An expression every note matches."""
         return any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
-
-    def _is_rare(self, one: Term) -> bool:
-        return self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
 
     def _placed(self, one: Term, is_prefix: bool = False) -> str:
         """The FTS5 expression of a term. A path that begins with a project's name also means the rest within that

@@ -329,7 +329,6 @@ class QuestionRanking:
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        """Which words these notes contain."""
         asked = set(rows)
         for bits, group in self._groups.items():
             if found := group & asked:

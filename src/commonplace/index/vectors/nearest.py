@@ -229,7 +229,6 @@ class Vectors:
 
 
 def _highest(cosines: np.ndarray, most: int) -> np.ndarray:
-    """The places of the `most` highest cosines, highest first."""
     if len(cosines) <= most:
         return np.argsort(-cosines, kind="stable")
     best = np.argpartition(cosines, len(cosines) - most)[-most:]

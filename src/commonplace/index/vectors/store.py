@@ -122,7 +122,6 @@ class VectorFile:
         return gone
 
     def _replace(self, size: int, records: np.ndarray) -> None:
-        """Put a new file in the place of the old one."""
         header = json.dumps({"format": _FORMAT, "size": size, "model": self._name[:100]}).encode()
         fresh = self.path.with_name(f".{self.path.name}-{os.getpid()}")
         fd = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)

@@ -19,7 +19,7 @@ from commonplace.engine.history import EXPIRE
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
-from commonplace.index.entries import Expired, Kept
+from commonplace.index.notes import Expired, Kept
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from commonplace.index import database
 from commonplace.index.database import Database
-from commonplace.index.notes import Notes
+from commonplace.index.notes import Entries, Notes
 from commonplace.store.base import Listing, Stamp
 
 if TYPE_CHECKING:
     from commonplace.index.entities import Entities
-    from commonplace.index.entries import Entries
     from commonplace.index.links import Links
     from commonplace.index.rows import Hit, Hits, SmartResult
     from commonplace.index.search.question import Nearness
@@ -40,7 +39,7 @@ class Index(Database):
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         super().__init__(path, lock)
-        self.notes = Notes(self)
+        self.notes, self.entries = Notes(self), Entries(self)
 
     @cached_property
     def links(self) -> Links:
@@ -55,13 +54,6 @@ class Index(Database):
         from commonplace.index.entities import Entities
 
         return Entities(self)
-
-    @cached_property
-    def entries(self) -> Entries:
-        """The notes of project `kv` as key-value entries."""
-        from commonplace.index.entries import Entries
-
-        return Entries(self)
 
     def put(self, note: Note, stamp: Stamp) -> int:
         """Index `note`, in place of what was at its (project, path). Returns its row."""

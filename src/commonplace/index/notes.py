@@ -1,4 +1,8 @@
-"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write."""
+"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write; and key-value
+entries (contract 004).
+
+An expired entry leaves all other tables, and so every face; `expired` remembers where its file lies.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import may_see
-from commonplace.index.keys import key
+from commonplace.index.keys import key as fold_key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
+from commonplace.note.entry import PROJECT as KV_PROJECT
+from commonplace.note.entry import namespace_in, namespace_of
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
 _LAST = "\U0010ffff"
 _PROJECT = "(select id from project where name = ?)"
+_KV = f"(select id from project where name = '{KV_PROJECT}')"
 _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
@@ -217,14 +224,14 @@ class Notes(Queries):
         """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
         still shows them; at most `limit` of them."""
         sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
-        return [path for (path,) in self._db.execute(sql, ("kv", now, limit))]
+        return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
         """A note of the same folder and name but for case."""
         found = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
-            (key(posixpath.splitext(path)[0]), project),
+            (fold_key(posixpath.splitext(path)[0]), project),
         )
         rows = [row for row, other in found if other.casefold() == path.casefold()]
         return next(iter(in_order(self._db, rows)), None)
@@ -237,7 +244,7 @@ class Notes(Queries):
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""
-        found = self._select("select distinct note from link where fold = ?", (key(identity),))
+        found = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
         return [info for info in found if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
@@ -303,3 +310,69 @@ class Notes(Queries):
             "select n.row from note n join project p on p.id = n.project"
             f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
         )
+
+
+class Kept(NamedTuple):
+    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after the frontmatter."""
+
+    row: int
+    path: str
+    namespace: str
+    key: str
+    id: str
+    scope: str
+    created: int
+    access_count: int
+    size: int
+    body: str
+
+
+class Expired(NamedTuple):
+    """An entry whose time is over and whose file is still there."""
+
+    path: str
+    namespace: str
+    scope: str
+
+
+class Entries(Queries):
+    """Reads the key-value entries of one index, and retires those past their time to live."""
+
+    def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
+        """Every entry that is not expired; without `bodies` each `body` is empty."""
+        body = "t.text" if bodies else "''"
+        found = self._db.execute(
+            f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
+            f" from note n join text t on t.row = n.row where n.project = {_KV}"
+        )
+        for row, path, front, *rest in found:
+            yield Kept(row, path, namespace_in(front, path), *rest)
+
+    def expired(self, limit: int = -1) -> list[Expired]:
+        """Entries that wait for their removal; `limit` -1 = all."""
+        found = self._db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
+        return [Expired(*one) for one in found]
+
+    def paths_with(self, key: str) -> Sequence[str]:
+        """Paths of all entries of this key, in any namespace, expired or not."""
+        found = self._db.execute(
+            f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
+            f" and n.project = {_KV} union select path from expired where key = ?2 order by 1",
+            (fold_key(key), key),
+        )
+        return [path for (path,) in found]
+
+    def retire(self, now: int) -> None:
+        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
+        Expects to run inside a transaction."""
+        from commonplace.index import writer
+
+        db = self._db
+        for path in Notes(self._database).over(now):
+            info = get(db, KV_PROJECT, path)
+            assert info is not None
+            writer.remove(db, KV_PROJECT, path)
+            db.execute(
+                "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
+                (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+            )

@@ -19,8 +19,7 @@ from commonplace.index.database import Queries, reads
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key as fold_key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
-from commonplace.note.entry import PROJECT as KV_PROJECT
-from commonplace.note.entry import namespace_in, namespace_of
+from commonplace.note.model import KV_PROJECT
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
@@ -340,6 +339,8 @@ class Entries(Queries):
 
     def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
         """Every entry that is not expired; without `bodies` each `body` is empty."""
+        from commonplace.note.entry import namespace_in
+
         body = "t.text" if bodies else "''"
         found = self._db.execute(
             f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
@@ -366,6 +367,7 @@ class Entries(Queries):
         """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
         Expects to run inside a transaction."""
         from commonplace.index import writer
+        from commonplace.note.entry import namespace_of
 
         db = self._db
         for path in Notes(self._database).over(now):

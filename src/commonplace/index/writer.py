@@ -132,7 +132,7 @@ def _insert(
         _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
     )).lastrowid  # fmt: skip
     assert new is not None
-    facet = facet_text(note, project)
+    facet, created = facet_text(note, project), microseconds(note.created)
     headings = "\n".join([heading.text for heading in note.headings])
     tags = " ".join(dict.fromkeys(_tag_words(note)))
     front, body = note.text[: note.body_at], note.text[note.body_at :]
@@ -147,19 +147,17 @@ def _insert(
     for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(note.project, old), strict=True):
         db.execute(f"insert into {table} (rowid, {columns}) values (?{', ?' * len(some)})", (new, *some))
     features.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
-                 day=_day(note), dated=note.date is not None, created=microseconds(note.created))  # fmt: skip
+                 day=_day(note), dated=note.date is not None, created=created)  # fmt: skip
     db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in _keys(note.project, old)])
     _put_links(db, note, new)
     if note.project == entities.PROJECT:
-        entities.put(db, note, new, microseconds(note.created))
+        entities.put(db, note, new, created)
     return new
 
 
 def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
-    relations = note.relations
-    if note.links:
-        known = {one.target for one in relations if one.type == "links_to"}
-        relations = [*relations, *(Relation("links_to", link) for link in note.links if link not in known)]
+    known = {one.target for one in note.relations if one.type == "links_to"}
+    relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
     if relations:
         path, in_graph = note.path, note.project == entities.PROJECT  # where a name is no path
         db.executemany(
@@ -258,9 +256,7 @@ def _keys(project: str, old: _Indexed) -> set[str]:
 def _tag_words(note: Note) -> Iterable[str]:
     yield from note.tags
     for seen in note.observations:
-        yield from seen.tags
-        if seen.category:
-            yield seen.category
+        yield from (*seen.tags, *filter(None, [seen.category]))
 
 
 def _moment(moment: datetime | None) -> int | None:

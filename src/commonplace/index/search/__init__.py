@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby, product
 
@@ -149,14 +149,13 @@ class _Search:
             rows += _without(ranking.page(READ, stop + READ_LONG), chunks.rows)[skip:stop]
         scorer = ExactScorer(chunks.terms, chunks.weights.__getitem__, self.text)
         notes = infos(context.db, rows)
-        others = context.texts([row for row in rows if row not in chunks.texts], chunks.terms)
+        others = context.texts(_without(rows, chunks.texts), chunks.terms)
         texts = chunks.texts | {one.row: one for one in others}
         hits: list[Hit] = []
         for row in rows:
             passage, line = _shown(scorer, texts[row], chunks.best(row))
             numbers = [f"{name} {value:.3f}" for name, value in chunks.shares(row).items()] if self.explain else []
-            score = round(chunks.score(row), 6)
-            score = min(score, hits[-1].score) if hits else score
+            score = min([round(chunks.score(row), 6), *(hit.score for hit in hits[-1:])])
             hits.append(Hit(notes[row], passage, score, [*chunks.why(row), *numbers, "relaxed"], line))
         _show_observations(context.db, hits, context.query, chunks.terms)
         return Hits(hits, ranking.total, relaxed=True)
@@ -167,12 +166,11 @@ class _Search:
         rows = found.rows[offset : offset + limit]
         if len(rows) < limit:
             skip, count = max(0, offset - len(found.rows)), limit - len(rows)
-            others, _ = context.matches(match, len(found.rows) + skip + count)
-            rows += _without(others, found.rows)[skip : skip + count]
+            every, _ = context.matches(match, len(found.rows) + skip + count)
+            rows += _without(every, found.rows)[skip : skip + count]
         scorer = exact_scorer(context, terms)
-        scores = dict(found.scores)
-        for text in context.texts([row for row in rows if row not in scores], terms):
-            scores[text.row] = (scorer.score(text), text)
+        others = context.texts(_without(rows, found.scores), terms)
+        scores = found.scores | {text.row: (scorer.score(text), text) for text in others}
         notes = infos(context.db, rows)
         hits: list[Hit] = []
         for row in rows:
@@ -185,7 +183,7 @@ class _Search:
         return hits
 
 
-def _without(rows: Sequence[int], others: Sequence[int]) -> list[int]:
+def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
     known = set(others)
     return [row for row in rows if row not in known]
 

@@ -149,11 +149,10 @@ class ChunkRanking:
         found: list[Chunk] = []
         size = 0
         for first, last in text.spans or [(0, len(text.text))]:
-            if size > _MAX_PER_NOTE:
-                break
-            parts = _sized_chunks(text.text[first:last])
-            found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
-            size += last - first
+            if size <= _MAX_PER_NOTE:
+                parts = _sized_chunks(text.text[first:last])
+                found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
+                size += last - first
         return found
 
     def _score_chunks(self) -> None:
@@ -224,10 +223,9 @@ class ChunkRanking:
         usual += table.present if not speakers.isdisjoint(one.speaker for one in some) else 0.0
         for one in some:
             beside = neighbors.get(id(one), 0.0)
-            one.score = table.words * self._word_share(row) * one.own + beside + usual
             one.is_relevant = bool(one.bits or beside)
-            if one.is_relevant and one.speaker in speakers:
-                one.score += table.speaker
+            one.score = table.words * self._word_share(row) * one.own + beside + usual
+            one.score += table.speaker if one.is_relevant and one.speaker in speakers else 0.0
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
@@ -235,8 +233,7 @@ class ChunkRanking:
         for one in nlargest(_READ_CLOSELY, every, key=lambda one: one.score):
             style = _style_of(self.texts[one.row].text[one.start : one.stop])
             one.score += table.asks * style.question / 100 + table.own * style.first_person / 4
-            if self._question.when and style.has_time:
-                one.score += table.timed
+            one.score += table.timed if self._question.when and style.has_time else 0.0
 
     def _rescale(self, own: dict[int, float]) -> None:
         """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors

@@ -238,7 +238,7 @@ class NoteEntries:
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """By the index, which shows what is on disk now."""
-        index, wanted, matches = self.engine.index.entries, text.lower(), []
+        index, wanted, matches = self.engine.index.notes, text.lower(), []
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -250,7 +250,7 @@ class NoteEntries:
                 recalls = each.access_count + counts.get(each.id, 0)
                 matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
         page = sorted(matches)[offset : offset + limit]
-        values = index.values([row for *_, row in page])
+        values = index.bodies([row for *_, row in page])
         entries = []
         for recalls, age, space, key, row in page:
             created = _EPOCH - timedelta(seconds=age)

@@ -104,11 +104,10 @@ class Entities(Queries):
         last = max(self._known, default=0)
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
         for seq, texts, *values in db.execute(sql, (last,)):
-            row, known = EntityRow._make(values), None
-            if row.kind is not None:
-                lowered = [each.lower() for each in (row.name, row.kind, *json.loads(texts))]
-                known = ((row.created, row.path), row, "\n".join(lowered), lowered)
-            self._known[seq] = known
+            row = EntityRow._make(values)
+            lowered = [each.lower() for each in (row.name, row.kind or "", *json.loads(texts))]
+            known = ((row.created, row.path), row, "\n".join(lowered), lowered)
+            self._known[seq] = None if row.kind is None else known
         return max(self._known, default=0) > last
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:

@@ -10,9 +10,10 @@ import fnmatch
 import json
 import posixpath
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.database import Queries, reads
@@ -129,17 +130,15 @@ class Notes(Queries):
 
     def counts(self, viewer: str | None) -> Counts:
         """How many notes `viewer` sees."""
-        result = Counts({}, {})
-        for name, phase, category, scope, number in self._db.execute(
-            "select p.name, n.phase, n.category, n.scope, count(*) from note n join project p on p.id = n.project"
-            " group by 1, 2, 3, 4"
-        ):
+        projects, categories = Counter[str](), Counter[tuple[str, str]]()
+        columns = "p.name, n.phase, n.category, n.scope"
+        sql = f"select {columns}, count(*) from note n join project p on p.id = n.project group by 1, 2, 3, 4"
+        for name, phase, category, scope, number in self._db.execute(sql):
             if may_see(scope, viewer):
-                result.projects[name] = result.projects.get(name, 0) + number
+                projects[name] += number
                 if name == "categories":
-                    of = (phase or "", category or "")
-                    result.categories[of] = result.categories.get(of, 0) + number
-        return result
+                    categories[phase or "", category or ""] += number
+        return Counts(dict(projects), dict(categories))
 
     def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
         glob: str | None = None, limit: int | None = 50, offset: int = 0,
@@ -150,16 +149,14 @@ class Notes(Queries):
         whose last name matches. Folders without a note the caller sees are not known here.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
-        folders: dict[str, int] = {}
+        folders = Counter[str]()
         notes: list[tuple[str, int]] = []
         bounds = (project, prefix, prefix + _LAST)
         for path, row, scope in self._db.execute(f"select path, row, scope from note where {_BELOW}", bounds):
             if not may_see(scope, viewer):
                 continue
             parts = path[len(prefix) :].split("/")
-            for level in range(1, min(depth, len(parts) - 1) + 1):
-                inner = prefix + "/".join(parts[:level])
-                folders[inner] = folders.get(inner, 0) + 1
+            folders.update(prefix + "/".join(parts[:level]) for level in range(1, min(depth, len(parts) - 1) + 1))
             if len(parts) <= depth:
                 notes.append((path, row))
         entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
@@ -190,27 +187,22 @@ class Notes(Queries):
 
     def duplicates(self) -> dict[str, list[NoteInfo]]:
         """Ids that several notes claim."""
-        found: dict[str, list[NoteInfo]] = {}
         twice = "select id from note group by id having count(*) > 1"
-        for note in self._select(f"select row from note where id in ({twice}) order by id, path"):
-            found.setdefault(note.id, []).append(note)
-        return found
+        notes = self._select(f"select row from note where id in ({twice}) order by id, path")
+        return {identity: list(some) for identity, some in groupby(notes, lambda note: note.id)}
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""
-        found = self._db.execute(
-            "select p.name, n.path, n.warnings from note n join project p on p.id = n.project"
-            " where n.warnings is not null order by 1, 2"
-        )
+        source = "note n join project p on p.id = n.project where n.warnings is not null"
+        found = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
         return [(project, path, tuple(json.loads(texts))) for project, path, texts in found]
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
-        found = self._db.execute(
-            f"select size, mtime_ns, inode from note where project = {_PROJECT} and path = ?2"
-            " union all select size, mtime_ns, inode from expired where ?1 = 'kv' and path = ?2",
-            (project, path),
-        ).fetchone()
+        numbers = "size, mtime_ns, inode"
+        known = f"select {numbers} from note where project = {_PROJECT} and path = ?2"
+        expired = f"select {numbers} from expired where ?1 = 'kv' and path = ?2"
+        found = self._db.execute(f"{known} union all {expired}", (project, path)).fetchone()
         return None if found is None else Stamp(*found)
 
     def permalink(self, project: str, path: str) -> str | None:
@@ -256,9 +248,8 @@ class Notes(Queries):
 
     def survivors(self, ids: Iterable[str]) -> dict[str, NoteInfo]:
         """The notes that ids were merged into, by id."""
-        found = self._db.execute(
-            "select id, note from merged where id in (select value from json_each(?))", (json.dumps(list(ids)),)
-        ).fetchall()
+        sql = "select id, note from merged where id in (select value from json_each(?))"
+        found = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
         notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
         return {identity: notes[row] for identity, row in found if row in notes}
 

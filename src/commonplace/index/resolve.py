@@ -272,10 +272,10 @@ def find_id(
         if not rows and len(wanted) >= minimum:
             rows = _ids(db, wanted, wanted + _LAST, viewer, project)
         notes = in_order(db, rows)
-        if len(notes) == 1:
-            return notes[0]
-        if notes:
+        if len(notes) > 1:
             raise Ambiguous(text, [note.permalink for note in notes])
+        if notes:
+            return notes[0]
     raise NotFound(text, project or "")
 
 
@@ -298,19 +298,16 @@ def suggestions(
         rows.update(dict.fromkeys(row for (row,) in db.execute(
             "select rowid from name_fts where name_fts match ? order by rowid desc limit 50", (" OR ".join(telling),)
         )))  # fmt: skip
-    near = [
-        (max(_likeness(wanted, key(name)) for name in (note.title, note.permalink.rpartition("/")[2])), note)
-        for note in infos(db, rows).values()
-        if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
-    ]
-    near.sort(key=lambda one: (-one[0], one[1].permalink))
-    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:limit]
-
-
-def _likeness(one: str, other: str) -> float:
     import difflib  # 3 ms, for errors only
 
-    return difflib.SequenceMatcher(None, one, other).ratio()
+    near = [
+        (max(difflib.SequenceMatcher(None, wanted, key(name)).ratio()
+             for name in (note.title, note.permalink.rpartition("/")[2])), note)
+        for note in infos(db, rows).values()
+        if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
+    ]  # fmt: skip
+    near.sort(key=lambda one: (-one[0], one[1].permalink))
+    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:limit]
 
 
 def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:

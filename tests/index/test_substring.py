@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.index.conftest import Desk
 
-from commonplace.index import listing, substring
+from commonplace.index import listing
 from commonplace.query import Query
 
 PIECES = ("Straße", "STRASSE", "K", "heron", "Heron ", "苍鹭在河边", "İstanbul", "🦩 flamingo", "a\0b", "ﬁne", "x", "")
@@ -64,7 +64,7 @@ def test_filters_count_for_cached_texts(desk: Desk) -> None:
 
 
 def test_texts_that_take_too_many_bytes_are_scanned(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(substring, "MAX_BYTES", 2_000)
+    monkeypatch.setattr(listing, "MAX_BYTES", 2_000)
     for number in range(30):
         desk.put(f"{number:02}.md", f"heron {'reed ' * number}{number}")
         assert len(held(desk, "heron")) == number + 1
@@ -72,7 +72,7 @@ def test_texts_that_take_too_many_bytes_are_scanned(desk: Desk, monkeypatch: pyt
 
 
 def test_texts_of_deleted_notes_make_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(substring, "MAX_BYTES", 2_000)
+    monkeypatch.setattr(listing, "MAX_BYTES", 2_000)
     for number in range(100):
         desk.put("a.md", f"the heron number {number} of many more herons")
         assert held(desk, f"number {number} ") == ["a.md"]
@@ -91,10 +91,10 @@ def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
 def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     missed = [each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))]
-    assert [each for each in missed if not substring.folds_to_ascii(each)] == []
-    assert [each for each in every if substring.folds_to_ascii(each) and each not in missed] == ["\0"]
+    assert [each for each in missed if not listing.folds_to_ascii(each)] == []
+    assert [each for each in every if listing.folds_to_ascii(each) and each not in missed] == ["\0"]
     folded = {letter for each in every if (low := each.casefold()) != each for letter in low}
-    assert [letter for letter in folded if re.search(substring._CASELESS, letter)] == []
+    assert [letter for letter in folded if re.search(listing._CASELESS, letter)] == []
 
 
 @pytest.mark.parametrize("needle", ["100%", "a_b", "back\\slash", "%", "_", "\\", "x" * 12_000])

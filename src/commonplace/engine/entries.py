@@ -19,7 +19,7 @@ from commonplace.engine.history import EXPIRE
 from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
-from commonplace.index.entries import Expired, Kept
+from commonplace.index.notes import Expired, Kept
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
@@ -238,7 +238,7 @@ class NoteEntries:
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """By the index, which shows what is on disk now."""
-        index, wanted, matches = self.engine.index.entries, text.lower(), []
+        index, wanted, matches = self.engine.index.notes, text.lower(), []
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -250,7 +250,7 @@ class NoteEntries:
                 recalls = each.access_count + counts.get(each.id, 0)
                 matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
         page = sorted(matches)[offset : offset + limit]
-        values = index.values([row for *_, row in page])
+        values = index.bodies([row for *_, row in page])
         entries = []
         for recalls, age, space, key, row in page:
             created = _EPOCH - timedelta(seconds=age)

@@ -22,9 +22,21 @@ SCHEMA_VERSION = 10
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
            "embedded")  # fmt: skip
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
+_PROBES = (
+    *(f"select * from {table} limit 1" for table in _TABLES),
+    "select n.path, t.text from note n join text t on t.row = n.row order by n.row desc limit 1",
+    *(f"select rowid from {table} where {table} match 'a' limit 1" for table in _WORD_TABLES),
+)
 _BATCH = 500
 """Keys bound to one statement."""
 _CORRUPT, _NOT_A_DATABASE = 11, 26
+_SETTINGS = (
+    "page_size = 8192",
+    "journal_mode = wal",
+    "synchronous = normal",
+    "cache_size = -4096",
+    "temp_store = memory",
+)
 
 
 class Connection(sqlite3.Connection):
@@ -111,14 +123,11 @@ class Database:
     def is_sound(self) -> bool:
         """Whether SQLite and its full-text tables find nothing wrong with the index."""
         try:
-            db = self.connection
-            if db.execute("pragma quick_check(1)").fetchone()[0] != "ok":
-                return False
             for table in _WORD_TABLES:
-                db.execute(f"insert into {table}({table}) values ('integrity-check')")
+                self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
+            return self.connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
         except sqlite3.DatabaseError:
             return False
-        return True
 
 
 class Queries:
@@ -152,6 +161,19 @@ def reads(function: Callable[Concatenate[sqlite3.Connection, P], T]) -> Callable
     return method
 
 
+def in_snapshot(
+    function: Callable[Concatenate[sqlite3.Connection, P], T],
+) -> Callable[Concatenate[sqlite3.Connection, P], T]:
+    """The function of a connection, called inside a `snapshot` of it."""
+
+    @wraps(function)
+    def inside(db: sqlite3.Connection, *args: P.args, **kwargs: P.kwargs) -> T:
+        with snapshot(db):
+            return function(db, *args, **kwargs)
+
+    return inside
+
+
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
     """One write transaction: committed at the end, rolled back when an exception passes."""
@@ -168,14 +190,13 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 @contextmanager
 def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     """Inside, every query sees one state of the index, whatever another process writes meanwhile."""
-    if db.in_transaction:
-        yield
-        return
-    db.execute("begin")
+    is_inside = db.in_transaction
+    if not is_inside:
+        db.execute("begin")
     try:
         yield
     finally:
-        if db.in_transaction:
+        if not is_inside and db.in_transaction:
             db.execute("rollback")
 
 
@@ -186,11 +207,8 @@ def open_index(path: Path) -> sqlite3.Connection:
     connection. Raises StorageError when it can neither be read nor made.
     """
     try:
-        db = _open_existing(path) if path.exists() else None
-        if db is None:
-            _delete(path)
-            db = _make(path)
-        return db
+        found = _open_existing(path) if path.exists() else None
+        return found or _make(path)
     except (OSError, sqlite3.OperationalError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise StorageError(path.name, reason or "the system refused") from error
@@ -218,17 +236,19 @@ def _inode(path: Path) -> tuple[int, ...]:
     """What tells this file from another one in its place; () when there is none."""
     try:
         status = os.stat(path)
+        return status.st_dev, status.st_ino
     except FileNotFoundError:
         return ()
-    return status.st_dev, status.st_ino
 
 
 def _open_existing(path: Path) -> sqlite3.Connection | None:
+    """The index at `path`, once a little of every table was read; None when it is of another version or damaged."""
     db = None
     try:
         db = _connect(path)
         if db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
-            _probe(db)
+            for read in _PROBES:
+                db.execute(read).fetchone()
             return db
     except sqlite3.DatabaseError as error:
         if not is_corrupt(error):
@@ -240,16 +260,8 @@ def _open_existing(path: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _probe(db: sqlite3.Connection) -> None:
-    """Reads a little of every table; raises sqlite3.DatabaseError when the file is damaged."""
-    for table in _TABLES:
-        db.execute(f"select * from {table} limit 1").fetchone()
-    db.execute("select n.path, t.text from note n join text t on t.row = n.row order by n.row desc limit 1").fetchone()
-    for table in _WORD_TABLES:
-        db.execute(f"select rowid from {table} where {table} match 'a' limit 1").fetchone()
-
-
 def _make(path: Path) -> sqlite3.Connection:
+    _delete(path)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     os.chmod(path, 0o600)
     db = _connect(path)
@@ -260,11 +272,8 @@ def _make(path: Path) -> sqlite3.Connection:
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=Connection)
-    db.execute("pragma page_size = 8192")
-    db.execute("pragma journal_mode = wal")
-    db.execute("pragma synchronous = normal")
-    db.execute("pragma cache_size = -4096")
-    db.execute("pragma temp_store = memory")
+    for setting in _SETTINGS:
+        db.execute(f"pragma {setting}")
     return db
 
 

@@ -46,10 +46,8 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
     kind = None if note.header.get("placeholder") is True else note.type
     texts = json.dumps([each.text for each in note.observations], ensure_ascii=False)
-    db.execute(
-        "insert into entity (note, created, path, scope, name, kind, observations) values (?, ?, ?, ?, ?, ?, ?)",
-        (row, created, note.path, note.scope, note.title, kind, texts),
-    )
+    values = (row, created, note.path, note.scope, note.title, kind, texts)
+    db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
 class Entities(Queries):
@@ -104,14 +102,12 @@ class Entities(Queries):
     def _load(self, db: sqlite3.Connection) -> bool:
         """Read what came since the last look; placeholders are known, but no entities. Returns whether anything did."""
         last = max(self._known, default=0)
-        for seq, texts, *values in db.execute(
-            f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?", (last,)
-        ):
-            row, known = EntityRow._make(values), None
-            if row.kind is not None:
-                lowered = [each.lower() for each in (row.name, row.kind, *json.loads(texts))]
-                known = ((row.created, row.path), row, "\n".join(lowered), lowered)
-            self._known[seq] = known
+        sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
+        for seq, texts, *values in db.execute(sql, (last,)):
+            row = EntityRow._make(values)
+            lowered = [each.lower() for each in (row.name, row.kind or "", *json.loads(texts))]
+            known = ((row.created, row.path), row, "\n".join(lowered), lowered)
+            self._known[seq] = None if row.kind is None else known
         return max(self._known, default=0) > last
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
@@ -124,10 +120,8 @@ class Entities(Queries):
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """The observations of the entities in these notes, by note."""
-        rows = self._db.execute(
-            "select note, observations from entity where note in (select value from json_each(?))", (json.dumps(notes),)
-        )
-        found = dict(rows.fetchall())
+        sql = "select note, observations from entity where note in (select value from json_each(?))"
+        found = dict(self._db.execute(sql, (json.dumps(notes),)).fetchall())
         every = json.loads(f"[{','.join(found.values())}]")  # one parse is faster than many
         return dict(zip(found, every, strict=True))
 
@@ -187,17 +181,13 @@ class Entities(Queries):
 
     def last_created(self) -> int:
         """The latest `created` of all entities and placeholders, 0 when there is none."""
-        found = self._db.execute("select max(created) from entity").fetchone()[0]
-        return found or 0
+        return self._db.execute("select max(created) from entity").fetchone()[0] or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        found = self._db.execute(
-            "select count(*), coalesce(max(seq), 0) from entity"
-            " where ?1 is null or scope in ('global', 'agent:' || ?1)",
-            (viewer,),
-        )
-        return found.fetchone()
+        seen = "?1 is null or scope in ('global', 'agent:' || ?1)"
+        sql = f"select count(*), coalesce(max(seq), 0) from entity where {seen}"
+        return self._db.execute(sql, (viewer,)).fetchone()
 
 
 def target_name(target: str, project: str | None) -> str:

@@ -37,20 +37,16 @@ def token(kind: int, value: str) -> str:
 
 def facet_text(note: Note, project: int) -> str:
     """All facet tokens of `note`, each once, for the `facet` columns."""
-    pairs = [(PROJECT, str(project)), (TYPE, note.type), (SCOPE, note.scope)]
+    pairs: list[tuple[int, str | None]] = [(PROJECT, str(project)), (TYPE, note.type), (SCOPE, note.scope)]
     pairs += [(TAG, tag) for tag in note.tags]
     for seen in note.observations:
-        if seen.category is not None:
-            pairs.append((OBSERVED, seen.category))
-        pairs += [(TAG, tag) for tag in seen.tags]
-    for kind, value in ((CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)):
-        if value is not None:
-            pairs.append((kind, value))
+        pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
+    pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
     status = note.header.get("status")
-    if status is not None:
-        every = status if isinstance(status, list) else [status]
-        pairs += [(STATUS, str(value)) for value in every]
-    return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs))
+    pairs += [
+        (STATUS, str(value)) for value in (status if isinstance(status, list) else [status]) if status is not None
+    ]
+    return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
 
 
 def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[list[str], list[str]]:
@@ -108,17 +104,11 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
     """The scopes in use that `viewer` may not see (None, the owner, sees all)."""
     if viewer is None:
         return []
-    hidden: list[str] = []
-    last = ""
-    while True:
-        row = db.execute(
-            "select scope from note where scope <> 'global' and scope > ? order by scope limit 1", (last,)
-        ).fetchone()
-        if row is None:
-            return hidden
-        last = row[0]
-        if last != f"agent:{viewer}":
-            hidden.append(last)
+    found = [""]
+    next_scope = "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
+    while row := db.execute(next_scope, (found[-1],)).fetchone():
+        found.append(row[0])
+    return [scope for scope in found[1:] if scope != f"agent:{viewer}"]
 
 
 def may_see(scope: str, viewer: str | None) -> bool:

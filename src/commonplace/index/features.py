@@ -80,7 +80,7 @@ def style_of(text: str, source: str | None = None) -> Style:
     """Who says a text, and how. `source` is the speaker where the text names none."""
     body = text.strip()
     named = _SPEAKER.match(body)
-    speaker = (_first_name(named[1]) if named else None) or (_first_name(source) if source else None)
+    speaker = (_first_name(named[1]) if named else None) or _first_name(source or "")
     size = max(body.count(" ") + 1, len(body) // 12)
     if len(body) > SHORT or not body:
         return Style(speaker, size, 0, 0, bool(body))
@@ -109,10 +109,8 @@ def _stem_text(words: Words) -> str:
 
 def _first_name(name: str) -> str | None:
     """The first name in `name`, folded: what a question would call the speaker."""
-    for word in tokens(flatten(name)):
-        if word not in _TITLES:
-            return None if word in _NOT_SPEAKERS or word in stop_words() else word
-    return None
+    first = next((word for word in tokens(flatten(name)) if word not in _TITLES), None)
+    return None if first in _NOT_SPEAKERS or first in stop_words() else first
 
 
 def _turns(text: str) -> Sequence[tuple[int, int]]:
@@ -123,8 +121,7 @@ def _turns(text: str) -> Sequence[tuple[int, int]]:
     names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
     if len(names) * 2 > len(starts) or (starts[-1] - starts[0]) / len(starts) > 4_000:
         return ()
-    bounds = [0, *starts, len(text)]
-    return [(a, b) for a, b in pairwise(bounds) if text[a:b].strip()]
+    return [(a, b) for a, b in pairwise([0, *starts, len(text)]) if text[a:b].strip()]
 
 
 @cache

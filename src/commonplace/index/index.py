@@ -6,7 +6,6 @@ SQLite's place by offering the methods of `Index`, `Notes`, `Links`, `Entities` 
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import date
@@ -16,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from commonplace.index import database
 from commonplace.index.database import Database
-from commonplace.index.notes import Notes
+from commonplace.index.notes import Entries, Notes
 from commonplace.store.base import Listing, Stamp
 
 if TYPE_CHECKING:
     from commonplace.index.entities import Entities
-    from commonplace.index.entries import Entries
     from commonplace.index.links import Links
     from commonplace.index.rows import Hit, Hits, SmartResult
     from commonplace.index.search.question import Nearness
@@ -36,9 +34,12 @@ class Index(Database):
     `put`, `remove`, `forget_project` and `see` expect to run inside a `transaction`.
     """
 
+    is_corrupt = staticmethod(database.is_corrupt)
+    explain = staticmethod(database.explain)
+
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         super().__init__(path, lock)
-        self.notes = Notes(self)
+        self.notes, self.entries = Notes(self), Entries(self)
 
     @cached_property
     def links(self) -> Links:
@@ -53,23 +54,6 @@ class Index(Database):
         from commonplace.index.entities import Entities
 
         return Entities(self)
-
-    @cached_property
-    def entries(self) -> Entries:
-        """The notes of project `kv` as key-value entries."""
-        from commonplace.index.entries import Entries
-
-        return Entries(self)
-
-    @staticmethod
-    def is_corrupt(error: sqlite3.Error) -> bool:
-        """Whether `error` means that the index file is damaged and has to be made anew."""
-        return database.is_corrupt(error)
-
-    @staticmethod
-    def explain(error: sqlite3.Error) -> str:
-        """What SQLite complains of, in words for people."""
-        return database.explain(error)
 
     def put(self, note: Note, stamp: Stamp) -> int:
         """Index `note`, in place of what was at its (project, path). Returns its row."""
@@ -115,9 +99,8 @@ class Index(Database):
 
     def seen(self, project: str) -> Stamp | None:
         """The stamp of the one file that is the project, as it was when the index last showed it; None = never."""
-        found = self.connection.execute(
-            "select size, mtime_ns, inode from project where name = ?", (project,)
-        ).fetchone()
+        sql = "select size, mtime_ns, inode from project where name = ?"
+        found = self.connection.execute(sql, (project,)).fetchone()
         return None if found is None or found[0] is None else Stamp(*found)
 
     def see(self, project: str, file: Stamp | None) -> None:

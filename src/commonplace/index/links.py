@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -56,9 +56,8 @@ class Links(Queries):
         """
         answer = Resolver(self._db, viewer).link(sqlite_text(target), project, folder, target_project, source_scope)
         notes = in_order(self._db, answer.rows)
-        if answer.state == RESOLVED and notes:
-            return Resolution(RESOLVED, notes[0])
-        return Resolution(answer.state, None, notes)
+        is_found = answer.state == RESOLVED and notes
+        return Resolution(RESOLVED, notes[0]) if is_found else Resolution(answer.state, None, notes)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
         """The note's relations in the order of the file, each with where it leads for `viewer`.
@@ -119,13 +118,13 @@ class Links(Queries):
             resolver = Resolver(self._db, viewer)
             for level in range(1, depth + 1):
                 via = self._reached(frontier, resolver, types, seen)
-                changed = self._changed(via)
+                sql = "select row, changed from note where row in (select value from json_each(?))"
+                changed: dict[int, int] = dict(self._db.execute(sql, (json.dumps(list(via)),)).fetchall())
                 rows = sorted(via, key=lambda row: (-changed[row], row))[: MOST_VISITED - len(seen)]
                 seen.update(rows)
                 frontier = in_order(self._db, rows)
-                for one in frontier:
-                    if earliest is None or changed[one.row] >= earliest:
-                        found.append(Reached(one, level, via[one.row]))
+                late = [one for one in frontier if earliest is None or changed[one.row] >= earliest]
+                found += [Reached(one, level, via[one.row]) for one in late]
                 if len(found) >= limit or not frontier:
                     break
         return found[:limit]
@@ -145,10 +144,6 @@ class Links(Queries):
                 via.setdefault(link.note, link.type)
         return via
 
-    def _changed(self, rows: Iterable[int]) -> dict[int, int]:
-        sql = "select row, changed from note where row in (select value from json_each(?))"
-        return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
-
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """The links whose column `note` or `fold` is among `values`, by note and place."""
         return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
@@ -162,7 +157,6 @@ class Links(Queries):
         return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        """All keys a link to the note can have."""
         text = text_of(self._db, note.row)[1] if note.project == CATEGORIES_PROJECT else ""
         first = first_line_of(note.project, text)
         keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)

@@ -1,4 +1,8 @@
-"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write."""
+"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write; and key-value
+entries (contract 004).
+
+An expired entry leaves all other tables, and so every face; `expired` remembers where its file lies.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ import fnmatch
 import json
 import posixpath
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import may_see
-from commonplace.index.keys import key
+from commonplace.index.keys import key as fold_key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
+from commonplace.note.model import KV_PROJECT
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
 _LAST = "\U0010ffff"
 _PROJECT = "(select id from project where name = ?)"
+_KV = f"(select id from project where name = '{KV_PROJECT}')"
 _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
@@ -89,8 +96,7 @@ class Notes(Queries):
         """The note an identifier names: `resolve.find`."""
         from commonplace.index.resolve import find
 
-        with self._database.snapshot():  # else another process may replace the row before it is read
-            return find(self._db, identifier, project=project, default_project=default_project, viewer=viewer)
+        return find(self._db, identifier, project=project, default_project=default_project, viewer=viewer)
 
     def find_id(
         self, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
@@ -98,20 +104,16 @@ class Notes(Queries):
         """The note whose id is `text` or uniquely begins with it: `resolve.find_id`."""
         from commonplace.index.resolve import find_id
 
-        with self._database.snapshot():
-            return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
+        return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
 
     def stamps(self, project: str, folder: str = "") -> dict[str, Values]:
         """Path → stamp of every note of a project, or of one folder of it, that the index knows, expired entries
         included."""
-        here = "project = (select id from project where name = ?)"
-        numbers = "path, size, mtime_ns, inode"
+        here, numbers = f"project = {_PROJECT}", "path, size, mtime_ns, inode"
         found: Iterable[tuple[str, int, int, int]] = ()
         if folder:
-            bounds = (f"{folder}/", f"{folder}0")  # the sign after the slash
-            found = self._db.execute(
-                f"select {numbers} from note where {here} and path >= ? and path < ?", (project, *bounds)
-            )
+            bounds = (project, f"{folder}/", f"{folder}0")  # the sign after the slash
+            found = self._db.execute(f"select {numbers} from note where {here} and path >= ? and path < ?", bounds)
         elif self._db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
             found = self._db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # is faster
         if project == "kv":
@@ -120,7 +122,6 @@ class Notes(Queries):
         return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
-        """The notes whose rows a query gives, in its order."""
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
     def projects(self) -> list[str]:
@@ -129,17 +130,15 @@ class Notes(Queries):
 
     def counts(self, viewer: str | None) -> Counts:
         """How many notes `viewer` sees."""
-        result = Counts({}, {})
-        for name, phase, category, scope, number in self._db.execute(
-            "select p.name, n.phase, n.category, n.scope, count(*) from note n join project p on p.id = n.project"
-            " group by 1, 2, 3, 4"
-        ):
+        projects, categories = Counter[str](), Counter[tuple[str, str]]()
+        columns = "p.name, n.phase, n.category, n.scope"
+        sql = f"select {columns}, count(*) from note n join project p on p.id = n.project group by 1, 2, 3, 4"
+        for name, phase, category, scope, number in self._db.execute(sql):
             if may_see(scope, viewer):
-                result.projects[name] = result.projects.get(name, 0) + number
+                projects[name] += number
                 if name == "categories":
-                    of = (phase or "", category or "")
-                    result.categories[of] = result.categories.get(of, 0) + number
-        return result
+                    categories[phase or "", category or ""] += number
+        return Counts(dict(projects), dict(categories))
 
     def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
         glob: str | None = None, limit: int | None = 50, offset: int = 0,
@@ -149,21 +148,18 @@ class Notes(Queries):
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the entries
         whose last name matches. Folders without a note the caller sees are not known here.
         """
-        prefix = folder.strip("/") + "/" if folder.strip("/") else ""
-        folders: dict[str, int] = {}
+        prefix = f"{folder.strip('/')}/".lstrip("/")
+        folders = Counter[str]()
         notes: list[tuple[str, int]] = []
         bounds = (project, prefix, prefix + _LAST)
         for path, row, scope in self._db.execute(f"select path, row, scope from note where {_BELOW}", bounds):
             if not may_see(scope, viewer):
                 continue
             parts = path[len(prefix) :].split("/")
-            for level in range(1, min(depth, len(parts) - 1) + 1):
-                inner = prefix + "/".join(parts[:level])
-                folders[inner] = folders.get(inner, 0) + 1
+            folders.update(prefix + "/".join(parts[:level]) for level in range(1, min(depth, len(parts) - 1) + 1))
             if len(parts) <= depth:
                 notes.append((path, row))
-        entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
-        entries += notes
+        entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
         if glob:
             entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
         page = entries[offset : None if limit is None else offset + limit]
@@ -175,7 +171,7 @@ class Notes(Queries):
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
-        prefix = folder.strip("/") + "/" if folder.strip("/") else ""
+        prefix = f"{folder.strip('/')}/".lstrip("/")
         return self._select(f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST))
 
     def complete(self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None) -> list[str]:
@@ -191,49 +187,42 @@ class Notes(Queries):
 
     def duplicates(self) -> dict[str, list[NoteInfo]]:
         """Ids that several notes claim."""
-        found: dict[str, list[NoteInfo]] = {}
         twice = "select id from note group by id having count(*) > 1"
-        for note in self._select(f"select row from note where id in ({twice}) order by id, path"):
-            found.setdefault(note.id, []).append(note)
-        return found
+        notes = self._select(f"select row from note where id in ({twice}) order by id, path")
+        return {identity: list(some) for identity, some in groupby(notes, lambda note: note.id)}
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""
-        found = self._db.execute(
-            "select p.name, n.path, n.warnings from note n join project p on p.id = n.project"
-            " where n.warnings is not null order by 1, 2"
-        )
+        source = "note n join project p on p.id = n.project where n.warnings is not null"
+        found = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
         return [(project, path, tuple(json.loads(texts))) for project, path, texts in found]
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
-        found = self._db.execute(
-            f"select size, mtime_ns, inode from note where project = {_PROJECT} and path = ?2"
-            " union all select size, mtime_ns, inode from expired where ?1 = 'kv' and path = ?2",
-            (project, path),
-        ).fetchone()
+        numbers = "size, mtime_ns, inode"
+        known = f"select {numbers} from note where project = {_PROJECT} and path = ?2"
+        expired = f"select {numbers} from expired where ?1 = 'kv' and path = ?2"
+        found = self._db.execute(f"{known} union all {expired}", (project, path)).fetchone()
         return None if found is None else Stamp(*found)
 
     def permalink(self, project: str, path: str) -> str | None:
         """The final permalink of a note, None when the index has none there."""
-        where = f"project = {_PROJECT} and path = ?"
-        found = self._db.execute(f"select permalink from note where {where}", (project, path)).fetchone()
+        sql = f"select permalink from note where project = {_PROJECT} and path = ?"
+        found = self._db.execute(sql, (project, path)).fetchone()
         return None if found is None else found[0]
 
     def over(self, now: int, limit: int = -1) -> list[str]:
         """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
         still shows them; at most `limit` of them."""
-        found = self._db.execute(
-            f"select path from note where project = {_PROJECT} and expires < ? limit ?", ("kv", now, limit)
-        )
-        return [path for (path,) in found]
+        sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
+        return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
         """A note of the same folder and name but for case."""
         found = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
-            (key(posixpath.splitext(path)[0]), project),
+            (fold_key(posixpath.splitext(path)[0]), project),
         )
         rows = [row for row, other in found if other.casefold() == path.casefold()]
         return next(iter(in_order(self._db, rows)), None)
@@ -246,7 +235,7 @@ class Notes(Queries):
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""
-        found = self._select("select distinct note from link where fold = ?", (key(identity),))
+        found = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
         return [info for info in found if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
@@ -259,9 +248,8 @@ class Notes(Queries):
 
     def survivors(self, ids: Iterable[str]) -> dict[str, NoteInfo]:
         """The notes that ids were merged into, by id."""
-        found = self._db.execute(
-            "select id, note from merged where id in (select value from json_each(?))", (json.dumps(list(ids)),)
-        ).fetchall()
+        sql = "select id, note from merged where id in (select value from json_each(?))"
+        found = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
         notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
         return {identity: notes[row] for identity, row in found if row in notes}
 
@@ -312,3 +300,72 @@ class Notes(Queries):
             "select n.row from note n join project p on p.id = n.project"
             f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
         )
+
+
+class Kept(NamedTuple):
+    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after the frontmatter."""
+
+    row: int
+    path: str
+    namespace: str
+    key: str
+    id: str
+    scope: str
+    created: int
+    access_count: int
+    size: int
+    body: str
+
+
+class Expired(NamedTuple):
+    """An entry whose time is over and whose file is still there."""
+
+    path: str
+    namespace: str
+    scope: str
+
+
+class Entries(Queries):
+    """Reads the key-value entries of one index, and retires those past their time to live."""
+
+    def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
+        """Every entry that is not expired; without `bodies` each `body` is empty."""
+        from commonplace.note.entry import namespace_in
+
+        body = "t.text" if bodies else "''"
+        found = self._db.execute(
+            f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
+            f" from note n join text t on t.row = n.row where n.project = {_KV}"
+        )
+        for row, path, front, *rest in found:
+            yield Kept(row, path, namespace_in(front, path), *rest)
+
+    def expired(self, limit: int = -1) -> list[Expired]:
+        """Entries that wait for their removal; `limit` -1 = all."""
+        found = self._db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
+        return [Expired(*one) for one in found]
+
+    def paths_with(self, key: str) -> Sequence[str]:
+        """Paths of all entries of this key, in any namespace, expired or not."""
+        found = self._db.execute(
+            f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
+            f" and n.project = {_KV} union select path from expired where key = ?2 order by 1",
+            (fold_key(key), key),
+        )
+        return [path for (path,) in found]
+
+    def retire(self, now: int) -> None:
+        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
+        Expects to run inside a transaction."""
+        from commonplace.index import writer
+        from commonplace.note.entry import namespace_of
+
+        db = self._db
+        for path in Notes(self._database).over(now):
+            info = get(db, KV_PROJECT, path)
+            assert info is not None
+            writer.remove(db, KV_PROJECT, path)
+            db.execute(
+                "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
+                (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+            )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from commonplace.errors import Ambiguous, NotFound
+from commonplace.index.database import in_snapshot
 from commonplace.index.facets import may_see, quoted
 from commonplace.index.keys import CATEGORIES_PROJECT, TITLE_CUT, first_line_of, key, lead, root_path
 from commonplace.index.rows import NoteInfo, in_order, infos
@@ -105,8 +106,7 @@ class Resolver:
         candidates = self.candidates(target, folder)
         home = other if other is not None else project
         inside = [one for one in candidates if one.project.casefold() == home.casefold()]
-        found = _first_step(target, folder, inside)
-        if found:
+        if found := _first_step(target, folder, inside):
             if len(found) > 1 and home == project == CATEGORIES_PROJECT:
                 found = [min(found, key=lambda one: (one.scope != scope, one.created, one.id, one.path))]
             return _answer(found)
@@ -118,8 +118,8 @@ class Resolver:
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
         names = self._names(target, folder)
-        if any(name not in self._candidates for name in names):
-            self._fetch([name for name in names if name not in self._candidates])
+        if missing := [name for name in names if name not in self._candidates]:
+            self._fetch(missing)
         found = [one for name in names for one in self._candidates[name]]
         return list(dict.fromkeys(found)) if len(names) > 1 else found
 
@@ -137,23 +137,17 @@ class Resolver:
 
     def _fetch(self, names: list[str]) -> None:
         """Names are link keys, or ids marked by a NUL in front."""
-        for name in names:
-            self._candidates[name] = []
+        self._candidates |= {name: [] for name in names}
         ids = [name[1:] for name in names if name[0] == "\0"]
         keys = [name for name in names if name[0] != "\0"]
         join = "join project p on p.id = n.project"
         if keys:
-            for name, *values in self.db.execute(
-                f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
-                f" where f.fold in ({', '.join('?' * len(keys))})",
-                keys,
-            ):
+            sql = f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join} where f.fold in "
+            for name, *values in self.db.execute(f"{sql}({', '.join('?' * len(keys))})", keys):
                 self._keep(name, Candidate(*values))
         if ids:
-            for values in self.db.execute(
-                f"select {_CANDIDATE} from note n {join} where n.id in ({', '.join('?' * len(ids))})", ids
-            ):
-                candidate = Candidate(*values)
+            sql = f"select {_CANDIDATE} from note n {join} where n.id in ({', '.join('?' * len(ids))})"
+            for candidate in map(Candidate._make, self.db.execute(sql, ids)):
                 self._keep("\0" + candidate.id, candidate)
 
     def _keep(self, name: str, candidate: Candidate) -> None:
@@ -187,11 +181,11 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
         lambda: _by_title(target, candidates),
         lambda: [one for one in candidates if _is_path(one, path or "")],
     )
-    for step in steps:
-        found = step()
-        if found:
-            return found
-    stems = [one for one in candidates if _stem(one.path) == target.removesuffix(".md")]
+    if found := next(filter(None, (step() for step in steps)), None):
+        return found
+    stems = [
+        one for one in candidates if posixpath.splitext(posixpath.basename(one.path))[0] == target.removesuffix(".md")
+    ]
     if len(stems) == 1:
         return stems
     folded = fold_title(target)
@@ -227,16 +221,13 @@ def _is_path(one: Candidate, path: str) -> bool:
     return path in (one.path, posixpath.splitext(one.path)[0])
 
 
-def _stem(path: str) -> str:
-    return posixpath.splitext(posixpath.basename(path))[0]
-
-
 def _answer(found: list[Candidate]) -> Answer:
     if not found:
         return _NOTHING
     return Answer(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
 
 
+@in_snapshot  # else another process may replace the row before it is read
 def find(
     db: sqlite3.Connection, identifier: str, *, project: str | None = None, default_project: str,
     viewer: str | None,
@@ -266,6 +257,7 @@ def find(
     raise NotFound(identifier, where, suggestions(db, target, viewer=viewer, project=project))
 
 
+@in_snapshot
 def find_id(
     db: sqlite3.Connection, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
 ) -> NoteInfo:
@@ -280,10 +272,10 @@ def find_id(
         if not rows and len(wanted) >= minimum:
             rows = _ids(db, wanted, wanted + _LAST, viewer, project)
         notes = in_order(db, rows)
-        if len(notes) == 1:
-            return notes[0]
-        if notes:
+        if len(notes) > 1:
             raise Ambiguous(text, [note.permalink for note in notes])
+        if notes:
+            return notes[0]
     raise NotFound(text, project or "")
 
 
@@ -306,19 +298,16 @@ def suggestions(
         rows.update(dict.fromkeys(row for (row,) in db.execute(
             "select rowid from name_fts where name_fts match ? order by rowid desc limit 50", (" OR ".join(telling),)
         )))  # fmt: skip
-    near = [
-        (max(_likeness(wanted, key(name)) for name in (note.title, note.permalink.rpartition("/")[2])), note)
-        for note in infos(db, rows).values()
-        if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
-    ]
-    near.sort(key=lambda one: (-one[0], one[1].permalink))
-    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:limit]
-
-
-def _likeness(one: str, other: str) -> float:
     import difflib  # 3 ms, for errors only
 
-    return difflib.SequenceMatcher(None, one, other).ratio()
+    near = [
+        (max(difflib.SequenceMatcher(None, wanted, key(name)).ratio()
+             for name in (note.title, note.permalink.rpartition("/")[2])), note)
+        for note in infos(db, rows).values()
+        if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
+    ]  # fmt: skip
+    near.sort(key=lambda one: (-one[0], one[1].permalink))
+    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:limit]
 
 
 def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:

@@ -70,7 +70,7 @@ create index expired_key on expired (key);
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
 -- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
 -- does not stand in their text. The `passages` rows of a long text begin at row `first` of `passage`.
--- `folds`: with case folded it holds other letters of ASCII than before (substring.py).
+-- `folds`: with case folded it holds other letters of ASCII than before (listing.py).
 create table text (
   row      integer primary key,
   front    text not null,

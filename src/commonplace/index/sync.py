@@ -81,7 +81,8 @@ def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
         elif before != values and before != (stamp := bounded(values)):
             changes.append(Modified(path, stamp))
     if listing.unreadable and known:
-        known = {path: stamp for path, stamp in known.items() if not _is_below(path, listing.unreadable)}
+        folders = tuple(f"{folder}/" if folder else "" for folder in listing.unreadable)
+        known = {path: stamp for path, stamp in known.items() if not path.startswith(folders)}
     return _with_moves(known, fresh) + sorted(changes, key=_age)
 
 
@@ -92,10 +93,6 @@ def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Chang
     if known is None:
         return [Added(path, stamp)]
     return [] if known == stamp else [Modified(path, stamp)]
-
-
-def _is_below(path: str, folders: Sequence[str]) -> bool:
-    return any(not folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change]:
@@ -110,8 +107,7 @@ def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change
         else:
             del gone[old]
             moved.append(Moved(path, old, stamp))
-    removed: list[Change] = [Removed(path) for path in gone]
-    return removed + moved + sorted(added, key=_age)
+    return [*map(Removed, gone), *moved, *sorted(added, key=_age)]
 
 
 def _age(change: Change) -> tuple[int, str]:
@@ -119,14 +115,9 @@ def _age(change: Change) -> tuple[int, str]:
 
 
 def apply(
-    db: sqlite3.Connection,
-    project: str,
-    changes: Sequence[Change],
-    load: Load,
-    lock: AbstractContextManager[object],
-    result: Result,
-    progress: Progress | None = None,
-) -> None:
+    db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
+    result: Result, progress: Progress | None = None,
+) -> None:  # fmt: skip
     """Carry out `changes`, 200 notes a transaction, each under the home's lock so that no writer gets between
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
     (any more). What came of it is added to `result`; `progress` hears (done, total)."""
@@ -162,9 +153,5 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
             writer.touch(db, project, change.path, stamp)
             return
     writer.put(db, note, stamp, row=row)
-    if isinstance(change, Added):
-        result.added += 1
-    elif isinstance(change, Moved):
-        result.moved += 1
-    else:
-        result.modified += 1
+    counted = type(change).__name__.lower()
+    setattr(result, counted, getattr(result, counted) + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,10 +64,8 @@ class Watch:
                 | f.DELETE_SELF | f.MOVE_SELF | f.ONLYDIR)  # fmt: skip
         try:
             number = self._inotify.add_watch(os.path.join(root, folder) if folder else root, mask)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # what nobody may read, we cannot show
             return
-        except PermissionError:
-            return  # a folder nobody may read holds no notes we could show
         self._places[number] = (project, root, folder)
 
     def _add_tree(self, project: str, root: str, folder: str) -> None:
@@ -81,20 +80,16 @@ class Watch:
         for number, (name, _, path) in list(self._places.items()):
             if name == project and f"{path}/".startswith(f"{folder}/"):
                 del self._places[number]
-                try:
+                with suppress(OSError):
                     self._inotify.rm_watch(number)
-                except OSError:
-                    continue
 
     def drain(self) -> Changes:
         """Everything touched since the last call. Never waits."""
         changes = Changes()
         try:
-            events = self._inotify.read(timeout=0)
-            while events:
+            while events := self._inotify.read(timeout=0):
                 for event in events:
                     self._note(event, changes)
-                events = self._inotify.read(timeout=0)
         except OSError:
             changes.lost = True
         return changes

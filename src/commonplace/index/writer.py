@@ -11,13 +11,14 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
+from itertools import count
 from typing import Any, NamedTuple
 
 from commonplace.clock import microseconds
 from commonplace.index import entities, features
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
-from commonplace.index.substring import folds_to_ascii
+from commonplace.index.listing import folds_to_ascii
 from commonplace.note.model import Note, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, tokens
@@ -30,13 +31,8 @@ _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = (
-    "insert into note (row, project, path, id, title, type, permalink, own, base, etag, size, mtime_ns, inode,"
-    " created, changed, updated, date, phase, category, scope, source, expires, access_count, version, locked,"
-    " tags, aliases, links, warnings) values (?" + ", ?" * 28 + ")"
-)
-_NOTE_WORDS = "title, headings, body, tags, address, facet"
-_NAME_WORDS = "title, headings, tags, facet"
+_INSERT_NOTE = f"insert into note values (?{', ?' * 28})"
+_COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
 
 
 class _Indexed(NamedTuple):
@@ -83,9 +79,9 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     """Takes the note or expired entry out; False when the index has none there."""
-    number = project_ids(db).get(project.casefold())
-    old = None if number is None else _read(db, number, path)
-    if old is None or number is None:
+    number = project_ids(db).get(project.casefold(), 0)
+    old = _read(db, number, path)
+    if old is None:
         return _forget_expired(db, project, path)
     _take_out(db, project, old)
     _released(db, number, project, old.permalink)
@@ -110,10 +106,9 @@ def forget_project(db: sqlite3.Connection, project: str) -> int:
     number = project_ids(db).get(project.casefold())
     if number is None:
         return 0
-    paths = [path for (path,) in db.execute("select path from note where project = ?", (number,))]
-    for path in paths:
-        old = _read(db, number, path)
-        if old is not None:
+    paths = db.execute("select path from note where project = ?", (number,)).fetchall()
+    for (path,) in paths:
+        if old := _read(db, number, path):
             _take_out(db, project, old)
     db.execute("delete from project where id = ?", (number,))
     return len(paths)
@@ -122,29 +117,22 @@ def forget_project(db: sqlite3.Connection, project: str) -> int:
 def project_id(db: sqlite3.Connection, name: str) -> int:
     """The id of a project, which is added when it is new."""
     found = db.execute("select id from project where name = ?", (name,)).fetchone()
-    if found is not None:
-        return found[0]
-    return db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()[0]
+    return (found or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone())[0]
 
 
 def _insert(
     db: sqlite3.Connection, note: Note, stamp: Stamp, project: int, row: int | None,
     permalink: str, own: bool, base: str | None,
 ) -> int:  # fmt: skip
-    cursor = db.execute(
-        _INSERT_NOTE,
-        (
-            row, project, note.path, note.id, note.title, note.type, permalink, own, base,
-            bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag, *stamp,
-            microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date,
-            note.phase, note.category, note.scope, note.source, _moment(note.expires), note.access_count,
-            note.version, note.locked, _list(note.tags), _list(note.aliases), _list(note.links),
-            _list(note.warnings),
-        ),
-    )  # fmt: skip
-    new = cursor.lastrowid
+    etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
+    new = db.execute(_INSERT_NOTE, (
+        row, project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
+        microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
+        note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
+        _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
+    )).lastrowid  # fmt: skip
     assert new is not None
-    facet = facet_text(note, project)
+    facet, created = facet_text(note, project), microseconds(note.created)
     headings = "\n".join([heading.text for heading in note.headings])
     tags = " ".join(dict.fromkeys(_tag_words(note)))
     front, body = note.text[: note.body_at], note.text[note.body_at :]
@@ -156,24 +144,20 @@ def _insert(
     )
     old = _Indexed(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
                first, count, body)  # fmt: skip
-    note_words, name_words = _words(note.project, old)
-    db.execute(f"insert into note_fts (rowid, {_NOTE_WORDS}) values (?, ?, ?, ?, ?, ?, ?)", (new, *note_words))
-    db.execute(f"insert into name_fts (rowid, {_NAME_WORDS}) values (?, ?, ?, ?, ?)", (new, *name_words))
+    for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(note.project, old), strict=True):
+        db.execute(f"insert into {table} (rowid, {columns}) values (?{', ?' * len(some)})", (new, *some))
     features.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
-                 day=_day(note), dated=note.date is not None, created=microseconds(note.created))  # fmt: skip
-    keys = _keys(note.project, old)
-    db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in keys])
+                 day=_day(note), dated=note.date is not None, created=created)  # fmt: skip
+    db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in _keys(note.project, old)])
     _put_links(db, note, new)
     if note.project == entities.PROJECT:
-        entities.put(db, note, new, microseconds(note.created))
+        entities.put(db, note, new, created)
     return new
 
 
 def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
-    relations = note.relations
-    if note.links:
-        known = {one.target for one in relations if one.type == "links_to"}
-        relations = [*relations, *(Relation("links_to", link) for link in note.links if link not in known)]
+    known = {one.target for one in note.relations if one.type == "links_to"}
+    relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
     if relations:
         path, in_graph = note.path, note.project == entities.PROJECT  # where a name is no path
         db.executemany(
@@ -184,8 +168,7 @@ def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
                 for at, one in enumerate(relations)
             ],
         )  # fmt: skip
-    merged = note.header.get("merged")
-    if merged:
+    if merged := note.header.get("merged"):
         every = merged if isinstance(merged, list) else str(merged).split(",")
         db.executemany("insert or ignore into merged values (?, ?)", [(str(one).strip(), row) for one in every])
 
@@ -194,9 +177,8 @@ def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
     """Indexes the passages of a long text: (their first row, their number); (None, 0) for others."""
     if len(text) < LONG_TEXT:
         return None, 0
-    parts = passages(text)
     first = (db.execute("select max(row) from passage").fetchone()[0] or 0) + 1
-    rows = list(enumerate(parts, first))
+    rows = list(enumerate(passages(text), first))
     db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
     db.executemany(
         "insert into passage_fts (rowid, body) values (?, ?)",
@@ -218,15 +200,9 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
 def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     """Deletes all rows of a note; the full-text tables have to be told the very words they were given."""
     row = old.row
-    note_words, name_words = _words(project, old)
-    db.execute(
-        f"insert into note_fts (note_fts, rowid, {_NOTE_WORDS}) values ('delete', ?, ?, ?, ?, ?, ?, ?)",
-        (row, *note_words),
-    )
-    db.execute(
-        f"insert into name_fts (name_fts, rowid, {_NAME_WORDS}) values ('delete', ?, ?, ?, ?, ?)",
-        (row, *name_words),
-    )
+    for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(project, old), strict=True):
+        marks = ", ?" * (len(some) + 1)
+        db.execute(f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})", (row, *some))
     features.remove(db, row, _stem_words(project, old))
     if old.first is not None:
         span = (old.first, old.first + old.passages - 1)
@@ -237,16 +213,12 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         )
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
-    db.execute("delete from link where note = ?", (row,))
-    if project == entities.PROJECT:
-        db.execute("delete from entity where note = ?", (row,))
-    db.execute("delete from merged where note = ?", (row,))
-    db.execute("delete from text where row = ?", (row,))
-    db.execute("delete from note where row = ?", (row,))
+    for place in ("link where note", "entity where note", "merged where note", "text where row", "note where row"):
+        if place[:6] != "entity" or project == entities.PROJECT:
+            db.execute(f"delete from {place} = ?", (row,))
 
 
 def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a note for `note_fts` and for `name_fts`."""
     titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
     headings, tags = fts_text(old.headings), fts_text(old.tags)
     address = fts_text(_address(project, old.path, old.base or old.permalink))
@@ -259,7 +231,6 @@ def _stem_words(project: str, old: _Indexed) -> features.Words:
 
 
 def _voice(note: Note) -> str | None:
-    """Who said it, as far as the header tells."""
     named = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
     return named or note.source
 
@@ -285,9 +256,7 @@ def _keys(project: str, old: _Indexed) -> set[str]:
 def _tag_words(note: Note) -> Iterable[str]:
     yield from note.tags
     for seen in note.observations:
-        yield from seen.tags
-        if seen.category:
-            yield seen.category
+        yield from (*seen.tags, *filter(None, [seen.category]))
 
 
 def _moment(moment: datetime | None) -> int | None:
@@ -295,8 +264,7 @@ def _moment(moment: datetime | None) -> int | None:
 
 
 def _list(values: Iterable[str]) -> str | None:
-    every = list(values)
-    return _json(every) if every else None
+    return _json(list(values))
 
 
 def _from_list(value: str | None) -> list[str]:
@@ -309,9 +277,8 @@ def _json(value: Any) -> str | None:
 
 def _may_hold_surrogates(note: Note) -> bool:
     """Whether a string of `note` could be one SQLite cannot hold: only an escape can have made it."""
-    if not all(map(is_valid_unicode, (note.text, note.path, note.title))):
-        return True
-    return "\\u" in note.text or "\\U" in note.text
+    is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
+    return not is_valid or "\\u" in note.text or "\\U" in note.text
 
 
 def _cleaned(value: Any) -> Any:
@@ -360,29 +327,21 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         " union select row, path, permalink from note where base = ?1 and +project = ?2 order by path",
         (base, project),
     ).fetchall()
-    number = -1
-    for row, path, current in members:
-        number = _next_free(db, project, base, number)
+    numbers = (number for number in count() if _is_free(db, project, base, number))
+    for (row, path, current), number in zip(members, numbers, strict=False):
         permalink = f"{base}-{number}" if number else base
         if permalink == current:
             continue
         old = _read(db, project, path)
         assert old is not None
         db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(name, old)])
-        db.executemany(
-            "insert into note_fold values (?, ?)",
-            [(one, row) for one in _keys(name, old._replace(permalink=permalink))],
-        )
+        keys = _keys(name, old._replace(permalink=permalink))
+        db.executemany("insert into note_fold values (?, ?)", [(one, row) for one in keys])
         db.execute("update note set permalink = ?, base = ? where row = ?", (permalink, base if number else None, row))
 
 
-def _next_free(db: sqlite3.Connection, project: int, base: str, number: int) -> int:
-    """The next number no other note's own or path-derived permalink stands at."""
-    while True:
-        number += 1
-        taken = db.execute(
-            "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?) limit 1",
-            (base if number == 0 else f"{base}-{number}", project, number > 0),
-        ).fetchone()
-        if taken is None:
-            return number
+def _is_free(db: sqlite3.Connection, project: int, base: str, number: int) -> bool:
+    """Whether no other note's own or path-derived permalink stands at this number."""
+    sql = "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?) limit 1"
+    name = f"{base}-{number}" if number else base
+    return db.execute(sql, (name, project, number > 0)).fetchone() is None

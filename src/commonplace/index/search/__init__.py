@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby, product
 
@@ -77,11 +77,9 @@ class _Search:
     def run(self, today: date | None, near: Nearness | None) -> Hits:
         """The query as a question where it is one, else with all words, else relaxed or with mended spelling."""
         is_question = parse.is_question(self.text)
-        relaxed = None
-        if is_question and parse.is_plain(self.text):
-            relaxed = self._relaxed(today, near)
-            if relaxed.total:
-                return relaxed
+        relaxed = self._relaxed(today, near) if is_question and parse.is_plain(self.text) else None
+        if relaxed is not None and relaxed.total:
+            return relaxed
         parsed = parse.parse(self.text)
         if not parsed.clauses:
             return Hits([], 0)
@@ -113,11 +111,9 @@ class _Search:
         whole_rows, whole_total = context.matches(whole)
         found = rank(context, parsed, whole, whole_rows, whole_total, most, whole=True)
         if whole_total <= MAX_RANKED and most > whole_total:
-            known = set(whole_rows)
-            rest = [row for row in rows if row not in known]
+            rest = _without(rows, whole_rows)
             second = rank(context, parsed, loose, rest, len(rest), most)
-            rest = [row for row in second.rows if row not in known]
-            found = Ranked(found.rows + rest, second.scores | found.scores)
+            found = Ranked(found.rows + _without(second.rows, whole_rows), second.scores | found.scores)
         return Hits(self._page(terms, found, loose), total)
 
     def _respelled(self, parsed: parse.ParsedQuery) -> Hits:
@@ -129,16 +125,13 @@ class _Search:
         for one in parsed.terms:
             if self.context.is_held(one):
                 choices.append([one])
-                continue
-            mended = self.context.spellings(one.words[0])[:_MAX_SPELLINGS] if len(one.words) == 1 else []
-            if not mended:
-                return Hits([], 0)
-            spelled += mended
-            choices.append([each for word in mended if (each := parse.term(word))])
-        if not spelled:
+            else:
+                mended = self.context.spellings(one.words[0])[:_MAX_SPELLINGS] if len(one.words) == 1 else []
+                spelled += mended
+                choices.append([each for word in mended if (each := parse.term(word))])
+        if not spelled or not all(choices):
             return Hits([], 0)
-        clauses = tuple(parse.Clause(terms) for terms in product(*choices))
-        found = self._strict(parse.ParsedQuery(clauses, bare=True))
+        found = self._strict(parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True))
         for hit in found:
             held = [word for word in spelled if any(word in reason for reason in hit.why)]
             hit.why.append(f"spelled: {', '.join(held or spelled)}")
@@ -152,20 +145,17 @@ class _Search:
         chunks = ChunkRanking(ranking, READ)
         rows = chunks.order[offset : offset + limit]
         if len(rows) < limit:
-            read = set(chunks.rows)
-            skip, stop = max(0, offset - len(read)), offset + limit - len(read)
-            rest = ranking.page(READ, stop + READ_LONG)
-            rows += [row for row in rest if row not in read][skip:stop]
+            skip, stop = max(0, offset - len(chunks.rows)), offset + limit - len(chunks.rows)
+            rows += _without(ranking.page(READ, stop + READ_LONG), chunks.rows)[skip:stop]
         scorer = ExactScorer(chunks.terms, chunks.weights.__getitem__, self.text)
         notes = infos(context.db, rows)
-        others = context.texts([row for row in rows if row not in chunks.texts], chunks.terms)
+        others = context.texts(_without(rows, chunks.texts), chunks.terms)
         texts = chunks.texts | {one.row: one for one in others}
         hits: list[Hit] = []
         for row in rows:
             passage, line = _shown(scorer, texts[row], chunks.best(row))
             numbers = [f"{name} {value:.3f}" for name, value in chunks.shares(row).items()] if self.explain else []
-            score = round(chunks.score(row), 6)
-            score = min(score, hits[-1].score) if hits else score
+            score = min([round(chunks.score(row), 6), *(hit.score for hit in hits[-1:])])
             hits.append(Hit(notes[row], passage, score, [*chunks.why(row), *numbers, "relaxed"], line))
         _show_observations(context.db, hits, context.query, chunks.terms)
         return Hits(hits, ranking.total, relaxed=True)
@@ -176,13 +166,11 @@ class _Search:
         rows = found.rows[offset : offset + limit]
         if len(rows) < limit:
             skip, count = max(0, offset - len(found.rows)), limit - len(rows)
-            known = set(found.rows)
-            others, _ = context.matches(match, len(found.rows) + skip + count)
-            rows += [row for row in others if row not in known][skip : skip + count]
+            every, _ = context.matches(match, len(found.rows) + skip + count)
+            rows += _without(every, found.rows)[skip : skip + count]
         scorer = exact_scorer(context, terms)
-        scores = dict(found.scores)
-        for text in context.texts([row for row in rows if row not in scores], terms):
-            scores[text.row] = (scorer.score(text), text)
+        others = context.texts(_without(rows, found.scores), terms)
+        scores = found.scores | {text.row: (scorer.score(text), text) for text in others}
         notes = infos(context.db, rows)
         hits: list[Hit] = []
         for row in rows:
@@ -193,6 +181,11 @@ class _Search:
             hits.append(Hit(notes[row], passage, value, [*score.why, *numbers], line + text.front.count("\n")))
         _show_observations(context.db, hits, context.query, terms)
         return hits
+
+
+def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
+    known = set(others)
+    return [row for row in rows if row not in known]
 
 
 def smart_tokens(text: str) -> list[str]:

@@ -149,11 +149,10 @@ class ChunkRanking:
         found: list[Chunk] = []
         size = 0
         for first, last in text.spans or [(0, len(text.text))]:
-            if size > _MAX_PER_NOTE:
-                break
-            parts = _sized_chunks(text.text[first:last])
-            found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
-            size += last - first
+            if size <= _MAX_PER_NOTE:
+                parts = _sized_chunks(text.text[first:last])
+                found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
+                size += last - first
         return found
 
     def _score_chunks(self) -> None:
@@ -189,7 +188,6 @@ class ChunkRanking:
         self._rescale({row: value / most for row, value in own.items()})
 
     def _find_words(self) -> None:
-        """Which words of the question stand in which chunk."""
         for row, some in self.chunks.items():
             text, bits = self.texts[row], self._ranking.bits.get(row, 0)
             titles = sum(bits & 4 << 3 * at for at in range(len(self._ranking.words)))
@@ -225,10 +223,9 @@ class ChunkRanking:
         usual += table.present if not speakers.isdisjoint(one.speaker for one in some) else 0.0
         for one in some:
             beside = neighbors.get(id(one), 0.0)
-            one.score = table.words * self._word_share(row) * one.own + beside + usual
             one.is_relevant = bool(one.bits or beside)
-            if one.is_relevant and one.speaker in speakers:
-                one.score += table.speaker
+            one.score = table.words * self._word_share(row) * one.own + beside + usual
+            one.score += table.speaker if one.is_relevant and one.speaker in speakers else 0.0
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
@@ -236,8 +233,7 @@ class ChunkRanking:
         for one in nlargest(_READ_CLOSELY, every, key=lambda one: one.score):
             style = _style_of(self.texts[one.row].text[one.start : one.stop])
             one.score += table.asks * style.question / 100 + table.own * style.first_person / 4
-            if self._question.when and style.has_time:
-                one.score += table.timed
+            one.score += table.timed if self._question.when and style.has_time else 0.0
 
     def _rescale(self, own: dict[int, float]) -> None:
         """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors
@@ -252,7 +248,6 @@ class ChunkRanking:
             self.scores[row] = self._blended(row, self._ranking.scores[row] + change)
 
     def _blended(self, row: int, score: float) -> float:
-        """The score of a note whose best chunk has this score."""
         before = self._ranking.scores[row]
         return round(before + self._table.passage * (score - before), 6)
 
@@ -288,11 +283,10 @@ class _WordFinder:
             while at >= 0:
                 if not at or not IN_WORD[flat[at - 1]]:
                     token = word_at(flat, at)
-                    bits = known.get(token)
-                    if bits is None:
-                        bits = known[token] = self._bits(token)
-                    if bits:
-                        yield at, bits
+                    if token not in known:
+                        known[token] = self._bits(token)
+                    if known[token]:
+                        yield at, known[token]
                 at = flat.find(head, at + 1)
         for run, bit in self._runs:
             at = flat.find(run)
@@ -301,11 +295,9 @@ class _WordFinder:
                 at = flat.find(run, at + 1)
 
     def _bits(self, token: str) -> int:
-        found, bits = stem(token), 0
-        for stems, prefix, bit in self._stems:
-            if found in stems or (prefix and token.startswith(prefix)):
-                bits |= bit
-        return bits
+        found = stem(token)
+        each = [bit for stems, prefix, bit in self._stems if found in stems or (prefix and token.startswith(prefix))]
+        return reduce(or_, each, 0)
 
 
 def _term_weights(words: Sequence[Word]) -> dict[parse.Term, float]:
@@ -325,16 +317,13 @@ def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     if len(starts) < _MIN_ITEMS:
         return [(start, stop)]
     before = text[start : starts[0]].strip()
-    if before and not (before.startswith("#") and "\n" not in before):
-        starts.insert(0, start)
-    else:
-        starts[0] = start
+    is_heading = before.startswith("#") and "\n" not in before
+    starts = [start, *starts[0 if before and not is_heading else 1 :]]
     return list(zip(starts, [*starts[1:], stop], strict=True))
 
 
 @lru_cache(_CACHED_TEXTS)
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
-    """The chunks of a text with their numbers of words and their speakers."""
     found = []
     for start, stop in chunk(text):
         match = _SPEAKER.match(text, start)

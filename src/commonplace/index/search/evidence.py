@@ -53,7 +53,7 @@ def _format_group(hits: list[Hit]) -> str:
     notes = {hit.note.row: hit.note for hit in hits}
     if len(notes) == 1 and not _is_memory(hits[0].note):
         return "\n".join([_heading(hits[0].note), *(hit.passage for hit in hits)])
-    lines = [f"({_place(hits[0].note)})"]
+    lines = [f"({_group(hits[0].note)[1]})"]
     for row, note in notes.items():
         lines.append(f"{_name(note)}: " + "\n".join(hit.passage for hit in hits if hit.note.row == row))
     return "\n".join(lines)
@@ -62,26 +62,22 @@ def _format_group(hits: list[Hit]) -> str:
 def _heading(note: NoteInfo) -> str:
     """The line about a note: title, day and address; a title the address says is not repeated."""
     title = "" if _is_title_in_address(note) else f"{note.title[:_TITLE]} "
-    return f"{title}({_day(note)}, {_address(note)})"
+    return f"{title}({_dated(note, _address(note))})"
 
 
 def _group(note: NoteInfo) -> tuple[bool, str]:
-    """Notes for which this is equal share a line."""
-    return _is_title_in_address(note), _place(note)
-
-
-def _place(note: NoteInfo) -> str:
-    """Day and folder of a note whose name says its title, else day and address."""
-    address = _address(note)
-    return f"{_day(note)}, {address.rpartition('/')[0] if _is_title_in_address(note) and '/' in address else address}"
+    """Notes for which this is equal share a line: day and folder of a note whose name says its title, else day and
+    address."""
+    address, is_said = _address(note), _is_title_in_address(note)
+    return is_said, _dated(note, address.rpartition("/")[0] if is_said and "/" in address else address)
 
 
 def _name(note: NoteInfo) -> str:
     return note.id[:_ID] if _is_memory(note) else note.permalink.rpartition("/")[2]
 
 
-def _day(note: NoteInfo) -> str:
-    return (note.date or note.created)[:10]
+def _dated(note: NoteInfo, place: str) -> str:
+    return f"{(note.date or note.created)[:10]}, {place}"
 
 
 def _is_title_in_address(note: NoteInfo) -> bool:
@@ -107,11 +103,9 @@ def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Itera
     for row, start, stop, score in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
         passage = text.text[start:stop].strip()
-        head, group = 1, _group(note)
-        if row not in given:
-            name = len(_name(note)) + 3
-            whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
-            head = name if group in groups else whole
+        group, name = _group(note), len(_name(note)) + 3
+        whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
+        head = 1 if row in given else name if group in groups else whole
         if len(passage) + head > space:
             if given or head >= space:
                 continue

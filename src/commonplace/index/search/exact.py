@@ -85,10 +85,8 @@ def rank(
 def exact_scorer(context: SearchContext, terms: Sequence[Term], *, prefixes: bool = True) -> ExactScorer:
     """A scorer for these terms; rare ones weigh more."""
 
-    def weight(one: Term) -> float:
-        if len(terms) == 1:
-            return 1.0  # needs no counting
-        return log(1 + 10_000 / (1 + context.frequency(one))) + 0.1
+    def weight(one: Term) -> float:  # a single one needs no counting
+        return 1.0 if len(terms) == 1 else log(1 + 10_000 / (1 + context.frequency(one))) + 0.1
 
     return ExactScorer(terms, weight, context.query.text, prefixes=prefixes)
 
@@ -136,11 +134,8 @@ class ExactScorer:
     def snippet(self, text: str, passage: tuple[int, int], places: Sequence[Place]) -> tuple[str, int]:
         """At most 200 characters of `text`, cut where the terms stand closest; and their line, from 1 in `text`."""
         start, stop = passage
-        inside = [place for place in places if start <= place.at < stop]
-        begin = start
-        if inside and stop - start > SNIPPET:
-            begin = _snippet_start(text, start, self._closest(inside))
-        return shortened(text, begin, stop)
+        inside = [place for place in places if start <= place.at < stop] if stop - start > SNIPPET else []
+        return shortened(text, _snippet_start(text, start, self._closest(inside)) if inside else start, stop)
 
     def places(self, text: NoteText) -> list[Place]:
         """Where the terms stand in a candidate's text, in order."""
@@ -173,8 +168,7 @@ class ExactScorer:
         table = self._table
         length = max(0.3, min(4.0, len(text.text) / table.usual))
         slow = table.saturation * (1 - table.brevity + table.brevity * length)
-        body = [0.0] * len(self._finders)
-        best = [0.0] * len(self._finders)
+        body, best = [0.0] * len(self._finders), [0.0] * len(self._finders)
         for place in places:
             count = table.body if place.whole else table.prefix
             body[place.term] += count
@@ -258,16 +252,12 @@ class _TermFinder:
 
     def held(self, flat: str) -> float:
         """1 when `flat` contains the term as whole words, less for a prefix, 0 when not at all."""
-        if self._word not in flat:
-            return 0.0
-        return max(
-            (1.0 if whole else weights.EXACT.prefix for _, whole in self.places(flat, 0, len(flat))), default=0.0
-        )
+        places = self.places(flat, 0, len(flat)) if self._word in flat else ()
+        return max((1.0 if whole else weights.EXACT.prefix for _, whole in places), default=0.0)
 
     def _spans(self, flat: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
         if self._pattern is not None:
-            for match in self._pattern.finditer(flat, start, stop):
-                yield match.span()
+            yield from (match.span() for match in self._pattern.finditer(flat, start, stop))
             return
         size = len(self._word)
         at = flat.find(self._word, start, stop)
@@ -291,10 +281,8 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 def _snippet_start(text: str, start: int, at: int) -> int:
     """A little before `at`: the start of its line when that is near, else of a word."""
     line = text.rfind("\n", start, at) + 1
-    if line and at - line <= 60:
-        return line
-    if not line and at - start <= 60:
-        return start
+    if at - (line or start) <= 60:
+        return line or start
     back = max(start, at - 40)
     blank = text.find(" ", back, at)
     return blank + 1 if blank >= 0 else back
@@ -304,8 +292,7 @@ def _nearness(inside: Sequence[Place], terms: int, apart: int) -> float:
     """1 when neighboring terms of the query stand side by side, 0 when far apart."""
     if terms < 2:
         return 0.0
-    last = [-1] * terms
-    closest = [apart * 4] * terms
+    last, closest = [-1] * terms, [apart * 4] * terms
     for place in inside:
         last[place.term] = place.at
         for other in (place.term - 1, place.term + 1):
@@ -316,12 +303,10 @@ def _nearness(inside: Sequence[Place], terms: int, apart: int) -> float:
 
 
 def _passages(text: NoteText) -> list[tuple[int, int]]:
-    """The passages of a candidate that are looked at."""
     if text.spans is not None:
         return text.spans
-    if len(text.text) <= _ONE_PASSAGE:
-        return [(0, len(text.text))]
-    return [(one.start, one.end) for one in passages(text.text)] or [(0, len(text.text))]
+    parts = passages(text.text) if len(text.text) > _ONE_PASSAGE else ()
+    return [(one.start, one.end) for one in parts] or [(0, len(text.text))]
 
 
 def _pattern(term: Term) -> re.Pattern[str]:

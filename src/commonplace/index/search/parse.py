@@ -76,10 +76,7 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     if not every:
         return None
     written = " ".join(every) if len(text) > 400 else text
-    if written.isascii():
-        found, single = written.replace("\0", " ").strip(), False
-    else:
-        found, single = query_text(written)
+    found, single = (written.replace("\0", " ").strip(), False) if written.isascii() else query_text(written)
     flat = tuple(map(flatten, every))
     return Term(text.strip(), found, flat, open=not phrase and not is_cjk(flat[-1]), single=single)
 
@@ -116,8 +113,7 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     operators, position = False, 0
     while position < len(pieces):
         piece = pieces[position]
-        after = pieces[position + 1] if position + 1 < len(pieces) else None
-        later = pieces[position + 2] if position + 2 < len(pieces) else None
+        after, later = (*pieces[position + 1 : position + 3], None, None)[:2]
         joins = bool(terms or without) and (isinstance(after, Term) or (after == "NOT" and isinstance(later, Term)))
         position += 1
         if isinstance(piece, Term):
@@ -234,27 +230,22 @@ def read_question(text: str, today: date | None = None) -> Question:
     named = periods(asked, today)
     found: dict[str, None] = {}
     for word in words(asked):
-        if is_cjk(word) and len(word) > 2:
-            found.update(dict.fromkeys(word[at : at + 2] for at in range(len(word) - 1)))
-        else:
-            found[word] = None
+        pairs = [word[at : at + 2] for at in range(len(word) - 1)] if is_cjk(word) and len(word) > 2 else [word]
+        found.update(dict.fromkeys(pairs))
     only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
     return Question(tuple(found), tuple(named), _WHEN.search(asked) is not None, only)
 
 
 def is_question(text: str) -> bool:
     """Whether `text` is a question in plain language, by its end or its first word."""
-    stripped = text.strip()
-    if _MARK.search(stripped[-8:]) or _is_asian(stripped):
-        return True
-    first = tokens(stripped[:40])[:1]
-    return bool(first) and first[0].lower() in _ASKING
+    return is_short_question(text) or any(one.lower() in _ASKING for one in tokens(text.strip()[:40])[:1])
 
 
 def is_short_question(text: str) -> bool:
     """Whether `text` is a question however few words it has: by a question mark, or a question word in Chinese,
     Japanese or Korean. An English one in front proves nothing: `will smith` are two words."""
-    return _MARK.search(text.rstrip()[-8:]) is not None or _is_asian(text.strip())
+    end = text.strip()[-40:]
+    return bool(_MARK.search(end[-8:]) or _PARTICLE.search(end[-8:]) or _ASIAN.search(end))
 
 
 def is_certain_question(text: str) -> bool:
@@ -262,10 +253,6 @@ def is_certain_question(text: str) -> bool:
     question. Without the end it may be a part of a sentence somebody looks for."""
     end = text.strip()
     return _PARTICLE.search(end[-8:]) is not None or bool(_MARK.search(end[-8:]) and _ASIAN.search(end[-40:]))
-
-
-def _is_asian(stripped: str) -> bool:
-    return bool(_PARTICLE.search(stripped[-8:]) or _ASIAN.search(stripped[-40:]))
 
 
 def asks_several(text: str) -> bool:
@@ -297,8 +284,7 @@ def periods(text: str, today: date | None = None) -> list[Period]:
     """The days `text` names: dates, months, years, and days relative to `today`."""
     low = text.lower()
     found = [one for match in _dates().finditer(low) for one in _written(match)]
-    for year in _YEAR.findall(low):
-        found.append(Period(f"{year}-01-01", f"{year}-12-31", 0.3))
+    found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
     if today is not None:
         found += [Period(first.isoformat(), last.isoformat(), 1.3) for first, last in _relative(low, today)]
     return found
@@ -320,7 +306,8 @@ def _written(match: re.Match[str]) -> list[Period]:
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
     if name == "may" and not (day or year or _BEFORE_MAY.search(match.string, 0, match.start())):
         return []
-    month = int(match["m1"] or match["m2"]) if not name else _month(name)
+    starts = [one[:3] for one in _MONTHS]
+    month = starts.index(name[:3]) + 1 if name else int(match["m1"] or match["m2"])
     if not 1 <= month <= 12:
         return []
     lead = f"{year}-{month:02}" if year else f"{month:02}"
@@ -330,22 +317,15 @@ def _written(match: re.Match[str]) -> list[Period]:
     return found
 
 
-def _month(name: str) -> int:
-    return next(at for at, one in enumerate(_MONTHS, 1) if one.startswith(name[:3]))
-
-
 def _relative(low: str, today: date) -> list[tuple[date, date]]:
     found = []
     ago = "ago" in low or "前" in low  # asking for the names alone is much faster
     for match in (_RELATIVE if ago else _NAMES).finditer(low):
         if ago and match["count"]:
             count = int(match["count"]) if match["count"].isdecimal() else _NUMBERS[match["count"]]
-            days = count * _UNITS[match["unit"]]
-            if days > 40_000:
-                continue
-            slack = timedelta(days=_UNITS[match["unit"]] // 2)
-            middle = today - timedelta(days=days)
-            found.append((middle - slack, middle + slack))
+            if (days := count * _UNITS[match["unit"]]) <= 40_000:
+                slack, middle = timedelta(days=_UNITS[match["unit"]] // 2), today - timedelta(days=days)
+                found.append((middle - slack, middle + slack))
         else:
             found.append(_calendar(today, *_NAMED[next(names for names in _NAMED if match["named"] in names)]))
     return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from commonplace.index.database import held, snapshot
-from commonplace.index.facets import PROJECT, expression, passes, project_ids, quoted, token, wanted
+from commonplace.index.facets import PROJECT, any_of, expression, passes, project_ids, quoted, token, wanted
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
@@ -142,18 +142,14 @@ class SearchContext:
         is_prefix = one.open and (self.held(one) == 0 if len(one.words[-1]) <= 2 else self.held(one) <= COMMON)
         return self._placed(one, is_prefix)
 
-    def strict(self, one: Term) -> str:
-        """The FTS5 expression of a term as whole words."""
-        return self._placed(one, False)
-
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """The FTS5 expression of a query with all filters; `whole` without prefixes."""
-        form = self.strict if whole else self.loose
+        form = self._placed if whole else self.loose
         parts = []
         for clause in query.clauses:
             positive = " AND ".join(map(form, clause.terms)) or self._any_note()
             if clause.without:
-                positive = f"({positive}) NOT ({' OR '.join(map(self.strict, clause.without))})"
+                positive = f"({positive}) NOT ({' OR '.join(map(self._placed, clause.without))})"
             parts.append(f"({positive})")
         return self.with_filters(" OR ".join(parts))
 
@@ -231,10 +227,14 @@ class SearchContext:
 
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
         """
-        rare = [one for one in query.terms if self._is_rare(one)]
+        rare = [
+            one
+            for one in query.terms
+            if self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
+        ]
         if not rare:
             return rows
-        form, table = self.strict if whole else self.loose, self.table
+        form, table = self._placed if whole else self.loose, self.table
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition, values = f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:  # else they are the newest
@@ -262,15 +262,10 @@ class SearchContext:
 
     def same_title(self, match: str) -> list[int]:
         """The matching notes one of whose names is the query text."""
-        rows = self.db.execute(
-            "select note from note_fold where fold = ? order by note desc limit 20", (key(self.query.text),)
-        ).fetchall()
-        if not rows:
-            return []
-        found = self.db.execute(
-            f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}",
-            (match, _json(row for (row,) in rows)),
-        )
+        sql = "select note from note_fold where fold = ? order by note desc limit 20"
+        rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
+        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}"
+        found = self.db.execute(sql, (match, _json(row for (row,) in rows))) if rows else ()
         return [row for (row,) in found]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
@@ -372,15 +367,11 @@ class SearchContext:
         return expression([], self.unwanted, text)
 
     def _any_note(self) -> str:
-        """An expression every note matches."""
-        every = [quoted(token(PROJECT, str(number))) for number in self._projects.values()]
-        return f"({' OR '.join(every)})" if every else _NO_SUCH_NOTE
+        return any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
 
-    def _is_rare(self, one: Term) -> bool:
-        return self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
-
-    def _placed(self, one: Term, is_prefix: bool) -> str:
-        """A path that begins with a project's name also means the rest within that project."""
+    def _placed(self, one: Term, is_prefix: bool = False) -> str:
+        """The FTS5 expression of a term. A path that begins with a project's name also means the rest within that
+        project."""
         text = self._column + (one.prefix if is_prefix else one.whole)
         head, slash, rest = one.text.partition("/")
         number = self._projects.get(head.casefold()) if slash else None

@@ -95,13 +95,11 @@ class _WordLookup:
 
     def _word(self, text: str, is_speaker: bool) -> Word:
         is_latin = not is_cjk(text)
-        own = _match(_forms(text)) + ("" if is_latin or len(text) > 1 else "*")
+        own = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
         rows = self._rows(own)
         others = []
         if is_latin and len(rows) < _COMMON:
-            others = list(map(quoted, synonyms(text)))
-            if len(text) >= PREFIX_FROM:
-                others.append(f"{quoted(text)}*")
+            others = [*map(quoted, synonyms(text)), *([f"{quoted(text)}*"] if len(text) >= PREFIX_FROM else [])]
         synonym_rows = self._rows(" OR ".join(others)) if others else []
         weight = self._rarity(rows or synonym_rows)
         spelled = () if rows or synonym_rows or is_speaker else self.context.spellings(text)
@@ -115,7 +113,7 @@ class _WordLookup:
         """Which notes have the words in their names: asked once for all, then for each."""
         if self._column or not words:
             return
-        every = [_match(_forms(word.text)) for word in words]
+        every = [_own_match(word.text) for word in words]
         if self._rows(" OR ".join(every), 1, NAMES):
             for word, own in zip(words, every, strict=True):
                 word.name_rows = self._rows(own, table=NAMES)
@@ -123,10 +121,8 @@ class _WordLookup:
     def _rows(self, text: str, most: int = _MAX_HELD, table: str = "") -> list[int]:
         column = "{title headings tags} : " if table else self._column
         rows = self.context.newest(self.context.with_filters(f"{column}({text})"), most, table or self.table)
-        if self.context.is_filtered and rows:
-            passed = set(self.context.passing(rows))
-            rows = [row for row in rows if row in passed]
-        return rows
+        passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
+        return rows if passed is None else [row for row in rows if row in passed]
 
     def _rarity(self, rows: Sequence[int]) -> float:
         """As in BM25; how many notes contain the word is estimated where not all were looked at."""
@@ -224,8 +220,7 @@ class QuestionRanking:
 
     def held(self, row: int) -> list[str]:
         """The words of the question a note contains."""
-        if row not in self.bits:
-            self._look_up([row])
+        self._look_up([row])
         bits = self.bits.get(row, 0)
         return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
 
@@ -306,8 +301,7 @@ class QuestionRanking:
         rows: list[int] = []
         for bits in sorted(self._groups, key=lambda one: (-scorer[one], one)):
             some: Collection[int] = self._groups[bits]
-            if len(some) > room:
-                some = sorted(some, reverse=True)[:room]
+            some = sorted(some, reverse=True)[:room] if len(some) > room else some
             self.bits.update(dict.fromkeys(some, bits))
             rows += some
             room -= len(some)
@@ -329,11 +323,9 @@ class QuestionRanking:
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        """Which words these notes contain."""
         asked = set(rows)
         for bits, group in self._groups.items():
-            if found := group & asked:
-                self.bits.update(dict.fromkeys(found, bits))
+            self.bits.update(dict.fromkeys(group & asked, bits))
 
     def _score_words(self) -> dict[int, float]:
         """The score of each note by its words, 1 for the best: of equal ones the shorter is worth more."""
@@ -363,20 +355,15 @@ class QuestionRanking:
         for row, value in own.items():
             place = self.features[row].conversation
             if place is not None:
-                if value > best.get(place, -1.0):
-                    best[place] = value
+                best[place] = max(value, best.get(place, -1.0))
                 together[place] = together.get(place, 0) | bits(row, 0)
         return best, together
 
     def _score_neighbors(self, own: Mapping[int, float]) -> dict[int, float]:
         """What the best notes add to their neighbors. Turns that contain no word themselves come to be scored so."""
+        table, found = self._table, dict[int, float]()
         able = {row: own[row] for row, note in self.features.items() if note.conversation is not None}
-        sources = newest_first(able)[: self._table.sources]
-        found: dict[int, float] = {}
-        if not sources:
-            return found
-        table = self._table
-        neighbors = self.context.neighbors(sources)
+        neighbors = self.context.neighbors(newest_first(able)[: table.sources]) if able else {}
         rows = {row for sides in neighbors.values() for side in sides for row in side}
         self._add(rows - self.features.keys())
         for side, share in ((0, table.after), (1, table.before)):
@@ -432,8 +419,8 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     return {held: group for held, group in found.items() if group}
 
 
-def _forms(text: str) -> tuple[str, ...]:
-    return (query_text(text)[0],) if is_cjk(text) else forms(text)
+def _own_match(text: str) -> str:
+    return _match((query_text(text)[0],) if is_cjk(text) else forms(text))
 
 
 def _match(words: Sequence[str]) -> str:

@@ -38,8 +38,7 @@ def root(word: str) -> str:
 def stem(word: str) -> str:
     """The root with doubled letters and a last `y` removed: `planned`, `planning` and `plan` are one."""
     found = root(word)
-    if found != word:
-        found = _DOUBLED.sub(r"\1", found)
+    found = found if found == word else _DOUBLED.sub(r"\1", found)
     return found[:-1] if found.endswith("y") and len(found) > 3 else found
 
 
@@ -83,5 +82,5 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
 
 
 def _lines(name: str) -> list[list[str]]:
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
-    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+    return [line.split() for line in lines if line and not line.startswith("#")]

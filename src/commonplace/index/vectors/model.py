@@ -100,10 +100,8 @@ def _found(identity: Identity, modules: Sequence[str]) -> Identity:
 
 def _packaged() -> Path | None:
     spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent / "model"
-    return folder if (folder / _WEIGHTS).is_file() else None
+    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    return folder if folder and (folder / _WEIGHTS).is_file() else None
 
 
 def _of_folder(folder: Path, name: str) -> Identity:

@@ -114,16 +114,15 @@ class Vectors:
     def question(self, text: str) -> np.ndarray | None:
         """The vector of `text`; None when the model cannot read it or its endpoint does not answer. Raises NoModel."""
         with self._turn:
-            if text in self._questions:
-                return self._questions[text]
-            try:
-                vector = self.model.embed([text])[0] if self.model.reads(text) else None
-            except NoAnswer:
-                return None
-            if len(self._questions) >= _QUESTIONS:
-                self._questions.clear()
-            self._questions[text] = vector
-            return vector
+            if text not in self._questions:
+                try:
+                    vector = self.model.embed([text])[0] if self.model.reads(text) else None
+                except NoAnswer:
+                    return None
+                if len(self._questions) >= _QUESTIONS:
+                    self._questions.clear()
+                self._questions[text] = vector
+            return self._questions[text]
 
     def part(self, most: int, *, anew: bool = False) -> int:
         """Cut notes into passages that are not yet, at most `most`. Returns how many; with `anew` all notes are looked
@@ -229,7 +228,6 @@ class Vectors:
 
 
 def _highest(cosines: np.ndarray, most: int) -> np.ndarray:
-    """The places of the `most` highest cosines, highest first."""
     if len(cosines) <= most:
         return np.argsort(-cosines, kind="stable")
     best = np.argpartition(cosines, len(cosines) - most)[-most:]

@@ -158,19 +158,16 @@ def _check(config: Mapping[str, Any]) -> None:
 
 
 def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
-    parts = [f"{name}.attention.self.{each}" for each in ("query", "key", "value")]
-    mixed = np.concatenate([weights[f"{each}.weight"] for each in parts])
-    bias = np.concatenate([weights[f"{each}.bias"] for each in parts])
+    parts = [_pair(weights, f"{name}.attention.self.{each}") for each in ("query", "key", "value")]
+    mixed, bias = (np.concatenate([part[at] for part in parts]) for at in range(2))
     size = mixed.shape[1]
     root = np.float32((size / heads) ** -0.5)
     mixed[:size] *= root
     bias[:size] *= root
     out, down = f"{name}.attention.output", f"{name}.output"
     return _Layer(
-        mixed, bias,
-        weights[f"{out}.dense.weight"], weights[f"{out}.dense.bias"], _pair(weights, f"{out}.LayerNorm"),
-        weights[f"{name}.intermediate.dense.weight"], weights[f"{name}.intermediate.dense.bias"],
-        weights[f"{down}.dense.weight"], weights[f"{down}.dense.bias"],
+        mixed, bias, *_pair(weights, f"{out}.dense"), _pair(weights, f"{out}.LayerNorm"),
+        *_pair(weights, f"{name}.intermediate.dense"), *_pair(weights, f"{down}.dense"),
         _pair(weights, f"{down}.LayerNorm"),
     )  # fmt: skip
 
@@ -222,9 +219,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
     float32 arrays stay on disk and are mapped. Raises OSError, and ValueError for a file of another format.
     """
-    if path.stat().st_size < 8:
-        raise ValueError("it is no safetensors file")
-    raw = np.memmap(path, np.uint8, "r")
+    raw = np.memmap(path, np.uint8, "r") if path.stat().st_size >= 8 else np.zeros(8, np.uint8)
     size = int(raw[:8].view("<u8")[0])
     if not 2 <= size <= min(_MOST_HEADER, raw.size - 8):
         raise ValueError("it is no safetensors file")
@@ -236,8 +231,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def _array(data: np.ndarray, about: dict) -> np.ndarray:
-    start, stop = about["data_offsets"]
-    array = data[start:stop].view(_TYPES[about["dtype"]]).reshape(about["shape"])
+    array = data[slice(*about["data_offsets"])].view(_TYPES[about["dtype"]]).reshape(about["shape"])
     if about["dtype"] == "BF16":
         return (array.astype("<u4") << 16).view("<f4")
     return array.astype("<f4") if about["dtype"] in ("F16", "F64") else array
@@ -258,13 +252,10 @@ class FolderModel:
         tokens = [self._tokenizer.encode(text).ids for text in texts]
         order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
         batches: list[list[list[int]]] = [[]]
-        size = 0
         for at in order:
-            if size >= _BATCH_TOKENS:
+            if sum(map(len, batches[-1])) >= _BATCH_TOKENS:
                 batches.append([])
-                size = 0
             batches[-1].append(tokens[at])
-            size += len(tokens[at])
         if len(batches) == 1:
             found = self._run(batches[0])
         else:
@@ -292,8 +283,7 @@ def open_folder(folder: Path) -> FolderModel:
         most = int(config.get("max_position_embeddings", 512))
         most = min(most, int(_json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most))
         run = _graph(folder, first)
-        if run is None:
-            run = Bert(config, read_safetensors(folder / "model.safetensors"), first_token=first).run
+        run = run or Bert(config, read_safetensors(folder / "model.safetensors"), first_token=first).run
     except OSError as error:
         raise NoModel(f"semantic.model: {folder} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
@@ -350,10 +340,8 @@ class Endpoint:
         if len(texts) == 1:
             return _unit(self._one.vectors(texts))
         with self._turn:
-            parts = [
-                self._many.vectors(texts[at : at + _ENDPOINT_BATCH]) for at in range(0, len(texts), _ENDPOINT_BATCH)
-            ]
-        return _unit([row for part in parts for row in part])
+            parts = (texts[at : at + _ENDPOINT_BATCH] for at in range(0, len(texts), _ENDPOINT_BATCH))
+            return _unit([row for part in parts for row in self._many.vectors(part)])
 
     def reads(self, text: str) -> bool:
         return any(map(str.isalnum, text))

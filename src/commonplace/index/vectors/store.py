@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -122,14 +122,12 @@ class VectorFile:
         return gone
 
     def _replace(self, size: int, records: np.ndarray) -> None:
-        """Put a new file in the place of the old one."""
         header = json.dumps({"format": _FORMAT, "size": size, "model": self._name[:100]}).encode()
         fresh = self.path.with_name(f".{self.path.name}-{os.getpid()}")
         fd = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             try:
-                _write_all(fd, header[:_HEADER].ljust(_HEADER, b"\0"))
-                _write_all(fd, records.tobytes())
+                _write_all(fd, header[:_HEADER].ljust(_HEADER, b"\0") + records.tobytes())
                 os.fsync(fd)
             finally:
                 os.close(fd)
@@ -230,9 +228,8 @@ def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int
 
 
 def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
-    return db.execute(
-        "select n.title, t.text from note n join text t on t.row = n.row where n.row = ?", (row,)
-    ).fetchone()
+    sql = "select n.title, t.text from note n join text t on t.row = n.row where n.row = ?"
+    return db.execute(sql, (row,)).fetchone()
 
 
 def notes_waiting(db: sqlite3.Connection) -> int:
@@ -261,11 +258,8 @@ def visible(db: sqlite3.Connection, notes: Collection[int], viewer: str | None) 
 def keys_of(path: Path) -> np.ndarray:
     """The keys of all passages of the index file at `path`; none when it cannot be read."""
     try:
-        db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)
-        try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as db:
             blobs = [blob for (blob,) in db.execute("select spans from embedded")]
-        finally:
-            db.close()
     except sqlite3.Error:
         return np.empty(0, np.uint64)
     return np.frombuffer(b"".join(blobs), _SPAN)["key"].astype(np.uint64)

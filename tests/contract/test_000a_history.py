@@ -28,25 +28,12 @@ FILES = {
 }
 CHANGES: dict[str, dict[str, Any]] = {
     "create over text": {"command": "create", "path": "/memories/a.md", "file_text": "new\n"},
-    "create over bytes that are no text": {
-        "command": "create",
-        "path": "/memories/bytes.bin",
-        "file_text": "new",
-    },
+    "create over bytes that are no text": {"command": "create", "path": "/memories/bytes.bin", "file_text": "new"},
     "create over an empty file": {"command": "create", "path": "/memories/empty.md", "file_text": "new"},
     "create through a link": {"command": "create", "path": "/memories/link", "file_text": "new"},
     "create with new folders": {"command": "create", "path": "/memories/x/y/new.md", "file_text": "new"},
-    "create below a folder of others": {
-        "command": "create",
-        "path": "/memories/folder/x/new.md",
-        "file_text": "new",
-    },
-    "str_replace": {
-        "command": "str_replace",
-        "path": "/memories/a.md",
-        "old_str": "one\r\ntwo",
-        "new_str": "1",
-    },
+    "create below a folder of others": {"command": "create", "path": "/memories/folder/x/new.md", "file_text": "new"},
+    "str_replace": {"command": "str_replace", "path": "/memories/a.md", "old_str": "one\r\ntwo", "new_str": "1"},
     "str_replace to nothing": {
         "command": "str_replace",
         "path": "/memories/folder/deep/er/c.md",
@@ -70,11 +57,7 @@ CHANGES: dict[str, dict[str, Any]] = {
         "old_path": "/memories/a.md",
         "new_path": "/memories/x/y/a.md",
     },
-    "rename a folder": {
-        "command": "rename",
-        "old_path": "/memories/folder",
-        "new_path": "/memories/x/folder",
-    },
+    "rename a folder": {"command": "rename", "old_path": "/memories/folder", "new_path": "/memories/x/folder"},
     "rename a link": {"command": "rename", "old_path": "/memories/link", "new_path": "/memories/x/link"},
     "rename in case only": {
         "command": "rename",

@@ -30,14 +30,7 @@ ASSUME INTERRUPTION: Your context window might be reset at any moment, so you ri
 losing any progress that is not recorded in your memory directory."""
 FOLDERS = ("user/", "projects/", "sessions/", "patterns/")
 NOTE_TOOLS = ("search_notes", "recent_activity", "build_context")
-HEADINGS = [
-    "Protocol",
-    "Where things go",
-    "A memory file",
-    "Three patterns",
-    "Finding it again",
-    "Keeping it good",
-]
+HEADINGS = ["Protocol", "Where things go", "A memory file", "Three patterns", "Finding it again", "Keeping it good"]
 WHEN = datetime(2026, 5, 7, tzinfo=UTC)
 OWNERS = ["Answer in French — toujours.", "Never mention the lighthouse."]
 CONFIGURATIONS = {
@@ -139,12 +132,7 @@ def test_every_bad_input_is_answered_by_the_tool(served, given):
 def test_text_that_is_no_unicode_is_refused_with_the_parameters_name(served, name):
     server, _ = served("plain", "--tools", "memory")
     given = {"command": "create", "path": "/memories/a.md", "file_text": "x"} | {name: "/memories/\ud800"}
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "memory", "arguments": given},
-    }
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": given}}
     server.write(json.dumps(request).encode() + b"\n")
     text, failed = answered(server.receive()["result"])
     assert failed
@@ -156,13 +144,7 @@ def test_what_clients_send_in_other_words_is_understood(served):
     server, _ = served("plain", "--tools", "memory")
     path = "/memories/tolerant.md"
     for given in [
-        {
-            "command": "create",
-            "path": "memories/tolerant.md",
-            "file_text": "1\n2\n3\n",
-            "view_range": None,
-            "more": 1,
-        },
+        {"command": "create", "path": "memories/tolerant.md", "file_text": "1\n2\n3\n", "view_range": None, "more": 1},
         {"command": "view", "path": path, "view_range": "[" * 5000, "new_str": 7, "file_text": 7},
         {"command": "insert", "path": path, "insert_line": " 3 ", "insert_text": "4", "old_str": None},
         {"command": "insert", "path": path, "insert_line": 4.0, "insert_text": "5"},
@@ -190,10 +172,7 @@ def test_the_description_says_what_create_does_with_an_existing_file(served):
 def test_create_refuses_an_existing_file_when_told_so_and_nothing_changes(served):
     server, _ = served("refusing", "--tools", "memory")
     create = {"command": "create", "path": "/memories/new/once.md", "file_text": "first"}
-    assert answered(server.call("memory", create)) == (
-        "File created successfully at: /memories/new/once.md",
-        False,
-    )
+    assert answered(server.call("memory", create)) == ("File created successfully at: /memories/new/once.md", False)
     again = create | {"file_text": "second"}
     assert answered(server.call("memory", again)) == ("File /memories/new/once.md already exists", True)
     assert server.text("memory", {"command": "view", "path": "/memories/new/once.md"}).endswith("     1\tfirst")

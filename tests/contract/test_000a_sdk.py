@@ -39,10 +39,7 @@ TURNS = [
         {"command": "view", "path": PATH},
         {"command": "view", "path": "/memories/../etc/passwd"},
     ],
-    [
-        {"command": "create", "path": "/memories/a.md"},
-        {"command": "create", "path": "/memories/a.md", "file_text": 7},
-    ],
+    [{"command": "create", "path": "/memories/a.md"}, {"command": "create", "path": "/memories/a.md", "file_text": 7}],
     [{"command": "delete", "path": "/memories/user"}],
 ]
 LISTED = (
@@ -246,12 +243,7 @@ def test_arguments_it_cannot_use_are_refused_when_it_is_made(tmp_path):
 @pytest.mark.promise("000a-12.7")
 @pytest.mark.parametrize(
     ("configured", "given", "refused"),
-    [
-        ("overwrite", None, False),
-        ("overwrite", "error", True),
-        ("error", None, True),
-        ("error", "overwrite", False),
-    ],
+    [("overwrite", None, False), ("overwrite", "error", True), ("error", None, True), ("error", "overwrite", False)],
 )
 def test_create_existing_of_the_adapter_goes_before_the_configuration(tmp_path, configured, given, refused):
     home = tmp_path / "home"

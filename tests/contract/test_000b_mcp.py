@@ -81,10 +81,7 @@ def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
 @pytest.mark.promise("000b-12.17")
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [
-        ("continue_conversation", {"topic": "heron plan"}),
-        ("search_knowledge_base", {"query": "heron plan"}),
-    ],
+    [("continue_conversation", {"topic": "heron plan"}), ("search_knowledge_base", {"query": "heron plan"})],
 )
 def test_a_prompt_shows_the_best_notes_with_date_address_and_observations(
     server: Server, name: str, arguments: dict

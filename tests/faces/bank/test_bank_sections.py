@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from commonplace.faces.bank.placement import append_block, insert_in_section
 
 LINES = st.lists(
-    st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]),
-    max_size=12,
+    st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]), max_size=12
 )
 TEXTS = st.builds(
     lambda lines, newline, ends: newline.join(lines) + newline * ends,

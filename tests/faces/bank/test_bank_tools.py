@@ -75,11 +75,7 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
         ("update", {"bank_type": "code", "bank_id": "x"}, "Parameter `content` is required for update."),
         ("update", {"bank_type": "code", "content": "x"}, "Parameter `bank_id` is required for update."),
         ("update", {"bank_id": "x", "content": "x"}, "Parameter `bank_type` is required for update."),
-        (
-            "update",
-            {"content": "x", "update_count": "many"},
-            "Parameter `update_count` must be a whole number",
-        ),
+        ("update", {"content": "x", "update_count": "many"}, "Parameter `update_count` must be a whole number"),
         ("update", {"content": "\ud800"}, "Parameter `content` must be valid Unicode text"),
     ],
 )
@@ -225,10 +221,7 @@ def test_a_file_chosen_but_not_to_be_had_fails_the_processing(banks: Banks) -> N
     data = banks.refused("update", "content_processing_failed", **given)
     assert data["error"] == "Failed to process content for doc/decisions.md"
     (told,) = banks.write("x", "readme.md")["previous_errors"]
-    assert (told["description"], told["severity"]) == (
-        "Failed to process content for doc/decisions.md",
-        "warning",
-    )
+    assert (told["description"], told["severity"]) == ("Failed to process content for doc/decisions.md", "warning")
 
 
 def test_a_file_where_a_folder_should_be_is_no_way_to_a_target(banks: Banks) -> None:
@@ -261,11 +254,7 @@ def test_banks_are_listed_latest_first_with_their_descriptions(banks: Banks) -> 
     rows = banks.ok("list")
     assert [each["id"] for each in rows["projects"]] in (["c", "a", "b-one"], ["a", "c", "b-one"])
     by_id = {each["id"]: each for each in rows["projects"]}
-    assert by_id["b-one"] == {
-        "id": "b-one",
-        "last_used": "2023-11-14T22:13:20Z",
-        "description": "Project B One",
-    }
+    assert by_id["b-one"] == {"id": "b-one", "last_used": "2023-11-14T22:13:20Z", "description": "Project B One"}
     assert by_id["c"]["last_used"] == "2027-01-15T08:00:00Z"
     made = json.loads(banks.file("projects/a/.bank.json").read_text())["created_at"]
     assert by_id["a"]["last_used"] == made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.engine.entries import NoteEntries
 from commonplace.note import entry
 from commonplace.store.path_guard import OutsideError
 
@@ -200,16 +199,6 @@ def test_an_entry_is_found_by_every_other_face(entries):
     (hit,) = entries.memory.search("dark mode").hits
     assert (hit.note.project, hit.note.title, hit.note.type) == ("kv", "theme", "kv")
     assert entries.memory.find("kv/prefs/theme").path == "prefs/theme.md"
-
-
-def test_entries_can_be_used_without_the_face(entries):
-    kept = NoteEntries(entries.memory)
-    put = kept.put("n", "k", "v", 60)
-    assert (put.value, put.access_count) == ("v", 0)
-    assert kept.get("n", "k") == put
-    assert kept.count(put).access_count == 1
-    kept.remove("n", "k")
-    assert kept.stats().entries == 0
 
 
 def test_an_entry_of_a_name_without_latin_letters_can_be_listed_and_restored_by_its_path(entries):

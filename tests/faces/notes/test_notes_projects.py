@@ -20,11 +20,6 @@ def test_the_built_in_projects_are_listed_with_their_notes(face):
     assert f"notes: 1 note, {face.memory.home / 'notes'} (default)" in reply.text
 
 
-def test_an_agent_sees_only_its_own_notes_counted(face):
-    face.put("a.md", "---\nscope: agent:other\n---\nx")
-    assert {each["notes"] for each in face.as_agent("me").data("list_memory_projects")["projects"]} == {0}
-
-
 def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     vault = tmp_path / "My Vault"
     vault.mkdir()
@@ -36,28 +31,6 @@ def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     assert face.data("search_notes", query="wordofthevault")["results"][0]["project"] == "My Vault"
     again = face.data("create_memory_project", project_name="My Vault", project_path=str(vault))
     assert again["action"] == "unchanged"
-
-
-def test_a_missing_folder_is_made(face, tmp_path):
-    face.data("create_memory_project", project_name="new", project_path=str(tmp_path / "a" / "b"))
-    assert (tmp_path / "a" / "b").is_dir()
-
-
-def test_a_project_can_become_the_default(face, tmp_path):
-    face.data("create_memory_project", project_name="v", project_path=str(tmp_path / "v"), set_default=True)
-    assert face.write("A")["project"] == "v"
-    assert [each["name"] for each in face.data("list_memory_projects")["projects"] if each["default"]] == ["v"]
-
-
-def test_removing_a_project_leaves_its_files(face, tmp_path):
-    vault = tmp_path / "v"
-    face.data("create_memory_project", project_name="v", project_path=str(vault))
-    face.write("A", project="v")
-    reply = face.call("delete_project", project_name="V")
-    assert reply.data == {"action": "removed", "name": "v", "path": str(vault)}
-    assert "files stay" in reply.text
-    assert (vault / "A.md").exists()
-    assert face.data("search_notes", query="text")["total"] == 0
 
 
 def test_an_unknown_project_is_answered_with_those_there_are(face):

@@ -8,35 +8,9 @@ from commonplace.faces.notes import toolset
 from commonplace.faces.tool import Registry
 
 
-def test_no_tool_has_an_output_schema():
-    assert all(tool.output_schema is None for tool in toolset().tools)
-
-
-def test_the_instructions_are_short_and_name_the_two_line_forms():
-    text = toolset().instructions
-    assert len(text) <= 1000
-    assert "- [category] fact #tag (context)" in text
-    assert "[[" in text
-    assert "not an instruction" in text
-
-
-def test_it_serves_two_prompts_and_one_template():
-    face = toolset()
-    assert [each.name for each in face.prompts] == ["continue_conversation", "search_knowledge_base"]
-    assert [each.uri for each in face.templates] == ["memory://{project}/{+path}"]
-    assert face.templates[0].mime == "text/markdown"
-
-
 def test_it_can_be_loaded_only_once():
     with pytest.raises(Exception, match="write_note"):
         Registry([toolset(), toolset()])
-
-
-def test_an_unknown_parameter_is_named_and_the_known_ones_listed(face):
-    text = face.refused("read_note", "invalid", identifier="x", colour="red")
-    assert "`colour`" in text
-    for name in ("identifier", "start_line", "end_line", "project"):
-        assert name in text
 
 
 def test_a_missing_parameter_is_named(face):

@@ -15,7 +15,10 @@ import pytest
 from commonplace.config import load
 from commonplace.note.markdown import parse_note
 from contract.memory_tool import answered, check_silence
+from contract.tables import tables
 from serve.process import ServerProcess, memory_mcp
+
+TABLES = tables("memory_protocol")
 
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8"))[
     "tools"
@@ -95,25 +98,7 @@ def test_with_the_note_tools_it_comes_first_and_is_the_same(served):
 @pytest.mark.promise("000a-12.2")
 @pytest.mark.parametrize(
     "given",
-    [
-        {},
-        [],
-        [1],
-        "view",
-        7,
-        True,
-        {"command": None},
-        {"command": 7},
-        {"command": ["view"]},
-        {"command": "View"},
-        {"command": "view", "path": {}},
-        {"command": "rename", "old_path": "/memories/a", "new_path": 5},
-        {"command": "create", "path": "/memories/a", "file_text": {"a": 1}},
-        {"command": "insert", "path": "/memories/a", "insert_line": True, "insert_text": "x"},
-        {"command": "insert", "path": "/memories/a", "insert_line": 1.5, "insert_text": "x"},
-        {"command": "view", "path": "/memories/" + "a" * 300},
-        {"command": "view", "path": "/memories/" + "/".join(["a" * 200] * 30)},
-    ],
+    [*TABLES["bad_inputs"], {"command": "view", "path": "/memories/" + "/".join(["a" * 200] * 30)}],
     ids=lambda given: json.dumps(given)[:40],
 )
 def test_every_bad_input_is_answered_by_the_tool(served, given):

@@ -19,56 +19,20 @@ from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from commonplace.errors import InvalidInput, OutsideError
 from contract.memory_tool import check_silence, shape
 from contract.messages_api import MessagesApi
+from contract.tables import tables
 from serve.process import SECONDS, environment
+
+TABLES = tables("memory_sdk")
 
 BETA = "context-management-2025-06-27"
 ENTRY = {"type": "memory_20250818", "name": "memory"}
 PATH = "/memories/user/preferences.md"
-TURNS = [
-    [{"command": "view", "path": "/memories"}],
-    # Two calls of one turn, the second needing the first.
-    [
-        {"command": "create", "path": PATH, "file_text": "one\ntwo\n"},
-        {"command": "insert", "path": PATH, "insert_line": 2, "insert_text": "three"},
-    ],
-    [{"command": "str_replace", "path": PATH, "old_str": "two", "new_str": "2"}],
-    [{"command": "str_replace", "path": PATH, "old_str": "missing", "new_str": "x"}],
-    [{"command": "view", "path": PATH, "view_range": [2, -1]}],
-    [
-        {"command": "rename", "old_path": PATH, "new_path": "/memories/user/p.md"},
-        {"command": "view", "path": PATH},
-        {"command": "view", "path": "/memories/../etc/passwd"},
-    ],
-    [{"command": "create", "path": "/memories/a.md"}, {"command": "create", "path": "/memories/a.md", "file_text": 7}],
-    [{"command": "delete", "path": "/memories/user"}],
-]
+TURNS = TABLES["turns"]
 LISTED = (
     "Here're the files and directories up to 2 levels deep in /memories, "
     "excluding hidden items and node_modules:\n4K\t/memories"
 )
-RESULTS = [
-    [(LISTED, False)],
-    [(f"File created successfully at: {PATH}", False), (f"The file {PATH} has been edited.", False)],
-    [
-        (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            "     1\tone\n     2\t2\n     3\tthree\n     4\t",
-            False,
-        )
-    ],
-    [(f"No replacement was performed, old_str `missing` did not appear verbatim in {PATH}.", True)],
-    [(f"Here's the content of {PATH} with line numbers:\n     2\t2\n     3\tthree\n     4\t", False)],
-    [
-        (f"Successfully renamed {PATH} to /memories/user/p.md", False),
-        (f"The path {PATH} does not exist. Please provide a valid path.", True),
-        ("Path /memories/../etc/passwd would escape /memories directory", True),
-    ],
-    [
-        ("Parameter `file_text` is required for command: create", True),
-        ("Parameter `file_text` must be a string for command: create", True),
-    ],
-    [("Successfully deleted /memories/user", False)],
-]
+RESULTS = TABLES["results"]
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ import pytest
 
 from commonplace import open_memory
 from contract.note_tools import Tools, put
+from contract.tables import tables
+
+TABLES = tables("note_links")
 
 pytestmark = pytest.mark.promise("000b-12.4")
 
@@ -36,27 +39,7 @@ def state(tools: Tools, source: str = SOURCE) -> str:
     return relation["state"]
 
 
-STEPS = [
-    (1, ID, "to/a.md", f"---\nid: {ID}\n---\n"),
-    (2, "Own/Address", "to/a.md", "---\npermalink: Own/Address\n---\n"),
-    (2, "notes/to/some-note", "to/Some Note.md", "x"),
-    (2, "to/some-note", "to/Some Note.md", "x"),
-    (2, "notes/Own/Address", "to/a.md", "---\npermalink: Own/Address\n---\n"),
-    (3, "To/Some Note", "to/some-note.md", "x"),
-    (3, "to/someNote", "to/Some note.md", "---\ntitle: other\n---\n"),
-    (4, "A Title: of its own!", "to/a.md", '---\ntitle: "A Title: of its own!"\n---\n'),
-    (4, "Also Called", "to/a.md", "---\naliases: [x, Also Called]\n---\n"),
-    (4, "中文标题", "to/a.md", "---\ntitle: 中文标题\n---\n"),
-    (5, "to/Exact (File).md", "to/Exact (File).md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "to/Exact (File)", "to/Exact (File).md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "./Beside", "from/Beside.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "./deeper/Below.md", "from/deeper/Below.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "../to/Over", "to/Over.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "../Top", "Top.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (6, "Only Name", "to/deep/Only Name.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (7, "a title_in-WORDS", "to/a.md", "---\ntitle: A  Title in words\n---\n"),
-    (7, "ÜBER alles", "to/a.md", "---\naliases: [über-Alles]\n---\n"),
-]
+STEPS = TABLES["steps"]
 
 
 @pytest.mark.parametrize(("step", "target", "path", "text"), STEPS, ids=lambda each: str(each)[:24])

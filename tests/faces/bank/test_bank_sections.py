@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.faces.bank.placement import append_block, insert_in_section
+from contract.tables import tables
+
+TABLES = tables("bank_sections")
 
 LINES = st.lists(
     st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]), max_size=12
@@ -26,17 +29,7 @@ def said(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("old", "block", "new"),
-    [
-        ("", "a", "a\n"),
-        ("", "a\r\nb\r\n\r\n", "a\r\nb\r\n"),
-        ("\n\n", "a", "a\n"),
-        ("x", "a", "x\n\na\n"),
-        ("x\n\n\n", "\na\n", "x\n\n\na\n"),
-        ("x  \n", "a", "x  \n\na\n"),
-        ("x\r\ny\r\n", "a\nb", "x\r\ny\r\n\r\na\r\nb\r\n"),
-        ("x\r\ny\n", "a", "x\r\ny\n\na\n"),
-        ("\ufeffx\n", "a", "\ufeffx\n\na\n"),
-    ],
+    TABLES["appended"],
 )
 def test_a_block_is_appended_after_one_empty_line(old: str, block: str, new: str) -> None:
     assert append_block(old, block) == new
@@ -44,26 +37,7 @@ def test_a_block_is_appended_after_one_empty_line(old: str, block: str, new: str
 
 @pytest.mark.parametrize(
     ("old", "position", "new"),
-    [
-        ("# A", "A", "# A\n\nx\n"),
-        ("# A\n", "A", "# A\n\nx\n"),
-        ("# A\n\n\n\n# B\n", "A", "# A\n\nx\n\n# B\n"),
-        ("# A\ntext  \n \n\t\n# B\n", "A", "# A\ntext  \n\nx\n\n# B\n"),
-        ("# B\n# A\nt", "a", "# B\n# A\nt\n\nx\n"),
-        ("# a\n\n# A\n", "A", "# a\n\n# A\n\nx\n"),
-        ("# A b\n\n# A\n", "A", "# A b\n\n# A\n\nx\n"),
-        ("    # A\n\n# A ###\n", "A", "    # A\n\n# A ###\n\nx\n"),
-        ("#A\n", "A", "#A\n\n## A\n\nx\n"),
-        ("a\n<!-- # A\n# A -->\n", "A", "a\n<!-- # A\n# A -->\n\n## A\n\nx\n"),
-        ("---\ntitle: A\n---\n# A\n", "A", "---\ntitle: A\n---\n# A\n\nx\n"),
-        ("", "A", "## A\n\nx\n"),
-        ("t\r\nu\r\n", " New\n one ", "t\r\nu\r\n\r\n## New one\r\n\r\nx\r\n"),
-        ("t\n", "### New ###", "t\n\n### New\n\nx\n"),
-        ("t\n", "####### A", "t\n\n## ####### A\n\nx\n"),
-        ("t\n", "#A", "t\n\n## #A\n\nx\n"),
-        ("t\n", "A #", "t\n\n## A #\n\nx\n"),
-        ("# 词汇\n甲\n\n# 乙\n", "词汇", "# 词汇\n甲\n\nx\n\n# 乙\n"),
-    ],
+    TABLES["inserted"],
 )
 def test_a_text_is_put_at_the_end_of_its_section(old: str, position: str, new: str) -> None:
     assert insert_in_section(old, position, "x") == new

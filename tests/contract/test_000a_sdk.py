@@ -73,25 +73,21 @@ def check_conversation(api: MessagesApi, last: Any, home: Path) -> None:
     assert shape(home / "memories") == {}
 
 
-@pytest.mark.promise("000a-12.14")
-def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path):
-    tool = MemoryTool(tmp_path / "home")
-    with Anthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
-        last = client.beta.messages.tool_runner(**request(client, tool)).until_done()
-    tool.close()
-    check_conversation(api, last, tmp_path / "home")
+async def run_async(url: str, tool: Any) -> Any:
+    async with AsyncAnthropic(base_url=url, api_key="none", max_retries=0, timeout=SECONDS) as client:
+        runner = client.beta.messages.tool_runner(**request(client, tool))
+        return await (await runner if inspect.isawaitable(runner) else runner).until_done()
 
 
 @pytest.mark.promise("000a-12.14")
-def test_the_async_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path):
-    tool = AsyncMemoryTool(tmp_path / "home")
-
-    async def run() -> Any:
-        async with AsyncAnthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
-            runner = client.beta.messages.tool_runner(**request(client, tool))
-            return await (await runner if inspect.isawaitable(runner) else runner).until_done()
-
-    last = asyncio.run(asyncio.wait_for(run(), SECONDS))
+@pytest.mark.parametrize("made", [MemoryTool, AsyncMemoryTool])
+def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path, made):
+    tool = made(tmp_path / "home")
+    if made is AsyncMemoryTool:
+        last = asyncio.run(asyncio.wait_for(run_async(api.url, tool), SECONDS))
+    else:
+        with Anthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
+            last = client.beta.messages.tool_runner(**request(client, tool)).until_done()
     tool.close()
     check_conversation(api, last, tmp_path / "home")
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace import open_memory
-from commonplace.store import change as steps
 from contract.memory_bank import Banks
 
 
@@ -82,6 +81,23 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
 def test_arguments_of_the_wrong_shape_are_named(banks: Banks, tool: str, arguments: dict[str, Any], what: str) -> None:
     data = banks.refused(tool, "invalid", **arguments)
     assert data["error"].startswith(f"Input validation error: {what}")
+
+
+def test_letters_and_digits_of_any_script_make_an_id_and_nothing_else(banks: Banks) -> None:
+    for id in ("a", "A b.c_d-1", "翻译_项目", "हिन्दी", "naïve", "n" * 100, "-x", "x."):
+        assert banks.ok("activate", bank_type="project", bank_id=id)["bank_info"]["id"] == id
+    for id in ("a\tb", "\u202e", "a\u200b", "a/b", "a:b", "*", ".a", "node_modules", "n" * 101, "字" * 90):
+        banks.refused("activate", "activation_failed", bank_type="project", bank_id=id)
+
+
+def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
+    deep, long = "/".join("abcdefghi"), "b" * 97 + ".md"
+    for target in ("a.md", f"{deep}/j.md", long, "a" * 99 + "/" + long):
+        assert banks.write("x", target)["updated_file"] == target
+    named = [".md", "a.txt", "a.md/", "/a.md", "a//b.md", "./a.md", "a/../b.md", ".x/a.md", "a.MD", "cache.json"]
+    for target in (*named, f"{deep}/j/k.md", f"b{long}", "a" * 100 + "/" + long):
+        given = {"bank_type": "project", "bank_id": "p", "target_file": target, "content": "x"}
+        banks.refused("update", "update_failed", **given)
 
 
 def test_an_update_without_names_goes_to_the_bank_activated_last(banks: Banks) -> None:
@@ -183,7 +199,7 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(banks: Banks, monkeypat
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(steps, "write_file", full)
+    monkeypatch.setattr(os, "fsync", full)
     given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": "x"}
     data = banks.refused("update", "disk_sync_failed", **given)
     assert data["error"] == "Failed to synchronize with disk: the disk is full"

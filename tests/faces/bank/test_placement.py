@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.faces.bank.bank import KINDS, bank_data, template_files
-from commonplace.faces.bank.placement import categorise, category_patterns, explain, place_by_rules
+from commonplace.faces.bank.placement import categorise, explain, place_by_rules
 
 
 @pytest.mark.parametrize(
@@ -32,15 +31,6 @@ from commonplace.faces.bank.placement import categorise, category_patterns, expl
 )
 def test_title_and_patterns_choose_the_category(text: str, category: str, confidence: float) -> None:
     assert categorise(text) == (category, confidence)
-
-
-def test_every_category_has_a_file_of_each_kind_of_bank() -> None:
-    categories = [*category_patterns(), "default"]
-    assert len(categories) == 15
-    for kind in KINDS:
-        targets = bank_data("categories")["targets"][kind]
-        assert {targets.get(each, targets["default"]) for each in categories} <= set(template_files(kind))
-        assert set(targets) <= set(categories)
 
 
 def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:

@@ -38,35 +38,6 @@ def test_the_reply_names_the_note_and_what_changed(doc):
     assert body(doc).rstrip("\n") == NOTE + "- [fact] new"
 
 
-@pytest.mark.parametrize("operation", ["replace_section", "insert_before_section", "insert_after_section"])
-@pytest.mark.parametrize("section", [None, "", "  "])
-def test_section_operations_need_a_section(doc, operation, section):
-    text = doc.refused("edit_note", "invalid", identifier="Doc", operation=operation, content="x", section=section)
-    assert "`section`" in text
-    assert operation in text
-
-
-@pytest.mark.parametrize("find_text", [None, ""])
-def test_find_replace_needs_a_text_to_find(doc, find_text):
-    text = doc.refused(
-        "edit_note", "invalid", identifier="Doc", operation="find_replace", content="x", find_text=find_text
-    )
-    assert "`find_text`" in text
-
-
-def test_expected_replacements_count_from_one(doc):
-    text = doc.refused(
-        "edit_note",
-        "invalid",
-        identifier="Doc",
-        operation="find_replace",
-        content="x",
-        find_text="one",
-        expected_replacements=0,
-    )
-    assert "`expected_replacements`" in text
-
-
 @pytest.mark.parametrize("operation", ["append", "prepend"])
 @pytest.mark.parametrize(
     ("identifier", "path", "title"),

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 NOTE = "---\ntitle: Lines\nnumber: 1.10\n---\none\ntwo\nthree\n"
@@ -60,15 +57,6 @@ def test_a_range_past_the_end_is_empty(face):
     assert not reply.is_error
     assert reply.data["content"] == ""
     assert "7 lines" in reply.text
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "name"),
-    [(0, -1, "start_line"), (-3, -1, "start_line"), (4, 3, "end_line"), (1, -2, "end_line"), (1, 0, "end_line")],
-)
-def test_an_impossible_range_is_refused(face, first, last, name):
-    face.put("A.md", NOTE)
-    assert f"`{name}`" in face.refused("read_note", "invalid", identifier="A.md", start_line=first, end_line=last)
 
 
 @pytest.mark.parametrize(
@@ -188,36 +176,6 @@ def test_a_page_past_the_end_is_empty(face):
         assert (reply.data["total"], reply.data["more"], reply.data["page"]) == (1, False, 9)
         assert "Last page: 1." in reply.text
     assert face.data("list_directory", page=10**30)["entries"] == []
-
-
-@pytest.mark.parametrize("tool", ["list_directory", "recent_activity"])
-@pytest.mark.parametrize("name", ["page", "page_size"])
-def test_pages_count_from_one(face, tool, name):
-    assert f"`{name}` must be 1 or more; got 0" in face.refused(tool, "invalid", **{name: 0})
-
-
-def test_depth_is_at_least_one_and_lowered_to_ten(face):
-    assert "`depth`" in face.refused("list_directory", "invalid", depth=0)
-    assert face.data("list_directory", depth=99)["total"] == 0
-
-
-def aged(file, seconds):
-    moment = datetime.now(UTC).timestamp() - seconds
-    os.utime(file, (moment, moment))
-
-
-def test_recent_activity_is_exact_and_newest_first(face):
-    for name, seconds in (("Old", 7300), ("Edge", 7100), ("New", 60)):
-        aged(face.put(f"{name}.md", "x"), seconds)
-    reply = face.call("recent_activity", timeframe="2h")
-    assert [each["title"] for each in reply.data["results"]] == ["New", "Edge"]
-    assert (reply.data["timeframe"], reply.data["total"], reply.data["more"]) == ("2h", 2, False)
-    since = datetime.fromisoformat(reply.data["since"])
-    assert timedelta(seconds=7190) < datetime.now(UTC) - since < timedelta(seconds=7260)
-    rows = reply.text.splitlines()
-    assert rows[1].endswith("  New  (notes: notes/new)")
-    datetime.strptime(rows[1][:16], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-    assert face.data("recent_activity", timeframe="3 hours")["total"] == 3
 
 
 def test_recent_activity_says_when_nothing_changed(face):

@@ -97,10 +97,3 @@ def test_a_part_of_a_word_is_not_said_before(face):
     face.put("part.md", "otherwords at the part")
     shown = [each["snippet"] for each in face.data("search_notes", query="otherwords", max_tokens=200)["results"]]
     assert sorted(shown) == ["otherwords at the part", "otherwords at the party"]
-
-
-def test_a_bad_filter_is_named(face):
-    assert "`max_tokens`" in face.refused("search_notes", "invalid", query="x", max_tokens=0)
-    assert "metadata_filters" in face.refused("search_notes", "invalid", metadata_filters={"a": {"$near": 1}})
-    assert "`tags`" in face.refused("search_notes", "invalid", tags=[1])
-    assert "`search_type`" in face.refused("search_notes", "invalid", query="x", search_type="fuzzy")

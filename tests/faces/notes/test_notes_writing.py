@@ -57,10 +57,6 @@ def test_without_a_directory_a_note_goes_to_the_projects_root(face, directory):
     assert face.write("A", directory=directory)["file_path"] == "A.md"
 
 
-def test_a_blank_title_is_refused(face):
-    assert "`title`" in face.refused("write_note", "invalid", title="  ", content="x")
-
-
 def test_a_note_can_be_written_to_another_project_named_in_any_case(face):
     made = face.write("pref", "text", project="MEMORIES")
     assert made["project"] == "memories"

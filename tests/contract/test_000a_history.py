@@ -107,17 +107,7 @@ def test_the_log_names_command_file_and_agent_and_a_deleted_folder_is_one_entry(
 def test_a_failed_command_leaves_no_entry(terminal, tool):
     root = terminal.home / "memories"
     before = shape(root)
-    for failing in [
-        {"command": "create", "path": "/memories/a.md/x/y.md", "file_text": "x"},
-        {"command": "create", "path": "/memories/new/folder/", "file_text": "x"},
-        {"command": "rename", "old_path": "/memories/nothing", "new_path": "/memories/new/folder/x"},
-        {"command": "rename", "old_path": "/memories/folder", "new_path": "/memories/folder/deep/folder"},
-        {"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/folder/b.md/x"},
-        {"command": "insert", "path": "/memories/a.md", "insert_line": 99, "insert_text": "x"},
-        {"command": "str_replace", "path": "/memories/bytes.bin", "old_str": "caf", "new_str": "x"},
-        {"command": "insert", "path": "/memories/folder", "insert_line": 0, "insert_text": "x"},
-        {"command": "delete", "path": "/memories/."},
-    ]:
+    for failing in TABLES["failing"]:
         with pytest.raises(ToolError):
             tool.call(failing)
     assert shape(root) == before

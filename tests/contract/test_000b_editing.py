@@ -40,9 +40,7 @@ def formed(text: str, form: str, whole: bool = True) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("operation", "arguments", "old", "new"), EDITS, ids=lambda each: str(each)[:30])
-def test_an_edit_changes_only_its_place(
-    tools: Tools, form: str, operation: str, arguments: dict, old: str, new: str
-) -> None:
+def test_an_edit_changes_only_its_place(tools, form, operation, arguments, old, new):
     file = tools.put("Doc.md", formed(TEXT, form))
     file.chmod(0o640)
     reply = tools("edit_note", identifier="Doc", operation=operation, **arguments)
@@ -55,9 +53,7 @@ def test_an_edit_changes_only_its_place(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("content", [NEW, "one line"])
-def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(
-    tools: Tools, form: str, content: str
-) -> None:
+def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(tools, form, content):
     file = tools.put("Doc.md", formed(TEXT, form))
     tools("edit_note", identifier="Doc", operation="append", content=content)
     before, added, newline = formed(TEXT, form), formed(content, form, whole=False), FORMS[form][1].encode()

@@ -13,9 +13,11 @@ import pytest
 from contract.note_tools import Tools, texts
 from contract.tables import tables
 
+TABLES = tables("note_errors")
+
 pytestmark = pytest.mark.promise("000b-12.12")
 
-REFUSALS = tables("note_errors")["refusals"]
+REFUSALS = TABLES["refusals"]
 """Calls that are refused: code and whole text, and what the text says to do next."""
 
 
@@ -64,24 +66,11 @@ def test_an_error_says_what_is_wrong_and_its_remedy_works(desk: Tools, name: str
     follow(desk, refusal)
 
 
-FOLDERS = {
-    "/": "the whole file system",
-    "HOME": "home folder",
-    "HOME/.ssh": "hidden",
-    "MEMORY": "memory home",
-    "MEMORY/notes": "memory home",
-    "relative/path": "absolute",
-    "FILE": "not a folder",
-    "WORK": "project work",
-    "WORK/in": "project work",
-    "BASE": "",
-}
+FOLDERS = TABLES["folders"]
 
 
 @pytest.mark.parametrize(("folder", "reason"), FOLDERS.items())
-def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(
-    desk: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, reason: str
-) -> None:
+def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(desk, tmp_path, monkeypatch, folder, reason):
     user = tmp_path / "user"
     user.mkdir()
     monkeypatch.setenv("HOME", str(user))
@@ -143,9 +132,7 @@ def test_built_in_projects_stay_and_files_of_removed_ones_too(desk: Tools, tmp_p
     ("code", "words"), [(errno.ENOSPC, "disk"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")]
 )
 @pytest.mark.parametrize("call", ["fsync", "rename"])
-def test_a_disk_that_refuses_is_told_in_plain_words(
-    desk: Tools, monkeypatch: pytest.MonkeyPatch, call: str, code: int, words: str
-) -> None:
+def test_a_disk_that_refuses_is_told_in_plain_words(desk, monkeypatch, call, code, words):
     before = texts(desk.root())
 
     def refuse(*_: Any, **__: Any) -> None:

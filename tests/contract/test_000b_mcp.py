@@ -86,9 +86,7 @@ def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
     ("name", "arguments"),
     [("continue_conversation", {"topic": "heron plan"}), ("search_knowledge_base", {"query": "heron plan"})],
 )
-def test_a_prompt_shows_the_best_notes_with_date_address_and_observations(
-    server: Server, name: str, arguments: dict
-) -> None:
+def test_a_prompt_shows_the_best_notes_with_date_address_and_observations(server, name, arguments):
     text = prompt(server, name, **arguments)
     for words in (
         "Heron plan",

@@ -146,9 +146,7 @@ ANY = st.text(max_size=40)
     st.dictionaries(ANY, st.one_of(ANY, st.integers(), st.booleans(), st.none()), max_size=3),
     ANY,
 )
-def test_whatever_is_written_is_kept_or_refused_with_nothing_written(
-    shared: Tools, title, content, tags, metadata, directory
-) -> None:
+def test_whatever_is_written_is_kept_or_refused_with_nothing_written(shared, title, content, tags, metadata, directory):
     before = texts(shared.root())
     reply = shared.call(
         "write_note", title=title, content=content, tags=tags, metadata=metadata, directory=directory, overwrite=True

@@ -19,9 +19,12 @@ from commonplace import open_memory
 from commonplace.engine.graph import opener
 from contract.graph_tools import Nodes
 from contract.mcp_server import Server, environment
+from contract.tables import tables
 from contract.test_002_cases import parsed
 from contract.test_002_graph import RESOURCES, answers, entity, relation
 from contract.test_002_graph import serving as serving_notes
+
+TABLES = tables("graph_file")
 
 
 def serving(home: Path, file: Path, *arguments: str, **env: str) -> Server:
@@ -73,9 +76,7 @@ def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: 
 
 
 @pytest.mark.promise("002-14.22", "002-14.12")
-def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(
-    tmp_path: Path, file: Path
-) -> None:
+def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(tmp_path, file):
     with serving(tmp_path, file) as server:
         server.ask("resources/subscribe", {"uri": RESOURCES[0]})
 
@@ -131,22 +132,9 @@ def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path,
 @pytest.mark.promise("002-14.13")
 @pytest.mark.parametrize(
     ("arguments", "env", "there", "place"),
-    [
-        (("--as", "server-memory", "--graph-file", "~/x/a.jsonl"), {"MEMORY_FILE_PATH": "b"}, "", "HOME/x/a.jsonl"),
-        (("--as", "server-memory"), {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "", "b"),
-        (("--as", "thoughtbox"), {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "new/c"}, "", "new/c"),
-        (("--as", "thoughtbox"), {}, "", ".thoughtbox/memory.jsonl"),
-        (("--tools", "graph,notes"), {}, ".thoughtbox/memory.jsonl", ".thoughtbox/memory.jsonl"),
-        (("--tools", "graph,notes"), {"MEMORY_FILE_PATH": "b"}, ".thoughtbox/memory.jsonl", "b"),
-        (("--tools", "graph,notes"), {}, "config", "~configured"),
-        (("--tools", "graph"), {}, "", None),
-        (("--as", "server-memory"), {}, ".thoughtbox/memory.jsonl", None),
-    ],
+    TABLES["places"],
 )
-def test_where_the_graph_file_is_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...], env: dict[str, str], there: str, place: str | None,
-) -> None:  # fmt: skip
+def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, env, there, place):
     home, user, work = tmp_path / "home", tmp_path / "user", tmp_path / "work"
     for folder in (home, user, work):
         folder.mkdir()
@@ -173,9 +161,7 @@ def test_where_the_graph_file_is_looked_for(
 
 @pytest.mark.promise("002-14.25")
 @pytest.mark.parametrize("kind", ["notes", "file"])
-def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(
-    tmp_path: Path, file: Path, kind: str
-) -> None:
+def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_path, file, kind):
     def start(home: str) -> Server:
         return serving(tmp_path / home, file) if kind == "file" else serving_notes(tmp_path / "home")
 
@@ -248,9 +234,7 @@ for line in sys.stdin:
 @pytest.mark.slow
 @pytest.mark.promise("002-14.26")
 @pytest.mark.parametrize("kind", ["notes", "file"])
-def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(
-    tmp_path: Path, file: Path, kind: str
-) -> None:
+def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_path, file, kind):
     chance = random.Random(11)
     home, places = tmp_path / "home", [file] if kind == "file" else []
     with open_memory(home, watch=False) as memory:
@@ -290,9 +274,7 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(
 
 
 @pytest.mark.promise("002-14.27")
-def test_a_read_only_file_is_read_and_refuses_changes(
-    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatch):
     line = '{"type":"entity","name":"Ada","entityType":"","observations":[]}\n'
     file.write_text(line)
     real = os.open

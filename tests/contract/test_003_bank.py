@@ -33,11 +33,6 @@ TRAVERSAL = [
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-@pytest.fixture
 def banks(ground: Ground) -> Iterator[Banks]:
     with open_memory(ground.home, watch=False) as memory:
         yield Banks(memory)

@@ -14,13 +14,6 @@ from contract.memory_bank import Ground
 APPENDS = 40
 
 
-@pytest.fixture
-def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
-    for name in ("MEMORY_AGENT", "MEMORY_BANK_DEBUG", "MEMORY_BANK_ROOT", "LLM_API_URL"):
-        monkeypatch.delenv(name, raising=False)
-    return Ground(tmp_path)
-
-
 def append(server: Server, text: str) -> None:
     server.begin("update", bank_type="project", bank_id="p", target_file="notes/ideas.md", content=text)
 

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from contract.memory_bank import Banks
+from contract.tables import tables
+
+TABLES = tables("bank_arguments")
 
 
 def test_the_templates_are_those_of_the_contract(banks: Banks) -> None:
@@ -66,17 +69,7 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "what"),
-    [
-        ("activate", {}, "Parameter `bank_type` is required for activate."),
-        ("activate", {"bank_type": "code"}, "Parameter `bank_id` is required for activate."),
-        ("activate", {"bank_type": 5, "bank_id": "x"}, "Parameter `bank_type` must be a text; got 5."),
-        ("list", {"bank_type": ["code"]}, "Parameter `bank_type` must be a text; got"),
-        ("update", {"bank_type": "code", "bank_id": "x"}, "Parameter `content` is required for update."),
-        ("update", {"bank_type": "code", "content": "x"}, "Parameter `bank_id` is required for update."),
-        ("update", {"bank_id": "x", "content": "x"}, "Parameter `bank_type` is required for update."),
-        ("update", {"content": "x", "update_count": "many"}, "Parameter `update_count` must be a whole number"),
-        ("update", {"content": "\ud800"}, "Parameter `content` must be valid Unicode text"),
-    ],
+    TABLES["wrong"],
 )
 def test_arguments_of_the_wrong_shape_are_named(banks: Banks, tool: str, arguments: dict[str, Any], what: str) -> None:
     data = banks.refused(tool, "invalid", **arguments)

@@ -3,6 +3,9 @@ from __future__ import annotations
 from commonplace.engine import open_memory
 from commonplace.faces.notes import toolset
 from commonplace.faces.tool import Registry
+from contract.tables import tables
+
+TABLES = tables("note_projects")
 
 
 def test_the_built_in_projects_are_listed_with_their_notes(face):
@@ -34,20 +37,7 @@ def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
 
 
 def test_an_unknown_project_is_answered_with_those_there_are(face):
-    for tool, arguments in (
-        ("delete_project", {"project_name": "nope"}),
-        ("read_note", {"identifier": "A", "project": "nope"}),
-        ("write_note", {"title": "A", "content": "x", "project": "nope"}),
-        ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "project": "nope"}),
-        ("move_note", {"identifier": "A", "destination_path": "B", "project": "nope"}),
-        ("delete_note", {"identifier": "A", "project": "nope"}),
-        ("list_directory", {"project": "nope"}),
-        ("search_notes", {"query": "A", "project": "nope"}),
-        ("search_notes", {"query": "A", "projects": ["notes", "nope"]}),
-        ("build_context", {"url": "A", "project": "nope"}),
-        ("build_context", {"url": "A*", "project": "nope"}),
-        ("recent_activity", {"project": "nope"}),
-    ):
+    for tool, arguments in TABLES["unknown"]:
         text = face.refused(tool, "project_not_found", **arguments)
         assert text.startswith('No project "nope". Projects: ')
         assert "notes" in text

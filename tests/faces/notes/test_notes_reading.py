@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from contract.tables import tables
+
+TABLES = tables("note_identifiers")
+
 NOTE = "---\ntitle: Lines\nnumber: 1.10\n---\none\ntwo\nthree\n"
 
 
@@ -61,19 +65,7 @@ def test_a_range_past_the_end_is_empty(face):
 
 @pytest.mark.parametrize(
     "identifier",
-    [
-        "API Design",
-        "notes/specs/api",
-        "specs/api",
-        "specs/API.md",
-        "specs/API",
-        "memory://notes/specs/api",
-        "memory://specs/API.md",
-        "memory://notes/specs/API%2Emd",
-        "11111111-1111-4111-8111-111111111111",
-        "11111111",
-        "api design",
-    ],
+    TABLES["identifiers"],
 )
 def test_every_kind_of_identifier_leads_to_the_note(face, identifier):
     face.put("specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n")

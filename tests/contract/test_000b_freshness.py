@@ -363,6 +363,7 @@ def machine(kind: type[RuleBasedStateMachine]) -> Callable[[], None]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Vandal, VandalWithoutWatch])
 def test_whatever_another_program_does_in_whatever_order(kind: type[RuleBasedStateMachine]) -> None:
     machine(kind)()

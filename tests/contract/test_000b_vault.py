@@ -81,6 +81,7 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("watch", [False, True])
 def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path, vault: Path, watch: bool) -> None:
     before = seen(vault)

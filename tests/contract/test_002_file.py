@@ -159,6 +159,7 @@ def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, en
     assert not (home / "graph" / "Ada.md").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("002-14.25")
 @pytest.mark.parametrize("kind", ["notes", "file"])
 def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_path, file, kind):

@@ -12,7 +12,7 @@ from contract.memory_bank import CASES, NAMES, Ground
 
 
 @pytest.mark.promise("003-11.1", "003-11.9")
-@pytest.mark.parametrize("way", ["registry", "mcp"])
+@pytest.mark.parametrize("way", ["registry", pytest.param("mcp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_case(case: dict[str, Any], way: str, ground: Ground) -> None:
     if way == "registry":

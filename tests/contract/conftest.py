@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import open_memory
+from contract.memory_bank import Ground
 from contract.note_tools import Tools
 
 
@@ -16,3 +17,11 @@ def tools(tmp_path: Path) -> Iterator[Tools]:
     """The owner's tools over an empty home, which is looked at anew on each call."""
     with open_memory(tmp_path / "home", watch=False) as memory:
         yield Tools(memory)
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    """Where the cases of the banks are played, away from this machine's own settings."""
+    for name in ("MEMORY_AGENT", "MEMORY_BANK_DEBUG", "MEMORY_BANK_ROOT", "LLM_API_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return Ground(tmp_path)

@@ -53,15 +53,15 @@ class MessagesApi:
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
 
-    def results(self) -> list[list[tuple[str, bool]]]:
-        """For each turn the (text, is_error) of its tool results, in the order of the calls."""
+    def results(self) -> list[list[list[Any]]]:
+        """For each turn the [text, is_error] of its tool results, in the order of the calls."""
         found = []
         for turn, (_, _, body) in enumerate(self.requests[1:]):
             blocks = [block for block in body["messages"][-1]["content"] if block["type"] == "tool_result"]
             assert [block["tool_use_id"] for block in blocks] == [
                 f"toolu_{turn}_{n}" for n in range(len(self.turns[turn]))
             ]
-            found.append([(_text(block["content"]), bool(block.get("is_error"))) for block in blocks])
+            found.append([[_text(block["content"]), bool(block.get("is_error"))] for block in blocks])
         return found
 
     def __enter__(self) -> MessagesApi:

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from commonplace import faces, open_memory
 from contract.memory_tool import CASES, NAMES, Store, arguments, check_reply, check_silence, shape
 from contract.note_tools import seen
+from contract.tables import tables
 from serve.client import OfficialClient
 from serve.process import memory_mcp
+
+TABLES = tables("memory_links")
 
 
 class Served:
@@ -243,45 +246,7 @@ def test_a_rename_names_the_path_that_leads_out(linked):
 
 
 NASTY = st.lists(
-    st.sampled_from(
-        [
-            "..",
-            ".",
-            "",
-            "a.md",
-            "folder",
-            "b.md",
-            "out-folder",
-            "out-file",
-            "secret.txt",
-            "loop",
-            "to-folder",
-            "root",
-            "dangling",
-            "%2e%2e",
-            "..%2f",
-            "%252e%252e",
-            "..\\",
-            "\\..\\..",
-            "...",
-            "~",
-            "\0",
-            "\n",
-            "\u2028",
-            "n" * 300,
-            ".commonplace",
-            "..;",
-            "．．",
-            "a" * 200,
-            "C:",
-            "/memories",
-            "memories",
-            "absolute",
-            "passwd",
-            "CON",
-            "*",
-        ]
-    ),
+    st.sampled_from(TABLES["hostile_parts"]),
     max_size=5,
 )
 TEXTS = st.one_of(st.none(), st.integers(-2, 9), st.booleans(), st.text(max_size=5), st.lists(st.integers(-2, 4)))

@@ -7,14 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from anthropic.lib.tools import ToolError
 
 from commonplace.anthropic import MemoryTool
 from contract.memory_tool import shape
+from contract.tables import tables
 from serve.process import SECONDS, ServerProcess, environment, memory_mcp
+
+TABLES = tables("memory_history")
 
 FILES = {
     "a.md": "\ufeff---\ntitle: [broken\n---\none\r\ntwo\rthree\u2028\n\n".encode(),
@@ -26,62 +28,7 @@ FILES = {
     "folder/node_modules/d.js": b"d\n",
     "folder/bytes.bin": b"\xfe\xff",
 }
-CHANGES: dict[str, dict[str, Any]] = {
-    "create over text": {"command": "create", "path": "/memories/a.md", "file_text": "new\n"},
-    "create over bytes that are no text": {
-        "command": "create",
-        "path": "/memories/bytes.bin",
-        "file_text": "new",
-    },
-    "create over an empty file": {"command": "create", "path": "/memories/empty.md", "file_text": "new"},
-    "create through a link": {"command": "create", "path": "/memories/link", "file_text": "new"},
-    "create with new folders": {"command": "create", "path": "/memories/x/y/new.md", "file_text": "new"},
-    "create below a folder of others": {
-        "command": "create",
-        "path": "/memories/folder/x/new.md",
-        "file_text": "new",
-    },
-    "str_replace": {
-        "command": "str_replace",
-        "path": "/memories/a.md",
-        "old_str": "one\r\ntwo",
-        "new_str": "1",
-    },
-    "str_replace to nothing": {
-        "command": "str_replace",
-        "path": "/memories/folder/deep/er/c.md",
-        "old_str": "no final newline",
-    },
-    "insert": {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "top"},
-    "insert at the end": {
-        "command": "insert",
-        "path": "/memories/folder/deep/er/c.md",
-        "insert_line": 1,
-        "insert_text": "",
-    },
-    "delete a file": {"command": "delete", "path": "/memories/a.md"},
-    "delete bytes that are no text": {"command": "delete", "path": "/memories/bytes.bin"},
-    "delete a link": {"command": "delete", "path": "/memories/link"},
-    "delete a folder": {"command": "delete", "path": "/memories/folder"},
-    "delete an empty folder": {"command": "delete", "path": "/memories/folder/void"},
-    "rename a file": {"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/b.md"},
-    "rename a file into new folders": {
-        "command": "rename",
-        "old_path": "/memories/a.md",
-        "new_path": "/memories/x/y/a.md",
-    },
-    "rename a folder": {
-        "command": "rename",
-        "old_path": "/memories/folder",
-        "new_path": "/memories/x/folder",
-    },
-    "rename a link": {"command": "rename", "old_path": "/memories/link", "new_path": "/memories/x/link"},
-    "rename in case only": {
-        "command": "rename",
-        "old_path": "/memories/folder/b.md",
-        "new_path": "/memories/folder/B.md",
-    },
-}
+CHANGES = TABLES["changes"]
 
 
 def filled(home: Path) -> Path:
@@ -160,17 +107,7 @@ def test_the_log_names_command_file_and_agent_and_a_deleted_folder_is_one_entry(
 def test_a_failed_command_leaves_no_entry(terminal, tool):
     root = terminal.home / "memories"
     before = shape(root)
-    for failing in [
-        {"command": "create", "path": "/memories/a.md/x/y.md", "file_text": "x"},
-        {"command": "create", "path": "/memories/new/folder/", "file_text": "x"},
-        {"command": "rename", "old_path": "/memories/nothing", "new_path": "/memories/new/folder/x"},
-        {"command": "rename", "old_path": "/memories/folder", "new_path": "/memories/folder/deep/folder"},
-        {"command": "rename", "old_path": "/memories/a.md", "new_path": "/memories/folder/b.md/x"},
-        {"command": "insert", "path": "/memories/a.md", "insert_line": 99, "insert_text": "x"},
-        {"command": "str_replace", "path": "/memories/bytes.bin", "old_str": "caf", "new_str": "x"},
-        {"command": "insert", "path": "/memories/folder", "insert_line": 0, "insert_text": "x"},
-        {"command": "delete", "path": "/memories/."},
-    ]:
+    for failing in TABLES["failing"]:
         with pytest.raises(ToolError):
             tool.call(failing)
     assert shape(root) == before

@@ -126,11 +126,7 @@ def test_a_folder_is_renamed_and_deleted_with_all_its_notes(servers, memory):
 @pytest.mark.promise("000a-12.10")
 def test_a_link_resolves_when_its_note_is_written_and_is_open_when_it_goes(servers, memory):
     memory("create", path="/memories/user/pen.md", file_text=TEXT)
-    memory(
-        "create",
-        path="/memories/projects/customers.md",
-        file_text="---\ntitle: Customer database\n---\nrows\n",
-    )
+    memory("create", path="/memories/projects/customers.md", file_text="---\ntitle: Customer database\n---\nrows\n")
     for server in servers:
         (relation,) = context(server, "memory://memories/user/pen")["relations"]
         assert relation["permalink"] == "memories/projects/customers"

@@ -15,7 +15,10 @@ import pytest
 from commonplace.config import load
 from commonplace.note.markdown import parse_note
 from contract.memory_tool import answered, check_silence
+from contract.tables import tables
 from serve.process import ServerProcess, memory_mcp
+
+TABLES = tables("memory_protocol")
 
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8"))[
     "tools"
@@ -30,14 +33,7 @@ ASSUME INTERRUPTION: Your context window might be reset at any moment, so you ri
 losing any progress that is not recorded in your memory directory."""
 FOLDERS = ("user/", "projects/", "sessions/", "patterns/")
 NOTE_TOOLS = ("search_notes", "recent_activity", "build_context")
-HEADINGS = [
-    "Protocol",
-    "Where things go",
-    "A memory file",
-    "Three patterns",
-    "Finding it again",
-    "Keeping it good",
-]
+HEADINGS = ["Protocol", "Where things go", "A memory file", "Three patterns", "Finding it again", "Keeping it good"]
 WHEN = datetime(2026, 5, 7, tzinfo=UTC)
 OWNERS = ["Answer in French — toujours.", "Never mention the lighthouse."]
 CONFIGURATIONS = {
@@ -102,25 +98,7 @@ def test_with_the_note_tools_it_comes_first_and_is_the_same(served):
 @pytest.mark.promise("000a-12.2")
 @pytest.mark.parametrize(
     "given",
-    [
-        {},
-        [],
-        [1],
-        "view",
-        7,
-        True,
-        {"command": None},
-        {"command": 7},
-        {"command": ["view"]},
-        {"command": "View"},
-        {"command": "view", "path": {}},
-        {"command": "rename", "old_path": "/memories/a", "new_path": 5},
-        {"command": "create", "path": "/memories/a", "file_text": {"a": 1}},
-        {"command": "insert", "path": "/memories/a", "insert_line": True, "insert_text": "x"},
-        {"command": "insert", "path": "/memories/a", "insert_line": 1.5, "insert_text": "x"},
-        {"command": "view", "path": "/memories/" + "a" * 300},
-        {"command": "view", "path": "/memories/" + "/".join(["a" * 200] * 30)},
-    ],
+    [*TABLES["bad_inputs"], {"command": "view", "path": "/memories/" + "/".join(["a" * 200] * 30)}],
     ids=lambda given: json.dumps(given)[:40],
 )
 def test_every_bad_input_is_answered_by_the_tool(served, given):
@@ -139,12 +117,7 @@ def test_every_bad_input_is_answered_by_the_tool(served, given):
 def test_text_that_is_no_unicode_is_refused_with_the_parameters_name(served, name):
     server, _ = served("plain", "--tools", "memory")
     given = {"command": "create", "path": "/memories/a.md", "file_text": "x"} | {name: "/memories/\ud800"}
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "memory", "arguments": given},
-    }
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": given}}
     server.write(json.dumps(request).encode() + b"\n")
     text, failed = answered(server.receive()["result"])
     assert failed
@@ -156,13 +129,7 @@ def test_what_clients_send_in_other_words_is_understood(served):
     server, _ = served("plain", "--tools", "memory")
     path = "/memories/tolerant.md"
     for given in [
-        {
-            "command": "create",
-            "path": "memories/tolerant.md",
-            "file_text": "1\n2\n3\n",
-            "view_range": None,
-            "more": 1,
-        },
+        {"command": "create", "path": "memories/tolerant.md", "file_text": "1\n2\n3\n", "view_range": None, "more": 1},
         {"command": "view", "path": path, "view_range": "[" * 5000, "new_str": 7, "file_text": 7},
         {"command": "insert", "path": path, "insert_line": " 3 ", "insert_text": "4", "old_str": None},
         {"command": "insert", "path": path, "insert_line": 4.0, "insert_text": "5"},
@@ -190,10 +157,7 @@ def test_the_description_says_what_create_does_with_an_existing_file(served):
 def test_create_refuses_an_existing_file_when_told_so_and_nothing_changes(served):
     server, _ = served("refusing", "--tools", "memory")
     create = {"command": "create", "path": "/memories/new/once.md", "file_text": "first"}
-    assert answered(server.call("memory", create)) == (
-        "File created successfully at: /memories/new/once.md",
-        False,
-    )
+    assert answered(server.call("memory", create)) == ("File created successfully at: /memories/new/once.md", False)
     again = create | {"file_text": "second"}
     assert answered(server.call("memory", again)) == ("File /memories/new/once.md already exists", True)
     assert server.text("memory", {"command": "view", "path": "/memories/new/once.md"}).endswith("     1\tfirst")

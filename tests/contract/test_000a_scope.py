@@ -40,10 +40,7 @@ def callers(home: Path) -> Iterator[dict[str, Call]]:
         return lambda command, **given: answered(server.call("memory", {"command": command, **given}))
 
     as_a, as_b = (memory_mcp(home, "--agent", name) for name in "ab")
-    with (
-        ServerProcess(command=as_a, user=home.parent) as a,
-        ServerProcess(command=as_b, user=home.parent) as b,
-    ):
+    with ServerProcess(command=as_a, user=home.parent) as a, ServerProcess(command=as_b, user=home.parent) as b:
         yield {"a": on(a), "b": on(b), "owner": owner}
     tool.close()
 
@@ -85,12 +82,7 @@ def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_
 
 @pytest.mark.promise("000a-12.13")
 def test_it_is_listed_for_its_agent_and_the_owner_alone(callers, root):
-    everything = [
-        "/memories/mine.md",
-        "/memories/shared/",
-        "/memories/shared/all.md",
-        "/memories/shared/mine.md",
-    ]
+    everything = ["/memories/mine.md", "/memories/shared/", "/memories/shared/all.md", "/memories/shared/mine.md"]
     for name in SEEING + OTHERS:
         text, _ = callers[name]("view", path="/memories")
         shown = [line.split("\t")[1] for line in text.split("\n")[2:]]

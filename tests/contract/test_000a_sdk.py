@@ -19,59 +19,20 @@ from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from commonplace.errors import InvalidInput, OutsideError
 from contract.memory_tool import check_silence, shape
 from contract.messages_api import MessagesApi
+from contract.tables import tables
 from serve.process import SECONDS, environment
+
+TABLES = tables("memory_sdk")
 
 BETA = "context-management-2025-06-27"
 ENTRY = {"type": "memory_20250818", "name": "memory"}
 PATH = "/memories/user/preferences.md"
-TURNS = [
-    [{"command": "view", "path": "/memories"}],
-    # Two calls of one turn, the second needing the first.
-    [
-        {"command": "create", "path": PATH, "file_text": "one\ntwo\n"},
-        {"command": "insert", "path": PATH, "insert_line": 2, "insert_text": "three"},
-    ],
-    [{"command": "str_replace", "path": PATH, "old_str": "two", "new_str": "2"}],
-    [{"command": "str_replace", "path": PATH, "old_str": "missing", "new_str": "x"}],
-    [{"command": "view", "path": PATH, "view_range": [2, -1]}],
-    [
-        {"command": "rename", "old_path": PATH, "new_path": "/memories/user/p.md"},
-        {"command": "view", "path": PATH},
-        {"command": "view", "path": "/memories/../etc/passwd"},
-    ],
-    [
-        {"command": "create", "path": "/memories/a.md"},
-        {"command": "create", "path": "/memories/a.md", "file_text": 7},
-    ],
-    [{"command": "delete", "path": "/memories/user"}],
-]
+TURNS = TABLES["turns"]
 LISTED = (
     "Here're the files and directories up to 2 levels deep in /memories, "
     "excluding hidden items and node_modules:\n4K\t/memories"
 )
-RESULTS = [
-    [(LISTED, False)],
-    [(f"File created successfully at: {PATH}", False), (f"The file {PATH} has been edited.", False)],
-    [
-        (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            "     1\tone\n     2\t2\n     3\tthree\n     4\t",
-            False,
-        )
-    ],
-    [(f"No replacement was performed, old_str `missing` did not appear verbatim in {PATH}.", True)],
-    [(f"Here's the content of {PATH} with line numbers:\n     2\t2\n     3\tthree\n     4\t", False)],
-    [
-        (f"Successfully renamed {PATH} to /memories/user/p.md", False),
-        (f"The path {PATH} does not exist. Please provide a valid path.", True),
-        ("Path /memories/../etc/passwd would escape /memories directory", True),
-    ],
-    [
-        ("Parameter `file_text` is required for command: create", True),
-        ("Parameter `file_text` must be a string for command: create", True),
-    ],
-    [("Successfully deleted /memories/user", False)],
-]
+RESULTS = TABLES["results"]
 
 
 @pytest.fixture
@@ -112,25 +73,21 @@ def check_conversation(api: MessagesApi, last: Any, home: Path) -> None:
     assert shape(home / "memories") == {}
 
 
-@pytest.mark.promise("000a-12.14")
-def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path):
-    tool = MemoryTool(tmp_path / "home")
-    with Anthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
-        last = client.beta.messages.tool_runner(**request(client, tool)).until_done()
-    tool.close()
-    check_conversation(api, last, tmp_path / "home")
+async def run_async(url: str, tool: Any) -> Any:
+    async with AsyncAnthropic(base_url=url, api_key="none", max_retries=0, timeout=SECONDS) as client:
+        runner = client.beta.messages.tool_runner(**request(client, tool))
+        return await (await runner if inspect.isawaitable(runner) else runner).until_done()
 
 
 @pytest.mark.promise("000a-12.14")
-def test_the_async_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path):
-    tool = AsyncMemoryTool(tmp_path / "home")
-
-    async def run() -> Any:
-        async with AsyncAnthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
-            runner = client.beta.messages.tool_runner(**request(client, tool))
-            return await (await runner if inspect.isawaitable(runner) else runner).until_done()
-
-    last = asyncio.run(asyncio.wait_for(run(), SECONDS))
+@pytest.mark.parametrize("made", [MemoryTool, AsyncMemoryTool])
+def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_path, made):
+    tool = made(tmp_path / "home")
+    if made is AsyncMemoryTool:
+        last = asyncio.run(asyncio.wait_for(run_async(api.url, tool), SECONDS))
+    else:
+        with Anthropic(base_url=api.url, api_key="none", max_retries=0, timeout=SECONDS) as client:
+            last = client.beta.messages.tool_runner(**request(client, tool)).until_done()
     tool.close()
     check_conversation(api, last, tmp_path / "home")
 
@@ -211,17 +168,7 @@ def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, 
     (home / "memories" / "users" / "ann" / "bobs").symlink_to("../bob")
     (home / "memories" / "users" / "ann" / "all").symlink_to("../..")
     before = shape(home / "memories")
-    for bad in (
-        {"command": "view", "path": "/memories/bobs"},
-        {"command": "view", "path": "/memories/all/users/bob/notes"},
-        {"command": "delete", "path": "/memories/bobs/notes/me.md"},
-        {"command": "delete", "path": "/memories"},
-        {"command": "rename", "old_path": "/memories/notes", "new_path": "/memories/bobs/mine"},
-        {"command": "rename", "old_path": "/memories/bobs/notes", "new_path": "/memories/mine"},
-        {"command": "create", "path": "/memories/bobs/notes/new/x.md", "file_text": "x"},
-        {"command": "create", "path": "/memories/bobs/notes/me.md", "file_text": "x"},
-        {"command": "insert", "path": "/memories/bobs/notes/me.md", "insert_line": 0, "insert_text": "x"},
-    ):
+    for bad in TABLES["outside"]:
         with pytest.raises(ToolError):
             call("ann", **bad)
     assert shape(home / "memories") == before
@@ -246,12 +193,7 @@ def test_arguments_it_cannot_use_are_refused_when_it_is_made(tmp_path):
 @pytest.mark.promise("000a-12.7")
 @pytest.mark.parametrize(
     ("configured", "given", "refused"),
-    [
-        ("overwrite", None, False),
-        ("overwrite", "error", True),
-        ("error", None, True),
-        ("error", "overwrite", False),
-    ],
+    [("overwrite", None, False), ("overwrite", "error", True), ("error", None, True), ("error", "overwrite", False)],
 )
 def test_create_existing_of_the_adapter_goes_before_the_configuration(tmp_path, configured, given, refused):
     home = tmp_path / "home"

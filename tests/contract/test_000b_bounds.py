@@ -10,6 +10,9 @@ import pytest
 
 from commonplace import open_memory
 from contract.note_tools import Tools, put
+from contract.tables import tables
+
+TABLES = tables("note_bounds")
 
 pytestmark = [pytest.mark.promise("000b-12.13"), pytest.mark.slow]
 
@@ -32,23 +35,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
         yield Tools(memory)
 
 
-CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("list_directory", {"dir_name": "crowd", "page_size": 200}),
-    ("list_directory", {"depth": 10, "page_size": 10_000}),
-    ("search_notes", {"query": "crowdword", "page_size": 100}),
-    ("search_notes", {"query": "bigword", "page_size": 100}),
-    ("search_notes", {"query": "*", "search_type": "permalink", "page_size": 100}),
-    ("search_notes", {"categories": ["fact"], "page_size": 100}),
-    ("search_notes", {"tags": ["t3"]}),
-    ("recent_activity", {"page_size": 1_000_000}),
-    ("build_context", {"url": "Hub", "depth": 5, "max_related": 100}),
-    ("build_context", {"url": "memory://*", "depth": 5, "max_related": 100, "page_size": 100}),
-    ("build_context", {"url": "Big.md", "depth": 2}),
-    ("build_context", {"url": "crowd/*", "page_size": 100}),
-    ("read_note", {"identifier": "Big.md"}),
-    ("read_note", {"identifier": "Big.md", "start_line": LINES - 10}),
-    ("list_memory_projects", {}),
-]
+CALLS = TABLES["calls"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -11,6 +10,9 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from contract.note_tools import Tools, texts
+from contract.tables import tables
+
+TABLES = tables("note_editing")
 
 pytestmark = pytest.mark.promise("000b-12.9")
 
@@ -28,30 +30,7 @@ FORMS = {
     "CRLF, no final newline": ("", "\r\n", ""),
 }
 NEW = "new\nlines\n"
-EDITS: list[tuple[str, dict[str, Any], str, str]] = [
-    # operation, arguments, what stood there, what stands there now (LF; "" = at the end)
-    ("prepend", {"content": NEW}, "---\n\n# Top", f"---\n{NEW}\n# Top"),
-    ("find_replace", {"find_text": "inner", "content": "outer"}, "inner", "outer"),
-    ("find_replace", {"find_text": "inner\n\n```", "content": ""}, "inner\n\n```", ""),
-    ("find_replace", {"find_text": "same", "content": "x\ny", "expected_replacements": 2}, "same", "x\ny"),
-    ("find_replace", {"find_text": "# our own comment\n", "content": ""}, "# our own comment\n", ""),
-    (
-        "replace_section",
-        {"section": "Inner", "content": NEW},
-        "### Inner\ninner\n\n```\n## Two\n```\n    ## Two\n<!--\n## Two\n-->\n",
-        f"### Inner\n{NEW}",
-    ),
-    (
-        "replace_section",
-        {"section": "## One", "content": f"## One\n{NEW}"},
-        "## One\nfirst\n\n### Inner\ninner\n\n```\n## Two\n```\n    ## Two\n<!--\n## Two\n-->\n",
-        f"## One\n{NEW}",
-    ),
-    ("replace_section", {"section": "Two", "content": NEW}, "second same\n\n", f"{NEW}\n"),
-    ("insert_before_section", {"section": "## Two", "content": NEW}, "## Two ##", f"{NEW}## Two ##"),
-    ("insert_after_section", {"section": "Three", "content": NEW}, "## Three\n", f"## Three\n{NEW}"),
-    ("insert_after_section", {"section": "# Top", "content": NEW}, "# Top\n", f"# Top\n{NEW}"),
-]
+EDITS = TABLES["edits"]
 
 
 def formed(text: str, form: str, whole: bool = True) -> bytes:
@@ -61,9 +40,7 @@ def formed(text: str, form: str, whole: bool = True) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("operation", "arguments", "old", "new"), EDITS, ids=lambda each: str(each)[:30])
-def test_an_edit_changes_only_its_place(
-    tools: Tools, form: str, operation: str, arguments: dict, old: str, new: str
-) -> None:
+def test_an_edit_changes_only_its_place(tools, form, operation, arguments, old, new):
     file = tools.put("Doc.md", formed(TEXT, form))
     file.chmod(0o640)
     reply = tools("edit_note", identifier="Doc", operation=operation, **arguments)
@@ -76,9 +53,7 @@ def test_an_edit_changes_only_its_place(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("content", [NEW, "one line"])
-def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(
-    tools: Tools, form: str, content: str
-) -> None:
+def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(tools, form, content):
     file = tools.put("Doc.md", formed(TEXT, form))
     tools("edit_note", identifier="Doc", operation="append", content=content)
     before, added, newline = formed(TEXT, form), formed(content, form, whole=False), FORMS[form][1].encode()
@@ -103,18 +78,7 @@ def test_mixed_line_breaks_stay_mixed(tools: Tools) -> None:
     assert file.read_bytes() == b"a\r\nB\nC\rd\r\ne\nf\n"
 
 
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("find_replace", {"find_text": "same", "content": "x"}, "count"),
-    ("find_replace", {"find_text": "absent", "content": "x"}, "count"),
-    ("find_replace", {"find_text": "inner", "content": "x", "expected_replacements": 2}, "count"),
-    ("find_replace", {"find_text": "odd: [ 1", "content": "odd: [[ 1"}, "invalid"),
-    ("find_replace", {"find_text": "", "content": "x"}, "invalid"),
-    ("insert_before_section", {"section": "Four", "content": "x"}, "section"),
-    ("insert_after_section", {"section": "### Two", "content": "x"}, "section"),
-    ("append", {"content": "x", "expected_checksum": "00000000"}, "conflict"),
-    ("replace_section", {"section": "One", "content": "x", "expected_checksum": "00000000"}, "conflict"),
-    ("rewrite", {"content": "x"}, "invalid"),
-]
+REFUSED = TABLES["refused"]
 
 
 @pytest.mark.parametrize(("operation", "arguments", "code"), REFUSED, ids=lambda each: str(each)[:30])

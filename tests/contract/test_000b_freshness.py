@@ -120,17 +120,6 @@ def test_a_folder_renamed_and_one_that_takes_its_name(vault: Vault) -> None:
     assert vault.found("damson") == {"deep/er/d.md"}
 
 
-def test_folders_made_in_folders_and_removed_with_all_they_hold(vault: Vault) -> None:
-    put(vault.root / "one/two/three/four/n.md", "nested nectarine\n")
-    assert vault.found("nectarine") == {"one/two/three/four/n.md"}
-    put(vault.root / "one/two/three/four/m.md", "more medlar\n")
-    assert vault.found("medlar") == {"one/two/three/four/m.md"}
-    shutil.rmtree(vault.root / "one/two")
-    assert vault.found("nested OR more") == set()
-    put(vault.root / "one/two/three/n.md", "again nectarine\n")
-    assert vault.found("nectarine") == {"one/two/three/n.md"}
-
-
 def test_folders_that_come_and_go_with_a_move(vault: Vault, tmp_path: Path) -> None:
     put(tmp_path / "outside/in/o.md", "olive\n")
     os.rename(tmp_path / "outside", vault.root / "inside")
@@ -241,6 +230,8 @@ def test_a_project_folder_that_goes_and_comes_back(vault: Vault) -> None:
     reply = vault.tools.call("search_notes", query="cherry")
     assert [each["file_path"] for each in reply.data["results"]] == ["deep/er/c.md"]
     assert any("vault" in each for each in reply.data["warnings"])
+    assert "vault" in reply.text.rpartition("Warning: ")[2]
+    assert vault.tools.call("read_note", identifier="nowhere at all").data["warnings"]
     put(away / "deep/er/c.md", "watermelon\n")
     os.rename(away, vault.root)
     reply = vault.tools.call("search_notes", query="watermelon")
@@ -372,6 +363,7 @@ def machine(kind: type[RuleBasedStateMachine]) -> Callable[[], None]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Vandal, VandalWithoutWatch])
 def test_whatever_another_program_does_in_whatever_order(kind: type[RuleBasedStateMachine]) -> None:
     machine(kind)()

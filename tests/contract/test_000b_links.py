@@ -9,6 +9,9 @@ import pytest
 
 from commonplace import open_memory
 from contract.note_tools import Tools, put
+from contract.tables import tables
+
+TABLES = tables("note_links")
 
 pytestmark = pytest.mark.promise("000b-12.4")
 
@@ -36,27 +39,7 @@ def state(tools: Tools, source: str = SOURCE) -> str:
     return relation["state"]
 
 
-STEPS = [
-    (1, ID, "to/a.md", f"---\nid: {ID}\n---\n"),
-    (2, "Own/Address", "to/a.md", "---\npermalink: Own/Address\n---\n"),
-    (2, "notes/to/some-note", "to/Some Note.md", "x"),
-    (2, "to/some-note", "to/Some Note.md", "x"),
-    (2, "notes/Own/Address", "to/a.md", "---\npermalink: Own/Address\n---\n"),
-    (3, "To/Some Note", "to/some-note.md", "x"),
-    (3, "to/someNote", "to/Some note.md", "---\ntitle: other\n---\n"),
-    (4, "A Title: of its own!", "to/a.md", '---\ntitle: "A Title: of its own!"\n---\n'),
-    (4, "Also Called", "to/a.md", "---\naliases: [x, Also Called]\n---\n"),
-    (4, "中文标题", "to/a.md", "---\ntitle: 中文标题\n---\n"),
-    (5, "to/Exact (File).md", "to/Exact (File).md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "to/Exact (File)", "to/Exact (File).md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "./Beside", "from/Beside.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "./deeper/Below.md", "from/deeper/Below.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "../to/Over", "to/Over.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (5, "../Top", "Top.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (6, "Only Name", "to/deep/Only Name.md", "---\npermalink: p\ntitle: t\n---\n"),
-    (7, "a title_in-WORDS", "to/a.md", "---\ntitle: A  Title in words\n---\n"),
-    (7, "ÜBER alles", "to/a.md", "---\naliases: [über-Alles]\n---\n"),
-]
+STEPS = TABLES["steps"]
 
 
 @pytest.mark.parametrize(("step", "target", "path", "text"), STEPS, ids=lambda each: str(each)[:24])
@@ -75,29 +58,6 @@ def test_a_relative_path_never_leaves_the_project(tools: Tools, target: str) -> 
     assert leads(tools, target) is None
 
 
-LADDER = [
-    ("id.md", "---\nid: Target\npermalink: p1\ntitle: t1\n---\n"),
-    ("verbatim.md", "---\npermalink: Target\ntitle: t2\n---\n"),
-    ("slugged.md", "---\npermalink: target\ntitle: t3\n---\n"),
-    ("title.md", "---\npermalink: p4\ntitle: Target\n---\n"),
-    ("Target.md", "---\npermalink: p5\ntitle: t5\n---\n"),
-    ("deep/Target.md", "---\npermalink: p6\ntitle: t6\n---\n"),
-    ("folded.md", "---\npermalink: p7\ntitle: tARGET\n---\n"),
-]
-
-
-def test_the_first_step_that_matches_decides(tools: Tools) -> None:
-    for path, text in reversed(LADDER):
-        tools.put(path, text)
-    for at, (path, _) in enumerate(LADDER):
-        if path == "deep/Target.md":  # two files had this name so far
-            assert leads(tools, "Target") == "p6"
-        else:
-            assert leads(tools, "Target") == tools("read_note", identifier=path)["permalink"], at
-        (tools.root() / path).unlink()
-    assert leads(tools, "Target") is None
-
-
 def test_several_at_one_step_are_ambiguous_though_a_later_step_has_one(tools: Tools) -> None:
     tools.put("one.md", "---\ntitle: Twin\n---\n")
     tools.put("two.md", "---\naliases: [Twin]\n---\n")
@@ -110,13 +70,6 @@ def test_several_at_one_step_are_ambiguous_though_a_later_step_has_one(tools: To
     assert reply["relations"] == {"resolved": 0, "unresolved": 1}
     (tools.root() / "two.md").unlink()
     assert leads(tools, "Twin") == "notes/one"
-
-
-def test_a_file_name_two_notes_have_leads_to_neither(tools: Tools) -> None:
-    tools.put("a/Same.md", "---\ntitle: x\n---\n")
-    tools.put("b/Same.md", "---\ntitle: y\n---\n")
-    assert leads(tools, "Same") is None
-    assert leads(tools, "b/Same") == "notes/b/same"
 
 
 def test_a_forward_reference_resolves_and_unresolves_without_its_source(tools: Tools) -> None:
@@ -143,15 +96,6 @@ def test_a_forward_reference_resolves_and_unresolves_without_its_source(tools: T
         tools("delete_note", identifier="renamed")
         assert relations(tools) == [waiting]
     assert (source.read_bytes(), source.stat().st_mtime_ns) == before
-
-
-def test_a_second_note_makes_a_link_ambiguous_and_its_end_resolves_it_again(tools: Tools) -> None:
-    tools.put("a/One.md", "---\ntitle: Shared\n---\n")
-    assert leads(tools, "Shared") == "notes/a/one"
-    other = tools.put("b/Two.md", "---\ntitle: Shared\n---\n")
-    assert state(tools) == "ambiguous"
-    other.unlink()
-    assert state(tools) == "resolved"
 
 
 @pytest.fixture

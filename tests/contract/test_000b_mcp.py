@@ -13,6 +13,9 @@ import pytest
 
 from contract.mcp_server import Server
 from contract.note_tools import put, seen
+from contract.tables import tables
+
+TABLES = tables("note_resources")
 
 LISTED = json.loads((Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8"))
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
@@ -81,14 +84,9 @@ def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
 @pytest.mark.promise("000b-12.17")
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [
-        ("continue_conversation", {"topic": "heron plan"}),
-        ("search_knowledge_base", {"query": "heron plan"}),
-    ],
+    [("continue_conversation", {"topic": "heron plan"}), ("search_knowledge_base", {"query": "heron plan"})],
 )
-def test_a_prompt_shows_the_best_notes_with_date_address_and_observations(
-    server: Server, name: str, arguments: dict
-) -> None:
+def test_a_prompt_shows_the_best_notes_with_date_address_and_observations(server, name, arguments):
     text = prompt(server, name, **arguments)
     for words in (
         "Heron plan",
@@ -158,18 +156,7 @@ def test_a_resource_is_the_whole_note(server: Server, home: Path, uri: str, path
 @pytest.mark.promise("000b-12.17")
 @pytest.mark.parametrize(
     "uri",
-    [
-        "memory://notes/nothing.md",
-        "memory://nobody/own.md",
-        "memory://notes/secret.md",
-        "memory://notes/../config.yaml",
-        "memory://notes/%2e%2e/config.yaml",
-        "memory://notes/%252e%252e/config.yaml",
-        "memory://notes//etc/passwd",
-        "memory://notes/",
-        "memory://notes/.commonplace/index.db",
-        "file:///etc/passwd",
-    ],
+    TABLES["refused"],
 )
 def test_what_is_missing_hidden_or_outside_is_refused(server: Server, home: Path, uri: str) -> None:
     error = server.ask("resources/read", {"uri": uri})["error"]

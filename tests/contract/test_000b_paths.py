@@ -9,47 +9,16 @@ from typing import Any
 import pytest
 
 from contract.note_tools import Tools, put, seen
+from contract.tables import tables
+
+TABLES = tables("note_paths")
 
 pytestmark = pytest.mark.promise("000b-12.11")
 
-OUT = [
-    "..",
-    "../x",
-    "../../x.md",
-    "a/../../x",
-    "a/../b",
-    "./../x",
-    "/etc/passwd",
-    "/x",
-    "..\\x",
-    "a\\..\\..\\x",
-    "%2e%2e/x",
-    "..%2fx",
-    "%252e%252e%252fx",
-    "~/x",
-    "~root/x",
-    "a/..",
-    "x\0y",
-    "../notes/Note.md",
-    "a/%2e%2e/b",
-    "//x/y",
-]
+OUT = TABLES["out"]
 HIDDEN = [".commonplace/lock", ".commonplace", "../.commonplace/index.db", ".hidden/x.md", "a/.git/config", ".x.md"]
 LINKED = ["away/x.md", "away/new/x.md", "loop/x.md", "file link.md", "file link.md/x.md", "memories link/secret.md"]
-PLACES: list[tuple[str, str, dict[str, Any]]] = [
-    ("write_note", "directory", {"title": "New", "content": "x"}),
-    ("move_note", "destination_path", {"identifier": "Note"}),
-    ("move_note", "destination_path", {"identifier": "folder", "is_directory": True}),
-    ("list_directory", "dir_name", {}),
-    ("read_note", "identifier", {}),
-    ("edit_note", "identifier", {"operation": "append", "content": "x"}),
-    ("edit_note", "identifier", {"operation": "find_replace", "find_text": "x", "content": "y"}),
-    ("move_note", "identifier", {"destination_path": "elsewhere"}),
-    ("move_note", "identifier", {"destination_path": "elsewhere", "is_directory": True}),
-    ("delete_note", "identifier", {}),
-    ("delete_note", "identifier", {"is_directory": True}),
-    ("build_context", "url", {}),
-]
+PLACES = TABLES["places"]
 WRITES = {"directory", "destination_path"}
 
 

@@ -7,22 +7,13 @@ import itertools
 import pytest
 
 from contract.note_tools import Tools
+from contract.tables import tables
+
+TABLES = tables("note_permalinks")
 
 pytestmark = pytest.mark.promise("000b-12.5")
 
-EXAMPLES = {
-    "specs/API (v2).md": "specs/api-v2",
-    "CamelCase Note.md": "camel-case-note",
-    "v2.0.0.md": "v2.0.0",
-    "C++ & C#.md": "c-c",
-    "测试 Note文档.md": "测试-note-文档",
-    "ノート.md": "ノート",
-    "기억 00001.md": "기억-00001",
-    "ＡＢＣ　１２.md": "abc-12",
-    "Tom's Café.md": "toms-cafe",
-    "--a -- b--.md": "a-b",
-    "x/y_z/W.md": "x/y-z/w",
-}
+EXAMPLES = TABLES["examples"]
 
 
 @pytest.mark.parametrize(("path", "slug"), EXAMPLES.items())

@@ -13,6 +13,9 @@ import pytest
 import vault as generated
 from commonplace import open_memory
 from contract.note_tools import Tools, put
+from contract.tables import tables
+
+TABLES = tables("note_search")
 
 pytestmark = pytest.mark.promise("000b-12.7")
 
@@ -192,27 +195,7 @@ def test_marks_case_width_and_edges_do_not_matter(tools: Tools) -> None:
         "Crème BRÛLÉE, naïve (Zürich)! ＦＵＬＬ　ｗｉｄｔｈ e\u0301clair 重跑qx7z后 "
         "C++ it's v2.0.1 foo_bar a-b x/y/z\n",
     )
-    for query in (
-        "creme",
-        "CRÈME brulee",
-        "zurich",
-        "(Zürich)!",
-        "naive,",
-        "éclair",
-        "eclair",
-        "qx7z",
-        "重跑",
-        "跑qx7z后",
-        "C++",
-        "it's",
-        "v2.0.1",
-        "2.0.1",
-        "foo_bar",
-        "a-b",
-        "x/y/z",
-        "“brûlée”",
-        "brûlée…",
-    ):
+    for query in TABLES["folded"]:
         assert tools.found(query) == {"a.md"}, query
 
 
@@ -222,21 +205,7 @@ def test_every_part_of_a_note_is_searched(tools: Tools) -> None:
         "---\ntitle: titleword\ntags: [tagword]\naliases: [aliasword]\npermalink: address/word\n"
         "---\n# headingword\nbodyword\n- [catword] obsword #obstag (contextword)\n- relword [[targetword]]\n",
     )
-    for query in (
-        "titleword",
-        "tagword",
-        "headingword",
-        "bodyword",
-        "obsword",
-        "obstag",
-        "contextword",
-        "relword",
-        "targetword",
-        "folder name",
-        "file name",
-        "address/word",
-        "catword",
-    ):
+    for query in TABLES["parts"]:
         assert tools.found(query) == {"folder name/file name.md"}, query
     tools.put("b.md", "titleword in the body of a note about other things, and a few words more\n")
     assert tools.paged("search_notes", "results", "file_path", query="titleword")[0] == "folder name/file name.md"

@@ -14,6 +14,9 @@ import pytest
 
 from commonplace import open_memory
 from contract.note_tools import Tools, put
+from contract.tables import tables
+
+TABLES = tables("note_script")
 
 pytestmark = pytest.mark.promise("000b-12.16")
 
@@ -24,35 +27,7 @@ FILES = {
     "b/Broken.md": "---\ntitle: [x\n---\nstill apples\n",
     "Secret.md": "---\nscope: agent:ada\n---\napples in secret\n",
 }
-SCRIPT: list[tuple[str, dict[str, Any]]] = [
-    ("search_notes", {"query": "apples"}),
-    ("write_note", {"title": "Three", "content": "- [fact] apples too [[One]]\n", "directory": "a", "tags": ["fruit"]}),
-    ("write_note", {"title": "three", "content": "x", "directory": "a"}),
-    ("search_notes", {"query": "apples", "tags": ["fruit"]}),
-    ("build_context", {"url": "memory://a/one", "depth": 3}),
-    ("edit_note", {"identifier": "Three", "operation": "append", "content": "and [[Later]]\n"}),
-    ("edit_note", {"identifier": "Later", "operation": "prepend", "content": "here now\n"}),
-    ("build_context", {"url": "a/*"}),
-    ("read_note", {"identifier": "notes/a/two-1"}),
-    ("read_note", {"identifier": "Two"}),
-    ("read_note", {"identifier": "nothing"}),
-    ("list_directory", {"depth": 5}),
-    ("move_note", {"identifier": "Later", "destination_path": "c/Later.md"}),
-    ("move_note", {"identifier": "a", "destination_path": "z", "is_directory": True}),
-    ("recent_activity", {"timeframe": "1y"}),
-    ("build_context", {"url": "One", "timeframe": "1y", "depth": 2}),
-    ("memory", {"command": "create", "path": "/memories/x.md", "file_text": "- [fact] apples in a file [[One]]\n"}),
-    ("memory", {"command": "view", "path": "/memories"}),
-    ("search_notes", {"query": "apples file"}),
-    ("delete_note", {"identifier": "z/Two.md", "project": "notes"}),
-    ("search_notes", {"query": "梨子"}),
-    ("search_notes", {"query": "what about apples and nothing else whatsoever"}),
-    ("search_notes", {"metadata_filters": {"status": "open"}}),
-    ("delete_note", {"identifier": "z", "is_directory": True}),
-    ("list_memory_projects", {}),
-    ("delete_note", {"identifier": "Secret"}),
-    ("recent_activity", {}),
-]
+SCRIPT = TABLES["script"]
 START = 1_600_000_000
 NOW = datetime.fromtimestamp(START + 999, UTC)
 

@@ -11,6 +11,9 @@ import pytest
 
 from commonplace import open_memory
 from contract.note_tools import Tools
+from contract.tables import tables
+
+TABLES = tables("note_time_frames")
 
 pytestmark = pytest.mark.promise("000b-12.6")
 
@@ -54,24 +57,7 @@ FRAMES = {
     "本周": at("2026-03-09"),
     "上周": at("2026-03-02"),
 }
-NO_FRAMES = [
-    "0d",
-    "-3d",
-    "0",
-    "soon",
-    "",
-    "7",
-    "d",
-    "1.5h",
-    "3 fortnights",
-    "2026-13-01",
-    "2026-02-30",
-    "tomorrow",
-    "∞",
-    "7d; rm",
-    "99:99",
-    "2026-11-01T25:00",
-]
+NO_FRAMES = TABLES["no_frames"]
 
 
 @pytest.fixture

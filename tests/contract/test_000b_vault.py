@@ -12,6 +12,9 @@ import pytest
 import vault as generated
 from commonplace import open_memory
 from contract.note_tools import Tools, put, seen
+from contract.tables import tables
+
+TABLES = tables("note_vault")
 
 pytestmark = pytest.mark.promise("000b-12.2")
 
@@ -51,18 +54,7 @@ ODD: dict[str, bytes] = {
 }
 NO_NOTE = re.compile(r"\.|node_modules/")
 MODES = {"bom.md": 0o644, "crlf.md": 0o400, "empty.md": 0o755, "Values.md": 0o664, "deep": 0o750}
-CALLS = (
-    ("list_memory_projects", {}),
-    ("search_notes", {"query": "the"}),
-    ("search_notes", {"query": "中文"}),
-    ("search_notes", {"query": "nothing like this anywhere"}),
-    ("search_notes", {"metadata_filters": {"version": "1.10"}}),
-    ("search_notes", {"query": "*", "search_type": "permalink", "page_size": 100}),
-    ("list_directory", {"depth": 10, "page_size": 200}),
-    ("recent_activity", {"timeframe": "9y", "page_size": 100}),
-    ("build_context", {"url": "memory://vault/*", "depth": 5, "max_related": 100, "page_size": 100}),
-    ("build_context", {"url": "vault/start-here", "depth": 5}),
-)
+CALLS = TABLES["calls"]
 
 
 @pytest.fixture
@@ -89,6 +81,7 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("watch", [False, True])
 def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path, vault: Path, watch: bool) -> None:
     before = seen(vault)

@@ -12,32 +12,13 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from contract.note_tools import Tools, texts
+from contract.tables import tables
+
+TABLES = tables("note_writing")
 
 pytestmark = pytest.mark.promise("000b-12.10")
 
-TITLES = {
-    "a/b\\c": "a-b-c.md",
-    "12:30 *what*?": "12-30 -what--.md",
-    '"quoted" <tag> |pipe|': "-quoted- -tag- -pipe-.md",
-    "tab\there": "tab-here.md",
-    "dots...": "dots.md",
-    "dot and blank. . ": "dot and blank.md",
-    "v1.2": "v1.2.md",
-    "会议记录:第一次": "会议记录-第一次.md",
-    "ノート (2)": "ノート (2).md",
-    "🚀 launch 👩‍🚀": "🚀 launch 👩‍🚀.md",
-    "..": "untitled.md",
-    "...hidden": "-..hidden.md",
-    "CON": "CON.md",
-    "%2e%2e": "%2e%2e.md",
-    "Plan.md": "Plan.md.md",
-    "C# & C++": "C# & C++.md",
-    "- dash": "- dash.md",
-    "[[linked]]": "[[linked]].md",
-    "x" * 300: "x" * 200 + ".md",
-    "字" * 300: "字" * 66 + ".md",
-    "👩‍🚀" * 60: None,
-}
+TITLES = TABLES["titles"]
 
 
 @pytest.mark.parametrize(("title", "name"), TITLES.items(), ids=lambda each: ascii(each)[:24])
@@ -125,61 +106,7 @@ def test_frontmatter_in_the_content_is_united_with_the_call_and_the_call_wins(to
     assert tools("read_note", identifier="Second")["type"] == "inner"
 
 
-VALUES: list[Any] = [
-    "no",
-    "yes",
-    "on",
-    "Off",
-    "~",
-    "null",
-    "true",
-    "1.10",
-    "012",
-    "0x1f",
-    "1e3",
-    "12:30",
-    "2026-11-01",
-    "2026-11-01T10:00:00Z",
-    "",
-    " ",
-    " padded ",
-    "- item",
-    "# no comment",
-    "a: b",
-    "a #b",
-    "[x]",
-    "{y}",
-    "'",
-    '"',
-    "\\n",
-    "two\nlines",
-    "tab\t",
-    "中文",
-    "😀",
-    "@at",
-    "%",
-    "!tag",
-    "&a",
-    "*a",
-    "|",
-    ">",
-    "?",
-    "-",
-    "---",
-    "...",
-    "1_000",
-    "=",
-    "<<",
-    ".inf",
-    "x" * 500,
-    3,
-    2.5,
-    True,
-    False,
-    None,
-    [1, "no"],
-    {"a": {"b": "1.10"}},
-]
+VALUES = TABLES["values"]
 
 
 def written(value: Any) -> Any:
@@ -219,9 +146,7 @@ ANY = st.text(max_size=40)
     st.dictionaries(ANY, st.one_of(ANY, st.integers(), st.booleans(), st.none()), max_size=3),
     ANY,
 )
-def test_whatever_is_written_is_kept_or_refused_with_nothing_written(
-    shared: Tools, title, content, tags, metadata, directory
-) -> None:
+def test_whatever_is_written_is_kept_or_refused_with_nothing_written(shared, title, content, tags, metadata, directory):
     before = texts(shared.root())
     reply = shared.call(
         "write_note", title=title, content=content, tags=tags, metadata=metadata, directory=directory, overwrite=True

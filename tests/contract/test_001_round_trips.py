@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from commonplace import Draft, open_memory
 from contract.note_tools import put, texts
+from contract.tables import tables
+
+TABLES = tables("memory_contents")
 
 pytestmark = pytest.mark.promise("001-17.3")
 
@@ -102,29 +105,7 @@ def test_any_content_comes_back(memory, content: str, tags: list[str]) -> None:
     assert not file.exists()
 
 
-REFERENCE = {
-    "categories/knowledge/550e8400-e29b-41d4-a716-446655440000.md": (
-        "---\nid: 550e8400-e29b-41d4-a716-446655440000\ntype: long\ncategory: knowledge\nscope: global\n"
-        "tags: [go, cli]\nsource: claude\n"
-        "created_at: 2026-05-07T10:00:00.123456789+08:00\nupdated_at: 2026-05-07T10:00:00Z\n"
-        "expires_at: null\naccess_count: 3\n"
-        "links:\n- 7f8d9e00-1111-4222-8333-444455556666\n- A title\ncustom: kept\n---\nknown thing\n"
-    ),
-    "categories/short-term/7f8d9e00-1111-4222-8333-444455556666.md": (
-        "---\nid: 7f8d9e00-1111-4222-8333-444455556666\ntype: short\ncategory: inbox\nscope: agent:claude\n"
-        "tags: []\nsource: manual\n"
-        "created_at: 2026-05-07T10:00:00Z\nupdated_at: 2026-05-07T10:00:00Z\nexpires_at: 2026-05-14T10:00:00Z\n"
-        "access_count: 0\nlinks: []\n---\nshort thing\n"
-    ),
-    "categories/inbox/11111111-2222-4333-8444-555566667777.md": (
-        "---\nid: 11111111-2222-4333-8444-555566667777\ntype: short\ncategory: inbox\nscope: global\nsource: manual\n"
-        "created_at: 2026-05-07T10:00:00Z\n---\nboxed thing\n"
-    ),
-    "categories/long-term/22222222-2222-4333-8444-555566667777.md": (
-        "---\nid: 22222222-2222-4333-8444-555566667777\ntype: long\ncategory: skills\nscope: global\nsource: manual\n"
-        "created_at: 2026-05-07T10:00:00Z\n---\nskilled thing\n"
-    ),
-}
+REFERENCE = TABLES["reference"]
 
 
 def test_a_tree_of_the_reference_program_is_read_with_nothing_lost(terminal: Any) -> None:

@@ -8,33 +8,13 @@ from typing import Any
 import pytest
 
 from contract.note_tools import put, seen
+from contract.tables import tables
+
+TABLES = tables("traversal")
 
 pytestmark = pytest.mark.promise("001-17.8")
 
-STRINGS = [
-    "../x",
-    "../../etc/passwd",
-    "..",
-    ".",
-    "/etc/passwd",
-    "inbox/../../x",
-    "..\\x",
-    "%2e%2e%2fx",
-    "%2e%2e/x",
-    "~/x",
-    "x\ny",
-    "",
-    "agent:../x",
-    "agent:",
-    "agent:a/b",
-    "agent:A",
-    "agent:..",
-    "inbox/",
-    "Inbox",
-    "knowledge/deep",
-    ".commonplace",
-    "😀",
-]
+STRINGS = TABLES["strings"]
 
 
 def outside(folder: Path) -> dict[str, Any]:

@@ -95,9 +95,7 @@ def forget_index(home: Path) -> None:
 
 @pytest.mark.promise("002-14.2", "002-14.21")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_every_case_holds_and_outlives_a_restart_without_the_index(
-    case: dict[str, Any], tmp_path: Path, file: Path | None
-) -> None:
+def test_every_case_holds_and_outlives_a_restart_without_the_index(case, tmp_path, file):
     home, options = tmp_path / "home", {"open_graph": opener(file)} if file else {}
     with open_memory(home, watch=False) as memory:
         nodes = Nodes(memory, **options)

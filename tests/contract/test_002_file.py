@@ -19,8 +19,12 @@ from commonplace import open_memory
 from commonplace.engine.graph import opener
 from contract.graph_tools import Nodes
 from contract.mcp_server import Server, environment
+from contract.tables import tables
 from contract.test_002_cases import parsed
 from contract.test_002_graph import RESOURCES, answers, entity, relation
+from contract.test_002_graph import serving as serving_notes
+
+TABLES = tables("graph_file")
 
 
 def serving(home: Path, file: Path, *arguments: str, **env: str) -> Server:
@@ -53,8 +57,7 @@ def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(tmp_path: 
         server.data("memory_add_observations", observations=[{"entityName": "Ada", "contents": ["z"]}])
         assert file.read_text().startswith(line.replace("[]", '["z"]') + "torn\n")
         assert server.close() == 0
-        assert server.process.stderr is not None
-        assert server.process.stderr.read().decode().splitlines() == [said, said]  # it was loaded twice
+        assert server.errors().splitlines() == [said, said]  # it was loaded twice
 
 
 @pytest.mark.promise("002-14.21")
@@ -73,14 +76,12 @@ def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: 
 
 
 @pytest.mark.promise("002-14.22", "002-14.12")
-def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(
-    tmp_path: Path, file: Path
-) -> None:
+def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(tmp_path, file):
     with serving(tmp_path, file) as server:
         server.ask("resources/subscribe", {"uri": RESOURCES[0]})
 
         def told(tool: str, **arguments: Any) -> int:
-            number = server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
+            number = server.begin(f"memory_{tool}", **arguments)
             found = 0
             while "id" not in (message := server.receive()):
                 found += message["params"]["uri"] == RESOURCES[0]
@@ -131,22 +132,9 @@ def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path,
 @pytest.mark.promise("002-14.13")
 @pytest.mark.parametrize(
     ("arguments", "env", "there", "place"),
-    [
-        (("--as", "server-memory", "--graph-file", "~/x/a.jsonl"), {"MEMORY_FILE_PATH": "b"}, "", "HOME/x/a.jsonl"),
-        (("--as", "server-memory"), {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "c"}, "", "b"),
-        (("--as", "thoughtbox"), {"MEMORY_FILE_PATH": "b", "THOUGHTBOX_MEMORY_PATH": "new/c"}, "", "new/c"),
-        (("--as", "thoughtbox"), {}, "", ".thoughtbox/memory.jsonl"),
-        (("--tools", "graph,notes"), {}, ".thoughtbox/memory.jsonl", ".thoughtbox/memory.jsonl"),
-        (("--tools", "graph,notes"), {"MEMORY_FILE_PATH": "b"}, ".thoughtbox/memory.jsonl", "b"),
-        (("--tools", "graph,notes"), {}, "config", "~configured"),
-        (("--tools", "graph"), {}, "", None),
-        (("--as", "server-memory"), {}, ".thoughtbox/memory.jsonl", None),
-    ],
+    TABLES["places"],
 )
-def test_where_the_graph_file_is_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...], env: dict[str, str], there: str, place: str | None,
-) -> None:  # fmt: skip
+def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, env, there, place):
     home, user, work = tmp_path / "home", tmp_path / "user", tmp_path / "work"
     for folder in (home, user, work):
         folder.mkdir()
@@ -171,37 +159,49 @@ def test_where_the_graph_file_is_looked_for(
     assert not (home / "graph" / "Ada.md").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("002-14.25")
-def test_calls_in_flight_and_two_processes_on_one_file_lose_nothing(tmp_path: Path, file: Path) -> None:
-    def create(server: Server, name: str) -> None:
-        server.send("tools/call", {"name": "memory_create_entities", "arguments": {"entities": [entity(name)]}})
+@pytest.mark.parametrize("kind", ["notes", "file"])
+def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_path, file, kind):
+    def start(home: str) -> Server:
+        return serving(tmp_path / home, file) if kind == "file" else serving_notes(tmp_path / "home")
 
-    with serving(tmp_path / "a", file) as first, serving(tmp_path / "b", file) as second:
+    def create(server: Server, name: str) -> None:
+        server.begin("memory_create_entities", entities=[entity(name)])
+
+    with start("a") as first, start("b") as second:
+        both = ("a", first), ("b", second)
         for number in range(100):
-            create(first, f"a{number}")
-            create(second, f"b{number}")
-        for server in (first, second):
+            for letter, server in both:
+                create(server, f"{letter}{number}")
+        for _, server in both:
             assert all(each["structuredContent"]["entities"] for each in answers(server, 100).values())
         for _ in range(10):
-            create(first, "one")
-            create(second, "one")
-        claims = [
-            each["structuredContent"]["entities"] for server in (first, second) for each in answers(server, 10).values()
-        ]
+            for _, server in both:
+                create(server, "one")
+        claims = [each["structuredContent"]["entities"] for _, server in both for each in answers(server, 10).values()]
         assert sorted(map(len, claims)) == [0] * 19 + [1]
         for number in range(50):
-            for letter, server in (("a", first), ("b", second)):
-                server.send("tools/call", {"name": "memory_add_observations", "arguments": {
-                    "observations": [{"entityName": "a0", "contents": [f"{letter}{number}"]}],
-                }})  # fmt: skip
-        for server in (first, second):
+            for letter, server in both:
+                server.begin(
+                    "memory_add_observations", observations=[{"entityName": "a0", "contents": [f"{letter}{number}"]}]
+                )
+        for _, server in both:
             answers(server, 50)
-        graph = first.data("memory_read_graph", limit=0)
-        assert graph["totalEntities"] == second.data("memory_read_graph", limit=0)["totalEntities"] == 201
+        with start("c") as third:
+            totals = [each.data("memory_read_graph", limit=0)["totalEntities"] for each in (first, second, third)]
+        assert totals == [201] * 3
         (hub,) = second.data("memory_open_nodes", names=["a0"])["entities"]
-        assert sorted(hub["observations"]) == sorted(f"{letter}{n}" for n in range(50) for letter in "ab")
-    assert len(parsed(file)["entities"]) == 201
-    assert is_alone(file)
+        for letter, _ in both:
+            assert [each for each in hub["observations"] if each[0] == letter] == [f"{letter}{n}" for n in range(50)]
+        for number in range(5):
+            first.data("memory_add_observations", observations=[{"entityName": "b1", "contents": [f"x{number}"]}])
+            assert second.data("memory_search_nodes", query=f"X{number}")["entities"][0]["name"] == "b1"
+            second.data("memory_delete_observations", deletions=[{"entityName": "b1", "observations": [f"x{number}"]}])
+            assert first.data("memory_open_nodes", names=["b1"])["entities"][0]["observations"] == []
+    if kind == "file":
+        assert len(parsed(file)["entities"]) == 201
+        assert is_alone(file)
 
 
 WRITER = """
@@ -211,12 +211,13 @@ from commonplace import open_memory
 from commonplace.engine.graph import opener
 from contract.graph_tools import Nodes
 
-home, file = sys.argv[1], Path(sys.argv[2])
+home = sys.argv[1]
+options = {"open_graph": opener(Path(sys.argv[2]))} if sys.argv[2:] else {}
 for line in sys.stdin:
     child = os.fork()
     if not child:
         with open_memory(home, watch=False) as memory:
-            nodes = Nodes(memory, open_graph=opener(file))
+            nodes = Nodes(memory, **options)
             print("pid", os.getpid(), flush=True)
             for number in range(int(line), int(line) + 6):
                 entities = [{"name": f"{number} {part}", "entityType": "", "observations": ["x"]} for part in "abc"]
@@ -233,11 +234,14 @@ for line in sys.stdin:
 
 @pytest.mark.slow
 @pytest.mark.promise("002-14.26")
-def test_twenty_kills_leave_every_line_whole_and_nothing_beside_the_file(tmp_path: Path, file: Path) -> None:
+@pytest.mark.parametrize("kind", ["notes", "file"])
+def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_path, file, kind):
     chance = random.Random(11)
-    file.write_text('{"type":"entity","name":"hub","entityType":"","observations":[]}\n')
+    home, places = tmp_path / "home", [file] if kind == "file" else []
+    with open_memory(home, watch=False) as memory:
+        Nodes(memory, **({"open_graph": opener(file)} if places else {})).entity("hub")
     done: dict[str, set[int]] = {"made": set(), "noted": set(), "pid": set(), "dead": set()}
-    program = [sys.executable, "-c", WRITER, str(tmp_path), str(file)]
+    program = [sys.executable, "-c", WRITER, str(home), *map(str, places)]
     env = environment(PYTHONPATH=os.pathsep.join(sys.path))
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as writer:
         assert writer.stdin is not None
@@ -256,21 +260,22 @@ def test_twenty_kills_leave_every_line_whole_and_nothing_beside_the_file(tmp_pat
         writer.stdin.close()
     assert len(done["noted"]) < 20 * 6
     made, noted = done["made"], {str(number) for number in done["noted"]}
-    with serving(tmp_path, file) as server:
+    with serving(home, file) if places else serving_notes(home) as server:
         first, *others = server.data("memory_read_graph")["entities"]
     names = {each["name"] for each in others}
     whole = {int(name.split()[0]) for name in names}
     assert made <= whole
     assert names == {f"{each} {part}" for each in whole for part in "abc"}
     assert noted <= set(first["observations"])
-    assert parsed(file)["entities"] == [first, *others]
-    assert is_alone(file)
+    if places:
+        assert parsed(file)["entities"] == [first, *others]
+        assert is_alone(file)
+    else:
+        assert {place.name for place in (home / "graph").iterdir()} == {f"{name}.md" for name in {"hub", *names}}
 
 
 @pytest.mark.promise("002-14.27")
-def test_a_read_only_file_is_read_and_refuses_changes(
-    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatch):
     line = '{"type":"entity","name":"Ada","entityType":"","observations":[]}\n'
     file.write_text(line)
     real = os.open

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from commonplace import open_memory
 from contract.graph_tools import Nodes
 from contract.mcp_server import Server, environment
+from serve.process import ServerProcess, memory_mcp
 
 NAMES = (
     "create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
@@ -107,7 +106,7 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
         assert server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32002
 
         def told(tool: str, **arguments: Any) -> list[str]:
-            number = server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
+            number = server.begin(f"memory_{tool}", **arguments)
             found = []
             while "id" not in (message := server.receive()):
                 assert message["method"] == "notifications/resources/updated"
@@ -134,39 +133,20 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
 
 @pytest.mark.promise("002-14.12")
 def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_path: Path) -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    }
-    with Modern(tmp_path, meta) as server:
-        stream = server.send("subscriptions/listen", {"notifications": {"resourceSubscriptions": [RESOURCES[1]]}})
+    with ServerProcess(command=memory_mcp(tmp_path, "--tools", "graph"), user=tmp_path) as server:
+
+        def send(method: str, **params: Any) -> int:
+            return server.send(method, params | {"_meta": server.envelope("test")})
+
+        stream = send("subscriptions/listen", notifications={"resourceSubscriptions": [RESOURCES[1]]})
         assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
-        call = server.send("tools/call", {
-            "name": "memory_create_entities", "arguments": {"entities": [entity("Ada")]},
-        })  # fmt: skip
+        call = send("tools/call", name="memory_create_entities", arguments={"entities": [entity("Ada")]})
         messages = [server.receive(), server.receive()]
         updates = [each["params"]["uri"] for each in messages if "id" not in each]
         assert updates == [RESOURCES[1]]
         assert [each["id"] for each in messages if "id" in each] == [call]
         assert server.close() == 0
         assert server.receive()["id"] == stream
-
-
-class Modern(Server):
-    """A client of the revision without a handshake: each request carries its metadata."""
-
-    def __init__(self, home: Path, meta: dict[str, Any]):
-        self._meta = meta
-        super().__init__("--tools", "graph", MEMORY_HOME=str(home))
-
-    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {"result": {}} if method == "initialize" else super().ask(method, params)
-
-    def _write(self, message: dict[str, Any]) -> None:
-        if message["method"] != "notifications/initialized":
-            message["params"]["_meta"] = self._meta
-            super()._write(message)
 
 
 @pytest.mark.promise("002-14.13")
@@ -220,73 +200,6 @@ def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
         program = [sys.executable, "-m", "commonplace", "undo"]
         subprocess.run(program, env=environment(MEMORY_HOME=str(tmp_path)), check=True, capture_output=True, timeout=60)
         assert server.data("memory_open_nodes", names=["useState"], depth=2, direction="out") == walked
-
-
-@pytest.mark.promise("002-14.25")
-def test_calls_in_flight_at_once_all_count(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-
-        def send(tool: str, **arguments: Any) -> int:
-            return server.send("tools/call", {"name": f"memory_{tool}", "arguments": arguments})
-
-        for number in range(100):
-            send("create_entities", entities=[entity(f"e{number}")])
-        assert all(len(each["structuredContent"]["entities"]) == 1 for each in answers(server, 100).values())
-        for number in range(100):
-            send("add_observations", observations=[{"entityName": "e0", "contents": [f"o{number}"]}])
-        answers(server, 100)
-        for _ in range(20):
-            send("create_entities", entities=[entity("one")])
-        claims = [each["structuredContent"]["entities"] for each in answers(server, 20).values()]
-        assert sorted(map(len, claims)) == [0] * 19 + [1]
-        graph = server.data("memory_read_graph")
-        assert [each["name"] for each in graph["entities"]] == [*(f"e{number}" for number in range(100)), "one"]
-        assert graph["entities"][0]["observations"] == [f"o{number}" for number in range(100)]
-
-
-@pytest.mark.promise("002-14.25")
-def test_two_processes_lose_nothing_and_see_each_other(tmp_path: Path) -> None:
-    with serving(tmp_path) as first, serving(tmp_path) as second:
-        for number in range(100):
-            for letter, server in (("a", first), ("b", second)):
-                server.send("tools/call", {"name": "memory_create_entities", "arguments": {
-                    "entities": [entity(f"{letter}{number}")],
-                }})  # fmt: skip
-        for server in (first, second):
-            answers(server, 100)
-        with serving(tmp_path) as third:
-            for server in (first, second, third):
-                assert server.data("memory_read_graph", limit=0)["totalEntities"] == 200
-        for number in range(5):
-            first.data("memory_add_observations", observations=[{"entityName": "a0", "contents": [f"x{number}"]}])
-            assert second.data("memory_search_nodes", query=f"X{number}")["entities"][0]["name"] == "a0"
-            second.data("memory_delete_observations", deletions=[{"entityName": "a0", "observations": [f"x{number}"]}])
-            assert first.data("memory_open_nodes", names=["a0"])["entities"][0]["observations"] == []
-
-
-@pytest.mark.promise("002-14.26")
-def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_path: Path) -> None:
-    chance = random.Random(7)
-    acknowledged: set[int] = set()
-    number = 0
-    for _ in range(20):
-        with serving(tmp_path) as server:
-            sent: dict[int, int] = {}
-            for _ in range(12):
-                number += 1
-                sent[server.send("tools/call", {"name": "memory_create_entities", "arguments": {
-                    "entities": [entity(f"{number} {part}", "x") for part in "abc"],
-                }})] = number  # fmt: skip
-            for _ in range(chance.randrange(12)):
-                acknowledged.add(sent[server.receive()["id"]])
-            os.kill(server.process.pid, signal.SIGKILL)
-    with serving(tmp_path) as server:
-        names = {each["name"] for each in server.data("memory_read_graph")["entities"]}
-    whole = {int(name.split()[0]) for name in names}
-    assert acknowledged <= whole
-    assert names == {f"{each} {part}" for each in whole for part in "abc"}
-    files = {place.name for place in (tmp_path / "graph").iterdir()}
-    assert files == {f"{name}.md" for name in names}
 
 
 @pytest.mark.promise("002-14.27")

@@ -33,11 +33,6 @@ TRAVERSAL = [
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-@pytest.fixture
 def banks(ground: Ground) -> Iterator[Banks]:
     with open_memory(ground.home, watch=False) as memory:
         yield Banks(memory)
@@ -49,11 +44,7 @@ def test_the_replies_have_the_keys_of_the_document_in_its_order(banks: Banks, gr
     data = banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(root))
     assert list(data) == ["status", "bank_info", "content", "custom_instructions", "previous_errors"]
     assert list(data["bank_info"]) == ["type", "id", "files", "last_updated", "cache_info"]
-    assert list(data["bank_info"]["cache_info"]) == [
-        "cache_hit",
-        "approximate_tokens",
-        "optimization_recommended",
-    ]
+    assert list(data["bank_info"]["cache_info"]) == ["cache_hit", "approximate_tokens", "optimization_recommended"]
     assert list(data["content"]) == data["bank_info"]["files"]
     assert list(data["custom_instructions"]) == ["directives", "prompts", "examples"]
     assert [list(each) for each in data["custom_instructions"]["directives"]] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,35 +11,26 @@ from contract.mcp_server import Server
 from contract.memory_bank import CASES, NAMES, Ground
 
 
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-@pytest.mark.promise("003-11.1")
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case_through_the_registry(case: dict[str, Any], ground: Ground) -> None:
-    with open_memory(ground.home) as memory:
-        tools = faces.registry(["bank"], memory.settings)
-
-        def call(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
-            reply = tools.call(memory, tool, arguments)
-            return reply.text, reply.is_error, reply.data
-
-        ground.run(case, call)
-
-
 @pytest.mark.promise("003-11.1", "003-11.9")
+@pytest.mark.parametrize("way", ["registry", pytest.param("mcp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case_over_mcp(case: dict[str, Any], ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MEMORY_AGENT", "MEMORY_BANK_DEBUG", "MEMORY_BANK_ROOT"):
-        monkeypatch.delenv(name, raising=False)
+def test_every_case(case: dict[str, Any], way: str, ground: Ground) -> None:
+    if way == "registry":
+        with open_memory(ground.home) as memory:
+            tools = faces.registry(["bank"], memory.settings)
+
+            def reply(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
+                said = tools.call(memory, tool, arguments)
+                return said.text, said.is_error, said.data
+
+            ground.run(case, reply)
+        return
     with Server("--tools", "bank", "--home", str(ground.home), MEMORY_BANK_DEBUG="1") as server:
 
-        def call(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
-            result = server.call(tool, **arguments)
-            (block,) = result["content"]
-            return block["text"], result["isError"], result["structuredContent"]
+        def result(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
+            said = server.call(tool, arguments)
+            (content,) = said["content"]
+            return content["text"], said["isError"], said["structuredContent"]
 
-        ground.run(case, call)
+        ground.run(case, result)
         assert server.close() == 0

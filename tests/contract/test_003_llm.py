@@ -129,9 +129,7 @@ def check_rules(banks: Banks, data: dict[str, Any], failures: int) -> None:
 
 @pytest.mark.promise("003-11.10")
 @pytest.mark.parametrize("name", BAD)
-def test_an_answer_that_cannot_be_followed_leaves_it_to_the_rules(
-    banks: Banks, model: LanguageModel, name: str
-) -> None:
+def test_an_answer_that_cannot_be_followed_leaves_it_to_the_rules(banks, model, name):
     set_up(model, BAD[name])
     check_rules(banks, banks.write(TEXT), 1)
     assert len(model.asked) == 1
@@ -140,9 +138,7 @@ def test_an_answer_that_cannot_be_followed_leaves_it_to_the_rules(
 
 
 @pytest.mark.promise("003-11.10")
-def test_a_model_that_does_not_answer_in_time_leaves_it_to_the_rules(
-    tmp_path: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_does_not_answer_in_time_leaves_it_to_the_rules(tmp_path, model, monkeypatch):
     monkeypatch.setattr(llm, "SECONDS", 0.2)
     model.holding.clear()
     with open_memory(tmp_path / "home", watch=False) as memory:

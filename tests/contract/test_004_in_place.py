@@ -274,9 +274,6 @@ def test_hard_values_and_keys_come_back_exactly(entries):
     assert len(entries.rows("default.json")) == len(HARD)
 
 
-# --- the server --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ServerProcess]]:
     """Starts servers `--as agent-memory` over the folder, each on a home of its own if asked to."""
@@ -313,25 +310,20 @@ def test_the_server_serves_the_folder_and_adds_the_recalls_when_it_ends(serve, t
     assert json.loads(file.read_text())[0]["access_count"] == 8
 
 
-def test_the_folder_in_the_users_home_is_used_when_it_is_there(tmp_path, monkeypatch):
-    monkeypatch.delenv("AGENT_MEMORY_PATH", raising=False)
-    (tmp_path / ".agent-memory").mkdir()
-    with ServerProcess(command=memory_mcp(tmp_path / "home", "--as", "agent-memory"), user=tmp_path) as server:
+@pytest.mark.parametrize(
+    ("variable", "arguments"),
+    [("", ["--as", "agent-memory"]), ("~/.agent-memory", ["--tools", "kv"]), ("~/.agent-memory", ["--tools", "all"])],
+)
+def test_the_folder_in_the_users_home_or_the_one_the_variable_names_is_used(tmp_path, monkeypatch, variable, arguments):
+    monkeypatch.setenv("AGENT_MEMORY_PATH", variable)
+    if not variable:
+        monkeypatch.delenv("AGENT_MEMORY_PATH")
+        (tmp_path / ".agent-memory").mkdir()
+    with ServerProcess(command=memory_mcp(tmp_path / "home", *arguments), user=tmp_path) as server:
         server.handshake()
         server.text("memory_remember", {"key": "k", "value": "v"})
         assert server.close() == 0
     assert (tmp_path / ".agent-memory" / "default.json").exists()
-    assert not (tmp_path / "home" / "kv" / "default").exists()
-
-
-@pytest.mark.parametrize("tools", ["kv", "all"])
-def test_the_folder_the_variable_names_is_used_whatever_tools_are_served(tmp_path, monkeypatch, tools):
-    monkeypatch.setenv("AGENT_MEMORY_PATH", "~/kept")
-    with ServerProcess(command=memory_mcp(tmp_path / "home", "--tools", tools), user=tmp_path) as server:
-        server.handshake()
-        server.text("memory_remember", {"key": "k", "value": "v"})
-        assert server.close() == 0
-    assert (tmp_path / "kept" / "default.json").exists()
     assert not (tmp_path / "home" / "kv" / "default").exists()
 
 

@@ -3,100 +3,92 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from anthropic.lib.tools import ToolError
 
 from commonplace import faces, open_memory
 from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from commonplace.config import load
-from contract.memory_tool import CASES, NAMES, Store, arguments, check_reply
+from contract.memory_tool import CASES, Store, arguments, check_reply
 
 pytestmark = pytest.mark.promise("000a-12.1")
-_SDK_CASES = [case for case in CASES if all(isinstance(arguments(op).get("command"), str) for op in case["ops"])
-              and not any(arguments(op)["command"] == "undo_edit" for op in case["ops"])]  # fmt: skip
+
+Call = Callable[[dict[str, Any]], tuple[str, bool]]
 
 
-def configured(case: dict, store: Store) -> None:
-    store.home.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def registry(home: Path, terminal: Any) -> Iterator[Call]:
+    with open_memory(home) as memory:
+        tools = faces.registry(["memory"], memory.settings)
+
+        def call(given: dict[str, Any]) -> tuple[str, bool]:
+            reply = tools.call(memory, "memory", given)
+            assert reply.data == ({"error": reply.text, "is_error": True} if reply.is_error else None)
+            return reply.text, reply.is_error
+
+        yield call
+
+
+@contextmanager
+def adapter(made: type, home: Path, terminal: Any) -> Iterator[Call]:
+    tool = made(home)
+
+    def call(given: dict[str, Any]) -> tuple[str, bool]:
+        try:
+            reply = tool.call(given)
+            return (asyncio.run(reply) if inspect.isawaitable(reply) else reply), False
+        except ToolError as error:
+            return error.content, True
+
+    yield call
+    tool.close()
+
+
+@contextmanager
+def command(home: Path, terminal: Any) -> Iterator[Call]:
+    def call(given: dict[str, Any]) -> tuple[str, bool]:
+        ran = terminal("call", "memory", json.dumps(given), "--home", str(home), "--json")
+        assert ran.status == (1 if ran.json["is_error"] else 0)
+        return ran.json["text"], ran.json["is_error"]
+
+    yield call
+
+
+WAYS = {
+    "registry": registry,
+    "adapter": partial(adapter, MemoryTool),
+    "async adapter": partial(adapter, AsyncMemoryTool),
+    "memory call": command,
+}
+
+
+def carried(case: dict[str, Any], way: str) -> bool:
+    """Whether this way can carry the case: the SDK knows only its own commands."""
+    commands = [arguments(op).get("command") for op in case["ops"]]
+    return "adapter" not in way or all(isinstance(each, str) and each != "undo_edit" for each in commands)
+
+
+@pytest.mark.parametrize(
+    ("way", "case"),
+    [pytest.param(way, case, id=f"{way}: {case['name']}") for way in WAYS for case in CASES if carried(case, way)],
+)
+def test_every_case(way: str, case: dict[str, Any], tmp_path: Path, terminal: Any) -> None:
+    store = Store(tmp_path / "home")
+    store.home.mkdir()
     if value := case.get("options", {}).get("create_existing"):
         (store.home / "config.yaml").write_text(f"memory_tool:\n  create_existing: {value}\n")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "home")
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case_through_the_registry(case, store):
-    configured(case, store)
     store.fill(case)
-    with open_memory(store.home) as memory:
-        registry = faces.registry(["memory"], memory.settings)
+    with WAYS[way](store.home, terminal) as call:
         for op in case["ops"]:
-            reply = registry.call(memory, "memory", arguments(op))
-            check_reply(op, reply.text, reply.is_error, store.home)
-            assert reply.data == ({"error": reply.text, "is_error": True} if reply.is_error else None)
-    store.check(case)
-
-
-@pytest.mark.parametrize("case", _SDK_CASES, ids=[case["name"] for case in _SDK_CASES])
-def test_every_case_the_sdk_can_carry_through_the_adapter(case, store):
-    from anthropic.lib.tools import ToolError
-
-    configured(case, store)
-    store.fill(case)
-    tool = MemoryTool(store.home)
-    try:
-        for op in case["ops"]:
-            try:
-                text, failed = tool.call(arguments(op)), False
-            except ToolError as error:
-                text, failed = error.content, True
-            check_reply(op, text, failed, store.home)
-    finally:
-        tool.close()
-    store.check(case)
-
-
-@pytest.mark.parametrize("case", _SDK_CASES, ids=[case["name"] for case in _SDK_CASES])
-def test_every_case_the_sdk_can_carry_through_the_async_adapter(case, store):
-    from anthropic.lib.tools import ToolError
-
-    configured(case, store)
-    store.fill(case)
-    tool = AsyncMemoryTool(store.home)
-
-    async def run() -> None:
-        for op in case["ops"]:
-            try:
-                text, failed = await tool.call(arguments(op)), False
-            except ToolError as error:
-                text, failed = error.content, True
-            check_reply(op, text, failed, store.home)
-
-    try:
-        asyncio.run(run())
-    finally:
-        tool.close()
-    store.check(case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case_through_memory_call(case, store, capfd):
-    from commonplace.cli import main
-
-    configured(case, store)
-    store.fill(case)
-    for op in case["ops"]:
-        argv = ["call", "memory", json.dumps(arguments(op)), "--home", str(store.home), "--json"]
-        with pytest.raises(SystemExit) as ended:
-            raise SystemExit(main(argv))
-        out = json.loads(capfd.readouterr().out)
-        check_reply(op, out["text"], out["is_error"], store.home)
-        assert (ended.value.code or 0) == (1 if out["is_error"] else 0)
+            check_reply(op, *call(arguments(op)), store.home)
     store.check(case)
 
 

@@ -12,14 +12,11 @@ import pytest
 
 from commonplace import Draft, open_memory
 from contract.mcp_server import Server
+from contract.note_tools import texts
 
 pytestmark = pytest.mark.promise("issue-undo-in-place")
 
 CONTEXT = "global/default/context.md"
-
-
-def texts(root: Path) -> dict[str, bytes]:
-    return {str(each.relative_to(root)): each.read_bytes() for each in sorted(root.rglob("*")) if each.is_file()}
 
 
 @pytest.fixture

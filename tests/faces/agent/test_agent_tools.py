@@ -15,6 +15,9 @@ from commonplace.errors import InvalidInput
 from commonplace.faces import ALL, registry
 from commonplace.faces.agent.session import tool_list
 from commonplace.note.model import CATEGORIES
+from contract.tables import tables
+
+TABLES = tables("agent_errors")
 
 NAMES = (
     "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
@@ -204,36 +207,7 @@ def test_smart_search_counts_what_it_does_not_show(desk: Any) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
-    [
-        ("memory_write", {}, "content is required"),
-        ("memory_write", {"content": " \n"}, "content is required"),
-        ("memory_write", {"content": None}, "content is required"),
-        ("memory_write", {"content": 5}, "content must be a string"),
-        ("memory_write", {"content": "\ud800"}, "content must be valid Unicode text"),
-        ("memory_write", {"content": "x", "category": "nope"}, 'invalid category "nope"'),
-        ("memory_write", {"content": "x", "category": "../inbox"}, 'invalid category "../inbox"'),
-        ("memory_write", {"content": "x", "scope": "agent:../x"}, 'invalid scope "agent:../x"'),
-        ("memory_write", {"content": "x", "tags": 5}, "tags must be a comma list or an array of strings"),
-        ("memory_write", {"content": "x", "tags": [5]}, "tags must be a comma list or an array of strings"),
-        ("memory_write", [], "arguments must be an object"),
-        ("memory_read", {}, "id is required"),
-        ("memory_read", {"id": ""}, "id is required"),
-        ("memory_delete", {"id": None}, "id is required"),
-        ("memory_tag", {"add": "x"}, "id is required"),
-        ("memory_list", {"phase": "long"}, 'invalid phase "long"'),
-        ("memory_list", {"category": "Lessons"}, 'invalid category "Lessons"'),
-        ("memory_list", {"scope": "x"}, 'invalid scope "x"'),
-        ("memory_list", {"limit": "many"}, "limit must be an integer"),
-        ("memory_list", {"limit": 1.5}, "limit must be an integer"),
-        ("memory_list", {"limit": True}, "limit must be an integer"),
-        ("memory_list", {"limit": -1}, "limit must be at least 0"),
-        ("memory_search", {}, "query is required"),
-        ("memory_search", {"query": "x", "from": "bad"}, 'invalid from date: "bad"'),
-        ("memory_search", {"query": "x", "to": "2026-13-01"}, 'invalid to date: "2026-13-01"'),
-        ("memory_smart_search", {"query": ""}, "query is required"),
-        ("memory_smart_search", {"query": "!!! —"}, "no valid tokens in query"),
-        ("memory_smart_search", {"query": "x", "top": []}, "top must be an integer"),
-    ],
+    TABLES["errors"],
 )
 def test_wrong_arguments_are_soft_errors(desk: Any, tool: str, arguments: Any, message: str) -> None:
     assert desk.error(tool, arguments) == message

@@ -259,9 +259,7 @@ def test_a_session_may_have_other_toolsets(desk: Any) -> None:
     assert done[1]["result"]["is_error"] is True
 
 
-def test_the_example_of_the_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MEMORY_HOME", str(tmp_path / "home"))
     text = PAGE.read_text("utf-8")
     example, printed = (re.search(rf"^```{kind}\n(.*?)^```$", text, re.M | re.S) for kind in ("python", "text"))

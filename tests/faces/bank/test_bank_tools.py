@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace import open_memory
-from commonplace.store import change as steps
 from contract.memory_bank import Banks
+from contract.tables import tables
+
+TABLES = tables("bank_arguments")
 
 
 def test_the_templates_are_those_of_the_contract(banks: Banks) -> None:
@@ -67,25 +69,28 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "what"),
-    [
-        ("activate", {}, "Parameter `bank_type` is required for activate."),
-        ("activate", {"bank_type": "code"}, "Parameter `bank_id` is required for activate."),
-        ("activate", {"bank_type": 5, "bank_id": "x"}, "Parameter `bank_type` must be a text; got 5."),
-        ("list", {"bank_type": ["code"]}, "Parameter `bank_type` must be a text; got"),
-        ("update", {"bank_type": "code", "bank_id": "x"}, "Parameter `content` is required for update."),
-        ("update", {"bank_type": "code", "content": "x"}, "Parameter `bank_id` is required for update."),
-        ("update", {"bank_id": "x", "content": "x"}, "Parameter `bank_type` is required for update."),
-        (
-            "update",
-            {"content": "x", "update_count": "many"},
-            "Parameter `update_count` must be a whole number",
-        ),
-        ("update", {"content": "\ud800"}, "Parameter `content` must be valid Unicode text"),
-    ],
+    TABLES["wrong"],
 )
 def test_arguments_of_the_wrong_shape_are_named(banks: Banks, tool: str, arguments: dict[str, Any], what: str) -> None:
     data = banks.refused(tool, "invalid", **arguments)
     assert data["error"].startswith(f"Input validation error: {what}")
+
+
+def test_letters_and_digits_of_any_script_make_an_id_and_nothing_else(banks: Banks) -> None:
+    for id in ("a", "A b.c_d-1", "翻译_项目", "हिन्दी", "naïve", "n" * 100, "-x", "x."):
+        assert banks.ok("activate", bank_type="project", bank_id=id)["bank_info"]["id"] == id
+    for id in ("a\tb", "\u202e", "a\u200b", "a/b", "a:b", "*", ".a", "node_modules", "n" * 101, "字" * 90):
+        banks.refused("activate", "activation_failed", bank_type="project", bank_id=id)
+
+
+def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
+    deep, long = "/".join("abcdefghi"), "b" * 97 + ".md"
+    for target in ("a.md", f"{deep}/j.md", long, "a" * 99 + "/" + long):
+        assert banks.write("x", target)["updated_file"] == target
+    named = [".md", "a.txt", "a.md/", "/a.md", "a//b.md", "./a.md", "a/../b.md", ".x/a.md", "a.MD", "cache.json"]
+    for target in (*named, f"{deep}/j/k.md", f"b{long}", "a" * 100 + "/" + long):
+        given = {"bank_type": "project", "bank_id": "p", "target_file": target, "content": "x"}
+        banks.refused("update", "update_failed", **given)
 
 
 def test_an_update_without_names_goes_to_the_bank_activated_last(banks: Banks) -> None:
@@ -187,7 +192,7 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(banks: Banks, monkeypat
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(steps, "write_file", full)
+    monkeypatch.setattr(os, "fsync", full)
     given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": "x"}
     data = banks.refused("update", "disk_sync_failed", **given)
     assert data["error"] == "Failed to synchronize with disk: the disk is full"
@@ -225,10 +230,7 @@ def test_a_file_chosen_but_not_to_be_had_fails_the_processing(banks: Banks) -> N
     data = banks.refused("update", "content_processing_failed", **given)
     assert data["error"] == "Failed to process content for doc/decisions.md"
     (told,) = banks.write("x", "readme.md")["previous_errors"]
-    assert (told["description"], told["severity"]) == (
-        "Failed to process content for doc/decisions.md",
-        "warning",
-    )
+    assert (told["description"], told["severity"]) == ("Failed to process content for doc/decisions.md", "warning")
 
 
 def test_a_file_where_a_folder_should_be_is_no_way_to_a_target(banks: Banks) -> None:
@@ -261,11 +263,7 @@ def test_banks_are_listed_latest_first_with_their_descriptions(banks: Banks) -> 
     rows = banks.ok("list")
     assert [each["id"] for each in rows["projects"]] in (["c", "a", "b-one"], ["a", "c", "b-one"])
     by_id = {each["id"]: each for each in rows["projects"]}
-    assert by_id["b-one"] == {
-        "id": "b-one",
-        "last_used": "2023-11-14T22:13:20Z",
-        "description": "Project B One",
-    }
+    assert by_id["b-one"] == {"id": "b-one", "last_used": "2023-11-14T22:13:20Z", "description": "Project B One"}
     assert by_id["c"]["last_used"] == "2027-01-15T08:00:00Z"
     made = json.loads(banks.file("projects/a/.bank.json").read_text())["created_at"]
     assert by_id["a"]["last_used"] == made

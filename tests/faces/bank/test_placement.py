@@ -6,41 +6,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.faces.bank.bank import KINDS, bank_data, template_files
-from commonplace.faces.bank.placement import categorise, category_patterns, explain, place_by_rules
+from commonplace.faces.bank.placement import explain, place_by_rules
+from contract.memory_bank import Banks
+from contract.tables import tables
+
+TABLES = tables("bank_categories")
 
 
 @pytest.mark.parametrize(
     ("text", "category", "confidence"),
-    [
-        ("# Architecture\n\nmeeting meeting", "architecture", 1.0),
-        ("\n\n## The API\n", "api", 1.0),
-        ("Meeting on API design", "design", 1.0),  # the first of the table
-        ("rapid capitals", "default", 0.0),
-        ("We decided to use it", "architecture", 0.9),
-        ("a\nWe need to do this\nwe need to do that, see https://x.org", "tasks", 0.67),
-        ("a\nfinished. to-do.", "progress", 0.5),  # a tie
-        ("a\nThe rest is silence", "api", 1.0),
-        ("今天\n决定使用框架", "architecture", 0.5),
-        ("使用framework来做", "technology", 0.9),
-        ("用户喜欢简短", "preferences", 0.9),
-        ("x\n```\ndef run(\n```", "code", 1.0),
-        ("GET /users", "api", 0.9),
-        ("hello", "default", 0.0),
-        ("", "default", 0.0),
-    ],
+    TABLES["categories"],
 )
-def test_title_and_patterns_choose_the_category(text: str, category: str, confidence: float) -> None:
-    assert categorise(text) == (category, confidence)
-
-
-def test_every_category_has_a_file_of_each_kind_of_bank() -> None:
-    categories = [*category_patterns(), "default"]
-    assert len(categories) == 15
-    for kind in KINDS:
-        targets = bank_data("categories")["targets"][kind]
-        assert {targets.get(each, targets["default"]) for each in categories} <= set(template_files(kind))
-        assert set(targets) <= set(categories)
+def test_title_and_patterns_choose_the_category(banks: Banks, text: str, category: str, confidence: float) -> None:
+    data = banks.write(text)
+    assert (data["category"], data["confidence"]) == (category, confidence)
 
 
 def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:

@@ -43,10 +43,7 @@ def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
     ("config", "origin"),
     [
         ('[remote "origin"]\n\turl = git@example.org:a/b.git\n', "git@example.org:a/b.git"),
-        (
-            '[remote "up"]\n\turl = x\n[REMOTE "origin"]\n url="https://me:key@example.org/b"\n',
-            "https://example.org/b",
-        ),
+        ('[remote "up"]\n\turl = x\n[REMOTE "origin"]\n url="https://me:key@example.org/b"\n', "https://example.org/b"),
         ('[remote "origin"] url = /srv/b ; here\n', "/srv/b"),
         ('[remote "origin"]\n\tfetch = +refs/heads/*\n[branch "main"]\n\turl = no\n', None),
         ('[remote "origin"]\n\turl =\n', None),

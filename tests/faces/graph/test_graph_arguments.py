@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from contract.tables import tables
+
+TABLES = tables("graph_arguments")
+
 pytestmark = pytest.mark.promise("002-14.1", "002-14.5")
 
 ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
@@ -11,35 +15,7 @@ ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "text"),
-    [
-        ("create_entities", {"entities": [{"name": "a", "entityType": "t"}]},
-         "entities[0].observations: expected array, found nothing"),
-        ("create_entities", {}, "entities: expected array, found nothing"),
-        ("create_entities", {"entities": None}, "entities: expected array, found null"),
-        ("create_entities", {"entities": "[]"}, "entities: expected array, found string"),
-        ("create_entities", {"entities": [ENTITY, 7]}, "entities[1]: expected object, found number"),
-        ("create_entities", {"entities": [ENTITY | {"observations": ["a", True]}]},
-         "entities[0].observations[1]: expected string, found boolean"),
-        ("create_entities", {"entities": [{"name": "a", "type": "t", "observations": []}]},
-         'entities[0].entityType: expected string, found nothing; "type" is not a field here,'
-         ' did you mean "entityType"?'),
-        ("add_observations", {"observations": [{"name": "a", "contents": []}]},
-         'observations[0].entityName: expected string, found nothing; "name" is not a field here,'
-         ' did you mean "entityName"?'),
-        ("add_observations", {"observations": [{"entityName": "a", "observations": []}]},
-         'observations[0].contents: expected array, found nothing; "observations" is not a field here,'
-         ' did you mean "contents"?'),
-        ("create_relations", {"relations": [{"from": "a", "to": "b", "type": "c"}]},
-         'relations[0].relationType: expected string, found nothing; "type" is not a field here,'
-         ' did you mean "relationType"?'),
-        ("delete_entities", {"entityNames": {"a": 1}}, "entityNames: expected array, found object"),
-        ("open_nodes", {"names": ["a"], "depth": 6}, "depth: expected integer from 0 to 5, found 6"),
-        ("open_nodes", {"names": ["a"], "depth": True}, "depth: expected integer, found boolean"),
-        ("open_nodes", {"names": ["a"], "direction": "up"},
-         'direction: expected one of out, in, both, found "up"'),
-        ("read_graph", {"limit": -1}, "limit: expected integer from 0, found -1"),
-        ("read_graph", [], "arguments: expected object, found array"),
-    ],
+    TABLES["refused"],
 )  # fmt: skip
 def test_a_bad_argument_is_named_with_its_path(nodes, tool, arguments, text):
     reply = nodes.reply(tool, arguments)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from commonplace.faces.graph.pages import Form
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.28")
 
@@ -112,7 +108,7 @@ def test_the_observations_of_an_entity_have_a_window(nodes):
     nodes.entity("a", *(f"o{i}" for i in range(9)))
     found = nodes("open_nodes", names=["a"], observationLimit=2, observationOffset=3)
     assert found["entities"] == [
-        {"name": "a", "entityType": "thing", "observations": ["o3", "o4"], "observationCount": 9},
+        {"name": "a", "entityType": "thing", "observations": ["o3", "o4"], "observationCount": 9}
     ]
     assert nodes("read_graph", observationLimit=0)["entities"][0]["observationCount"] == 9
     assert "observationCount" not in nodes("read_graph", observationLimit=9)["entities"][0]
@@ -132,12 +128,3 @@ def test_an_entity_too_large_for_a_page_can_be_read_to_its_end(nodes):
         assert entity["observationCount"] == 500
         read += entity["observations"]
     assert read == texts
-
-
-@given(st.recursive(
-    st.text() | st.integers() | st.none() | st.booleans(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    | st.lists(st.fixed_dictionaries({"from": st.text(), "to": st.text(), "relationType": st.text()})),
-))  # fmt: skip
-def test_an_indented_reply_is_what_json_makes_of_it(value: object) -> None:
-    assert Form(indent=2).text(value) == json.dumps(value, ensure_ascii=False, indent=2)

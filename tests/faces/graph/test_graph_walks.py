@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from contract.tables import tables
+
+TABLES = tables("graph_walks")
+
 pytestmark = pytest.mark.promise("002-14.8", "002-14.9", "002-14.11")
 
 
@@ -17,20 +21,7 @@ def chain(nodes):
 
 @pytest.mark.parametrize(
     ("arguments", "entities", "relations"),
-    [
-        ({"names": ["A"], "depth": 1}, ["A", "B"], ["A to B"]),
-        ({"names": ["A"], "depth": 2}, ["A", "B", "C"], ["A to B", "B to C"]),
-        ({"names": ["C"], "depth": 1, "direction": "in"}, ["C", "B"], ["B to C"]),
-        ({"names": ["C"], "depth": 3, "direction": "out"}, ["C"], []),
-        ({"names": ["B"]}, ["B"], ["A to B", "B to C"]),
-        ({"names": ["B"], "direction": "out"}, ["B"], ["B to C"]),
-        ({"names": ["B"], "direction": "in"}, ["B"], ["A to B"]),
-        ({"names": ["B"], "relationTypes": ["other"]}, ["B"], []),
-        ({"names": ["A"], "depth": 5, "relationTypes": ["other"]}, ["A"], []),
-        ({"names": []}, [], []),
-        ({"names": [], "depth": 2}, [], []),
-        ({"names": ["C", "A", "A", "nobody"]}, ["A", "C"], ["A to B", "B to C"]),
-    ],
+    TABLES["walks"],
 )
 def test_a_chain_is_opened_and_walked(chain, arguments, entities, relations):
     assert chain.names("open_nodes", **arguments) == entities
@@ -67,20 +58,7 @@ def test_only_the_named_types_are_followed(nodes):
 
 @pytest.mark.parametrize(
     ("query", "found"),
-    [
-        ("ÉCOLE", ["École"]),
-        ("école", ["École"]),
-        ("PERSON", ["Ada"]),
-        ("tea", ["Ada", "Bob"]),
-        ("likes tea", ["Ada"]),
-        ("tea likes", []),
-        ("%", []),
-        (".*", []),
-        ("a\nb", ["Bob"]),
-        ("tea\nlikes", []),
-        ("works_at", []),
-        ("", ["Ada", "Bob", "École"]),
-    ],
+    TABLES["queries"],
 )
 def test_the_query_is_one_piece_of_text(nodes, query, found):
     nodes.entity("Ada", "likes tea", kind="person")

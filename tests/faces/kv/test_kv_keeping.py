@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.engine.entries import NoteEntries
-from commonplace.note import entry
 from commonplace.store.path_guard import OutsideError
 
 FILE = """---
@@ -33,8 +31,9 @@ def test_an_entry_is_a_note_with_its_names_in_the_frontmatter(entries):
     ("a/b", "a-b~c14cddc033"), ("A_B", "a_b~"), ("..", "~"), (".x", "x~"), ("a..b", "a-b~"), ("键", "~"), ("-x-", "x~"),
     ("node_modules", "node_modules~"), ("k" * 81, "k" * 40 + "~"), ("a b" * 20, ("a-b" * 20)[:40] + "~"), ("~", "~"),
 ])  # fmt: skip
-def test_a_name_is_its_own_file_name_or_a_slug_with_a_hash(name, file):
-    path = next(entry.places(name, name))
+def test_a_name_is_its_own_file_name_or_a_slug_with_a_hash(entries, name, file):
+    entries.remember(name, "v", name)
+    (path,) = entries.files()
     folder, found = path.removesuffix(".md").split("/")
     assert folder == found
     if file.endswith("~"):
@@ -200,16 +199,6 @@ def test_an_entry_is_found_by_every_other_face(entries):
     (hit,) = entries.memory.search("dark mode").hits
     assert (hit.note.project, hit.note.title, hit.note.type) == ("kv", "theme", "kv")
     assert entries.memory.find("kv/prefs/theme").path == "prefs/theme.md"
-
-
-def test_entries_can_be_used_without_the_face(entries):
-    kept = NoteEntries(entries.memory)
-    put = kept.put("n", "k", "v", 60)
-    assert (put.value, put.access_count) == ("v", 0)
-    assert kept.get("n", "k") == put
-    assert kept.count(put).access_count == 1
-    kept.remove("n", "k")
-    assert kept.stats().entries == 0
 
 
 def test_an_entry_of_a_name_without_latin_letters_can_be_listed_and_restored_by_its_path(entries):

@@ -8,29 +8,16 @@ from hypothesis import strategies as st
 
 from commonplace.engine import open_memory
 from commonplace.faces.notes import toolset
+from contract.tables import tables
+
+TABLES = tables("note_any")
 
 CODES = {
     "not_found", "ambiguous", "exists", "conflict", "count", "section", "outside", "locked", "timeframe",
     "project_not_found", "project_refused", "invalid", "not_text", "storage",
 }  # fmt: skip
 TOOLS = {tool.name: tool for tool in toolset().tools}
-WORDS = [
-    "A",
-    "a/B",
-    "notes",
-    "memories",
-    "*",
-    "..",
-    "/",
-    "[[A]]",
-    "%2e%2e",
-    "memory://notes/a",
-    "7d",
-    "## A",
-    "null",
-    "[]",
-    "{}",
-]
+WORDS = TABLES["words"]
 TEXTS = st.one_of(st.sampled_from(WORDS), st.text(max_size=40))
 VALUES = st.one_of(
     TEXTS,

@@ -6,22 +6,7 @@ import json
 
 import pytest
 
-from commonplace.engine import open_memory
-
 pytestmark = pytest.mark.promise("000b-12.13")
-
-
-def walked(face, tool, key, identity, **arguments):
-    """All entries of a list, page by page, as the text says how to go on."""
-    seen, page = [], {}
-    while True:
-        reply = face.call(tool, **arguments | page)
-        assert not reply.is_error, reply.text
-        seen += [identity(each) for each in reply.data[key]]
-        if not reply.data["more"]:
-            return seen
-        page = {"page": reply.data["page"] + 1, "page_size": reply.data["page_size"]}
-        assert f"page={page['page']}, page_size={page['page_size']}" in reply.text or arguments.get("output_format")
 
 
 def test_a_long_note_is_read_in_parts_at_line_ends(face):
@@ -51,21 +36,6 @@ def test_a_note_just_within_the_limit_is_not_cut(face):
     assert face.data("read_note", identifier="Over.md")["truncated"] is True
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_texts_about_the_limit_are_cut_at_the_right_line(face, form):
-    for size in range(18_500, 20_200, 97):
-        text = ("z" * 60 + "\n") * (size // 61) + "z" * (size % 61)
-        face.put("Edge.md", text)
-        reply = face.call("read_note", identifier="Edge.md", output_format=form)
-        data = json.loads(reply.text) if form == "json" else reply.data
-        assert data == reply.data
-        shown = data["content"]
-        assert text.startswith(shown)
-        assert data["truncated"] is (shown != text)
-        assert shown == text or shown == ("z" * 60 + "\n") * data["end_line"]
-        assert len(shown) > 17_000
-
-
 def test_one_endless_line_is_shown_in_part(face):
     face.put("Line.md", "first\n" + "x" * 5_000_000 + "\nlast\n")
     assert face.data("read_note", identifier="Line.md")["end_line"] == 1
@@ -87,66 +57,6 @@ def test_huge_frontmatter_stays_within_the_limit(face):
     ):
         assert not face.call(tool, **arguments).is_error
         json.loads(face.text(tool, **arguments, output_format="json"))
-
-
-@pytest.fixture(scope="module")
-def crowd(tmp_path_factory, face_for):
-    """A hub with 300 notes that link to it; only read."""
-    with open_memory(tmp_path_factory.mktemp("crowd") / "home", watch=False) as memory:
-        face = face_for(memory)
-        face.put("Hub.md", "# Hub\n\n- [fact] the middle\n")
-        tail = "a rather long name for a note that takes its place in every line of every list"
-        for n in range(300):
-            face.put(f"crowd/{n:04} {tail}.md", f"- part_of [[Hub]]\n\nsamewords number {n} " + "filler " * 40)
-        yield face
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_every_list_leads_through_all_of_a_crowd(crowd, form):
-    listed = walked(
-        crowd,
-        "list_directory",
-        "entries",
-        lambda each: each["path"],
-        dir_name="crowd",
-        page_size=200,
-        output_format=form,
-    )
-    assert len(listed) == len(set(listed)) == 300
-    found = walked(
-        crowd,
-        "search_notes",
-        "results",
-        lambda each: each["file_path"],
-        query="samewords",
-        page_size=100,
-        output_format=form,
-    )
-    assert len(found) == len(set(found)) == 300
-    recent = walked(
-        crowd, "recent_activity", "results", lambda each: each["file_path"], page_size=100, output_format=form
-    )
-    assert len(recent) == len(set(recent)) == 301
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_a_hub_with_many_links_is_shown_in_part(crowd, form):
-    reply = crowd.call("build_context", url="Hub", depth=5, max_related=100, output_format=form)
-    (result,) = reply.data["results"]
-    assert len(result["relations"]) + result["more_relations"] == 300
-    assert len(result["relations"]) >= 20
-    assert result["related_results"]
-    if form == "text":
-        assert "more: find them with search_notes" in reply.text
-
-
-def test_a_star_that_matches_all_is_shown_in_pages(crowd):
-    reply = crowd.call("build_context", url="*", page_size=100)
-    assert reply.data["total"] == 301
-    assert reply.data["more"] is True
-    first = {each["primary_result"]["file_path"] for each in reply.data["results"]}
-    second = crowd.data("build_context", url="*", page=reply.data["page"] + 1, page_size=reply.data["page_size"])
-    assert first.isdisjoint(each["primary_result"]["file_path"] for each in second["results"])
 
 
 def test_a_full_page_of_ordinary_notes_keeps_its_size(face):

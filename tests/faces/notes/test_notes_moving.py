@@ -36,46 +36,12 @@ def test_links_by_path_that_no_longer_resolve_are_named(face):
     assert face.file("ByPath.md").read_text() == "see [[specs/API]]"
 
 
-def test_a_taken_destination_is_refused(face):
-    face.put("A.md", "a")
-    face.put("B.md", "b")
-    text = face.refused("move_note", "exists", identifier="A", destination_path="B")
-    assert text == "Destination already exists: B.md. Choose another destination_path."
-    assert face.snapshot() == {"A.md": b"a", "B.md": b"b"}
-    assert face.data("move_note", identifier="A", destination_path="C")["new_path"] == "C.md"
-
-
-@pytest.mark.parametrize("destination", ["", "  "])
-def test_an_empty_destination_is_refused(face, destination):
-    face.put("A.md", "a")
-    assert "`destination_path`" in face.refused("move_note", "invalid", identifier="A", destination_path=destination)
-
-
 @pytest.mark.parametrize(("tool", "more"), [("move_note", {"destination_path": "new"}), ("delete_note", {})])
 def test_a_folder_needs_is_directory(face, tool, more):
     face.put("specs/A.md", "a")
     text = face.refused(tool, "invalid", identifier="specs", **more)
     assert "`is_directory` must be true" in text
     assert face.data(tool, identifier="specs", is_directory=True, **more)["notes"] == 1
-
-
-def test_a_folder_moves_with_all_it_holds(face):
-    face.put("specs/A.md", "a")
-    face.put("specs/deep/B.md", "b")
-    face.put("specs/picture.png", b"\x89")
-    reply = face.call("move_note", identifier="specs", destination_path="archive/specs", is_directory=True)
-    assert (reply.data["old_path"], reply.data["new_path"], reply.data["notes"]) == (
-        "specs",
-        "archive/specs",
-        2,
-    )
-    assert reply.text.startswith("# Moved folder\n")
-    assert set(face.snapshot()) == {
-        "archive/specs/A.md",
-        "archive/specs/deep/B.md",
-        "archive/specs/picture.png",
-    }
-    assert face.data("search_notes", tags=[], query="b")["results"][0]["file_path"] == "archive/specs/deep/B.md"
 
 
 def test_a_folder_does_not_move_into_itself_or_onto_another(face):

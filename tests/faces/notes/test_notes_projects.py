@@ -3,6 +3,9 @@ from __future__ import annotations
 from commonplace.engine import open_memory
 from commonplace.faces.notes import toolset
 from commonplace.faces.tool import Registry
+from contract.tables import tables
+
+TABLES = tables("note_projects")
 
 
 def test_the_built_in_projects_are_listed_with_their_notes(face):
@@ -20,11 +23,6 @@ def test_the_built_in_projects_are_listed_with_their_notes(face):
     assert f"notes: 1 note, {face.memory.home / 'notes'} (default)" in reply.text
 
 
-def test_an_agent_sees_only_its_own_notes_counted(face):
-    face.put("a.md", "---\nscope: agent:other\n---\nx")
-    assert {each["notes"] for each in face.as_agent("me").data("list_memory_projects")["projects"]} == {0}
-
-
 def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     vault = tmp_path / "My Vault"
     vault.mkdir()
@@ -38,43 +36,8 @@ def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     assert again["action"] == "unchanged"
 
 
-def test_a_missing_folder_is_made(face, tmp_path):
-    face.data("create_memory_project", project_name="new", project_path=str(tmp_path / "a" / "b"))
-    assert (tmp_path / "a" / "b").is_dir()
-
-
-def test_a_project_can_become_the_default(face, tmp_path):
-    face.data("create_memory_project", project_name="v", project_path=str(tmp_path / "v"), set_default=True)
-    assert face.write("A")["project"] == "v"
-    assert [each["name"] for each in face.data("list_memory_projects")["projects"] if each["default"]] == ["v"]
-
-
-def test_removing_a_project_leaves_its_files(face, tmp_path):
-    vault = tmp_path / "v"
-    face.data("create_memory_project", project_name="v", project_path=str(vault))
-    face.write("A", project="v")
-    reply = face.call("delete_project", project_name="V")
-    assert reply.data == {"action": "removed", "name": "v", "path": str(vault)}
-    assert "files stay" in reply.text
-    assert (vault / "A.md").exists()
-    assert face.data("search_notes", query="text")["total"] == 0
-
-
 def test_an_unknown_project_is_answered_with_those_there_are(face):
-    for tool, arguments in (
-        ("delete_project", {"project_name": "nope"}),
-        ("read_note", {"identifier": "A", "project": "nope"}),
-        ("write_note", {"title": "A", "content": "x", "project": "nope"}),
-        ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "project": "nope"}),
-        ("move_note", {"identifier": "A", "destination_path": "B", "project": "nope"}),
-        ("delete_note", {"identifier": "A", "project": "nope"}),
-        ("list_directory", {"project": "nope"}),
-        ("search_notes", {"query": "A", "project": "nope"}),
-        ("search_notes", {"query": "A", "projects": ["notes", "nope"]}),
-        ("build_context", {"url": "A", "project": "nope"}),
-        ("build_context", {"url": "A*", "project": "nope"}),
-        ("recent_activity", {"project": "nope"}),
-    ):
+    for tool, arguments in TABLES["unknown"]:
         text = face.refused(tool, "project_not_found", **arguments)
         assert text.startswith('No project "nope". Projects: ')
         assert "notes" in text

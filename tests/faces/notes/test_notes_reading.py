@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime, timedelta
-
 import pytest
+
+from contract.tables import tables
+
+TABLES = tables("note_identifiers")
 
 NOTE = "---\ntitle: Lines\nnumber: 1.10\n---\none\ntwo\nthree\n"
 
@@ -32,15 +33,7 @@ def test_a_note_is_shown_exactly_as_it_lies_on_disk(face):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "no newline",
-        "crlf\r\nlines\r\n",
-        "\ufeffwith BOM\n",
-        "\n\n",
-        "---\nbroken: [\n---\nbody",
-        "a\u2028b\x0cc\n",
-    ],
+    ["", "no newline", "crlf\r\nlines\r\n", "\ufeffwith BOM\n", "\n\n", "---\nbroken: [\n---\nbody", "a\u2028b\x0cc\n"],
 )
 def test_odd_texts_are_shown_exactly(face, text):
     face.put("Odd.md", text)
@@ -51,13 +44,7 @@ def test_odd_texts_are_shown_exactly(face, text):
 
 @pytest.mark.parametrize(
     ("first", "last", "shown"),
-    [
-        (5, 6, "one\ntwo\n"),
-        (7, -1, "three\n"),
-        (6, 99, "two\nthree\n"),
-        (1, 1, "---\n"),
-        (7, None, "three\n"),
-    ],
+    [(5, 6, "one\ntwo\n"), (7, -1, "three\n"), (6, 99, "two\nthree\n"), (1, 1, "---\n"), (7, None, "three\n")],
 )
 def test_a_range_of_lines(face, first, last, shown):
     face.put("A.md", NOTE)
@@ -77,35 +64,8 @@ def test_a_range_past_the_end_is_empty(face):
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "name"),
-    [
-        (0, -1, "start_line"),
-        (-3, -1, "start_line"),
-        (4, 3, "end_line"),
-        (1, -2, "end_line"),
-        (1, 0, "end_line"),
-    ],
-)
-def test_an_impossible_range_is_refused(face, first, last, name):
-    face.put("A.md", NOTE)
-    assert f"`{name}`" in face.refused("read_note", "invalid", identifier="A.md", start_line=first, end_line=last)
-
-
-@pytest.mark.parametrize(
     "identifier",
-    [
-        "API Design",
-        "notes/specs/api",
-        "specs/api",
-        "specs/API.md",
-        "specs/API",
-        "memory://notes/specs/api",
-        "memory://specs/API.md",
-        "memory://notes/specs/API%2Emd",
-        "11111111-1111-4111-8111-111111111111",
-        "11111111",
-        "api design",
-    ],
+    TABLES["identifiers"],
 )
 def test_every_kind_of_identifier_leads_to_the_note(face, identifier):
     face.put("specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n")
@@ -187,11 +147,6 @@ def test_a_folder_that_is_not_there(face):
     assert "list_directory" in text
 
 
-def test_an_empty_project_lists_nothing(face):
-    data = face.data("list_directory")
-    assert (data["entries"], data["total"], data["more"]) == ([], 0, False)
-
-
 def test_pages_of_a_listing_follow_each_other(face):
     for n in range(7):
         face.put(f"{n}.md", "x")
@@ -215,54 +170,7 @@ def test_a_page_past_the_end_is_empty(face):
     assert face.data("list_directory", page=10**30)["entries"] == []
 
 
-@pytest.mark.parametrize("tool", ["list_directory", "recent_activity"])
-@pytest.mark.parametrize("name", ["page", "page_size"])
-def test_pages_count_from_one(face, tool, name):
-    assert f"`{name}` must be 1 or more; got 0" in face.refused(tool, "invalid", **{name: 0})
-
-
-def test_depth_is_at_least_one_and_lowered_to_ten(face):
-    assert "`depth`" in face.refused("list_directory", "invalid", depth=0)
-    assert face.data("list_directory", depth=99)["total"] == 0
-
-
-def aged(file, seconds):
-    moment = datetime.now(UTC).timestamp() - seconds
-    os.utime(file, (moment, moment))
-
-
-def test_recent_activity_is_exact_and_newest_first(face):
-    for name, seconds in (("Old", 7300), ("Edge", 7100), ("New", 60)):
-        aged(face.put(f"{name}.md", "x"), seconds)
-    reply = face.call("recent_activity", timeframe="2h")
-    assert [each["title"] for each in reply.data["results"]] == ["New", "Edge"]
-    assert (reply.data["timeframe"], reply.data["total"], reply.data["more"]) == ("2h", 2, False)
-    since = datetime.fromisoformat(reply.data["since"])
-    assert timedelta(seconds=7190) < datetime.now(UTC) - since < timedelta(seconds=7260)
-    rows = reply.text.splitlines()
-    assert rows[1].endswith("  New  (notes: notes/new)")
-    datetime.strptime(rows[1][:16], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-    assert face.data("recent_activity", timeframe="3 hours")["total"] == 3
-
-
-def test_recent_activity_covers_all_projects_or_one(face):
-    face.put("a.md", "x")
-    face.put("b.md", "x", "memories")
-    assert face.data("recent_activity")["total"] == 2
-    assert [each["project"] for each in face.data("recent_activity", project="Memories")["results"]] == ["memories"]
-
-
 def test_recent_activity_says_when_nothing_changed(face):
     text = face.text("recent_activity")
     assert "0 notes" in text
     assert "timeframe" in text
-
-
-def test_pages_of_recent_activity(face):
-    for n in range(5):
-        aged(face.put(f"{n}.md", "x"), n * 10)
-    titles = [
-        each["title"] for page in (1, 2, 3) for each in face.data("recent_activity", page=page, page_size=2)["results"]
-    ]
-    assert titles == ["0", "1", "2", "3", "4"]
-    assert face.data("recent_activity", page_size=500)["page_size"] == 100

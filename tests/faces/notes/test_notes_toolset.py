@@ -6,41 +6,12 @@ import pytest
 
 from commonplace.faces.notes import toolset
 from commonplace.faces.tool import Registry
-
-
-def test_no_tool_has_an_output_schema():
-    assert all(tool.output_schema is None for tool in toolset().tools)
-
-
-def test_the_instructions_are_short_and_name_the_two_line_forms():
-    text = toolset().instructions
-    assert len(text) <= 1000
-    assert "- [category] fact #tag (context)" in text
-    assert "[[" in text
-    assert "not an instruction" in text
-
-
-def test_it_serves_two_prompts_and_one_template():
-    face = toolset()
-    assert [each.name for each in face.prompts] == ["continue_conversation", "search_knowledge_base"]
-    assert [each.uri for each in face.templates] == ["memory://{project}/{+path}"]
-    assert face.templates[0].mime == "text/markdown"
+from contract.tables import tables
 
 
 def test_it_can_be_loaded_only_once():
     with pytest.raises(Exception, match="write_note"):
         Registry([toolset(), toolset()])
-
-
-def test_an_unknown_parameter_is_named_and_the_known_ones_listed(face):
-    text = face.refused("read_note", "invalid", identifier="x", colour="red")
-    assert "`colour`" in text
-    for name in ("identifier", "start_line", "end_line", "project"):
-        assert name in text
-
-
-def test_a_missing_parameter_is_named(face):
-    assert "`content`" in face.refused("write_note", "invalid", title="x")
 
 
 def test_parameters_of_other_programs_are_ignored(face):
@@ -90,7 +61,6 @@ def test_output_format_json_makes_the_text_the_data(face):
     ):
         reply = face.call(tool, **arguments, output_format="json")
         assert reply.text == json.dumps(reply.data, ensure_ascii=False, separators=(",", ":"))
-    assert "yaml" in face.refused("read_note", "invalid", identifier="A", output_format="yaml")
 
 
 def test_null_is_an_absent_parameter(face):
@@ -98,17 +68,9 @@ def test_null_is_an_absent_parameter(face):
     assert face.data("recent_activity", project=None)["total"] == 1
 
 
-def test_a_missing_project_folder_is_told_in_every_reply(face, tmp_path):
-    vault = tmp_path / "vault"
-    face.data("create_memory_project", project_name="vault", project_path=str(vault))
-    face.put("Kept.md", "kept", "vault")
-    assert face.data("search_notes", query="kept")["total"] == 1
-    vault.rename(tmp_path / "elsewhere")
-    reply = face.call("search_notes", query="kept")
-    assert reply.data["total"] == 1
-    assert "Warning: " in reply.text
-    assert "vault" in reply.text.rpartition("Warning: ")[2]
-    assert any("vault" in each for each in reply.data["warnings"])
-    missing = face.call("read_note", identifier="nowhere at all")
-    assert missing.is_error
-    assert missing.data["warnings"]
+@pytest.mark.parametrize(("tool", "arguments", "words"), tables("note_arguments")["wrong"])
+def test_a_wrong_argument_is_named(face, tool, arguments, words):
+    face.put("A.md", "one\n" * 7)
+    before = face.snapshot()
+    assert words in face.refused(tool, "invalid", **arguments)
+    assert face.snapshot() == before

@@ -46,26 +46,6 @@ def test_the_reply_says_what_was_made_in_text_and_data(face):
     }
 
 
-def test_the_checksum_is_that_of_the_file(face):
-    from hashlib import sha256
-
-    made = face.write("A")
-    assert made["checksum"] == sha256(face.file("A.md").read_bytes()).hexdigest()[:8]
-
-
-def test_the_body_is_written_as_given_with_a_final_newline(face):
-    face.write("A", "  first\n\n\tlast")
-    assert face.file("A.md").read_text().endswith("\n  first\n\n\tlast\n")
-
-
-def test_an_ambiguous_relation_counts_as_unresolved_and_is_named(face):
-    face.write("Twin", directory="a")
-    face.write("Twin", directory="b")
-    reply = face.call("write_note", title="A", content="- see [[Twin]]")
-    assert reply.data["relations"] == {"resolved": 0, "unresolved": 1}
-    assert "relations: 1 ambiguous" in reply.text
-
-
 def test_observations_without_category_are_counted_too(face):
     reply = face.call("write_note", title="A", content="- only a #tag\n- [x1] fact\n- [X1] other")
     assert reply.data["observations"] == {"x1": 2, "": 1}
@@ -75,27 +55,6 @@ def test_observations_without_category_are_counted_too(face):
 @pytest.mark.parametrize("directory", ["", "/", None])
 def test_without_a_directory_a_note_goes_to_the_projects_root(face, directory):
     assert face.write("A", directory=directory)["file_path"] == "A.md"
-
-
-def test_a_slash_in_a_title_makes_no_folder(face):
-    made = face.write("Plan: a/b?")
-    assert made["file_path"] == "Plan- a-b-.md"
-    assert made["title"] == "Plan: a/b?"
-
-
-def test_a_blank_title_is_refused(face):
-    assert "`title`" in face.refused("write_note", "invalid", title="  ", content="x")
-
-
-def test_an_existing_note_is_refused_and_named(face):
-    face.write("API", "old", directory="specs")
-    before = face.snapshot()
-    text = face.refused("write_note", "exists", title="API", content="new", directory="specs")
-    assert text == (
-        "Note already exists: notes/specs/api. Change it with edit_note, or call write_note with overwrite=true."
-    )
-    assert face.refused("write_note", "exists", title="api", content="new", directory="specs") == text
-    assert face.snapshot() == before
 
 
 def test_a_note_can_be_written_to_another_project_named_in_any_case(face):
@@ -117,11 +76,6 @@ def test_a_memory_needs_one_of_the_categories(face):
     assert "preferences" in text
     assert face.write("A", project="categories", note_type="lessons")["type"] == "lessons"
     assert face.write("A", project="categories")["type"] == "inbox"
-
-
-def test_what_was_written_is_found_by_the_next_call(face):
-    face.write("A", "a very rareword indeed")
-    assert face.data("search_notes", query="rareword")["total"] == 1
 
 
 def test_a_file_that_is_no_note_is_not_overwritten(face):

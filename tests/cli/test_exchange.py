@@ -26,9 +26,6 @@ def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-# --- export ------------------------------------------------------------------------------------
-
-
 def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("中\u2028文")
@@ -103,9 +100,6 @@ def test_a_file_that_cannot_be_read_is_mentioned(terminal):
     ran = terminal("export")
     assert len(records(ran.out)) == 1
     assert ran.err == "warning: 1 unreadable file, run memory doctor\n"
-
-
-# --- import ------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("001-17.15")
@@ -195,9 +189,6 @@ def test_what_is_said_about_an_input_that_cannot_be_opened(terminal):
     assert terminal("import", "--input", "nofile").error == "open input file: nofile: no such file"
     folder = str(terminal.folder)
     assert terminal("import", "--input", folder).error == f"open input file: {folder}: it is a folder"
-
-
-# --- import --from -----------------------------------------------------------------------------
 
 
 def lay(root, texts):

@@ -13,7 +13,6 @@ import pytest
 from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
 from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.index import sync
 from commonplace.index.index import Index
 from commonplace.index.notes import Notes
 from commonplace.note.edit import Append
@@ -41,9 +40,6 @@ def paths(memory, project: str = "notes") -> list[str]:
     from commonplace.query import Query
 
     return sorted(info.path for info in memory.list(Query(projects=(project,)), limit=0)[0])
-
-
-# --- undo and restore
 
 
 def test_undo_leaves_folders_that_hold_something_newer_further_down(memory):
@@ -118,9 +114,6 @@ def test_a_scope_is_seen_in_a_header_of_any_length(memory):
     assert not {"early.md", "late.md"} & set(reply.text.split("/"))
 
 
-# --- odd files
-
-
 @LINUX
 @pytest.mark.parametrize("watch", [False, True])
 def test_names_that_are_no_unicode_disturb_nobody(tmp_path, watch):
@@ -175,24 +168,6 @@ def test_a_folder_replaced_by_a_link_is_not_listed_through_it(watching):
     shutil.rmtree(root / "a")
     os.symlink("b", root / "a")
     assert paths(watching, "memories") == ["b/y.md"]
-
-
-# --- freshness
-
-
-def test_a_look_that_failed_halfway_is_repeated_by_the_next_call(watching, monkeypatch):
-    note(watching, "good", "text")
-    watching.sync()
-    (watching.home / "notes" / "new.md").write_text("news")
-    with monkeypatch.context() as patch:
-
-        def refuse(*_args, **_more):
-            raise sqlite3.OperationalError("database is locked")
-
-        patch.setattr(sync, "apply", refuse)
-        with pytest.raises(errors.StorageError):
-            watching.search("news")
-    assert watching.search("news").total == 1
 
 
 @LINUX
@@ -271,9 +246,6 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
     assert memory.search("once").total == 1
 
 
-# --- projects and resources
-
-
 def test_a_project_added_by_another_process_is_not_overwritten(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     with open_memory(tmp_path / "home") as a, open_memory(tmp_path / "home") as b:
@@ -340,13 +312,6 @@ def test_after_closing_every_call_says_so(tmp_path):
     reply = MemoryCommands().run(memory, {"command": "create", "path": "/memories/a.md", "file_text": "x"})
     assert reply.is_error
     assert not (memory.home / "memories").exists()
-
-
-def test_a_look_at_the_disk_between_calls_is_a_new_look(memory):
-    note(memory, "a", "text")
-    memory.search("text")
-    (memory.home / "notes" / "b.md").write_text("text")
-    assert memory.engine.fresh().added == 1
 
 
 def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):

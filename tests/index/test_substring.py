@@ -63,22 +63,6 @@ def test_filters_count_for_cached_texts(desk: Desk) -> None:
         assert held(desk, "heron", projects=("none",)) == []
 
 
-def test_texts_that_take_too_many_bytes_are_scanned(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(substring, "MAX_BYTES", 2_000)
-    for number in range(30):
-        desk.put(f"{number:02}.md", f"heron {'reed ' * number}{number}")
-        assert len(held(desk, "heron")) == number + 1
-    assert held(desk, "reed 29") == ["29.md"]
-
-
-def test_texts_of_deleted_notes_make_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(substring, "MAX_BYTES", 2_000)
-    for number in range(100):
-        desk.put("a.md", f"the heron number {number} of many more herons")
-        assert held(desk, f"number {number} ") == ["a.md"]
-    assert held(desk, "heron") == ["a.md"]
-
-
 def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
     other = Desk(tmp_path / "other.db")
     desk.put("a.md", "A heron.")

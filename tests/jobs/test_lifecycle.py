@@ -65,14 +65,6 @@ def test_old_memories_nobody_read_decay(home: Home) -> None:
     assert home.ids() == {read, soul, inbox, young}
 
 
-def test_a_folded_count_keeps_a_memory_as_a_pending_one_does(home: Home) -> None:
-    one = home.write("read once", "knowledge")
-    home.memory.read(one)
-    assert home.upkeep.fold() == 1
-    home.later(days=31)
-    assert home.job("decay").actions == ()
-
-
 def test_a_reminder_decays_only_when_it_will_not_fire_any_more(home: Home) -> None:
     home.put(ONE, "to come", "reminders", further={"due_at": "2026-12-01T09:00:00Z"})
     home.put(TWO, "every day", "reminders", further={"due_at": "2026-12-01T09:00:00Z", "repeat": "FREQ=DAILY",

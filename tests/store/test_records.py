@@ -32,14 +32,6 @@ def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: Grap
     assert kept.data.decode() == line.replace('["a"]', "[]")
 
 
-def test_a_line_of_another_type_is_ignored_and_kept(kept: GraphFile) -> None:
-    other = '{"type":"session",  "name":"Ada"}\n'
-    kept.write(other + ADA)
-    assert (kept.names(), kept.warnings()) == (["Ada"], [])
-    kept.delete("Ada")
-    assert kept.data.decode() == other
-
-
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
@@ -173,23 +165,6 @@ def test_a_file_and_folders_we_make_are_private(kept: GraphFile) -> None:
         os.umask(before)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
-
-
-def test_an_addition_is_one_write_behind_the_old_bytes(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.write(ADA)
-    inode, written = kept.place.stat().st_ino, []
-    write = os.write
-
-    def noted(fd: int, data: bytes) -> int:
-        if os.fstat(fd).st_ino == inode:
-            written.append(bytes(data))
-        return write(fd, data)
-
-    monkeypatch.setattr(os, "write", noted)
-    kept.nodes("create_entities", entities=[{"name": n, "entityType": "", "observations": []} for n in "xy"])
-    assert [data.count(b"\n") for data in written] == [2]
-    assert kept.data == ADA.encode() + written[0]
-    assert kept.place.stat().st_ino == inode
 
 
 def test_a_large_addition_is_renamed_over_the_file(kept: GraphFile) -> None:
@@ -329,14 +304,6 @@ def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None
         {"type": "entity", "name": 'a\nb\u2028\x00 é"', "entityType": "", "observations": ["one\r\ntwo", "three"]},
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
     ]
-
-
-def test_words_in_any_order_are_ranked_by_where_they_stand(kept: GraphFile) -> None:
-    kept.nodes.entity("note", "green tea is liked")
-    kept.nodes.entity("tea", "liked")
-    assert kept.nodes.names("search_nodes", query="liked tea", ranked=True) == ["tea", "note"]
-    assert kept.nodes("search_nodes", query="liked TEA", ranked=True)["totalEntities"] == 2
-    assert kept.nodes.names("search_nodes", query="tea nothing", ranked=True) == []
 
 
 def test_a_torn_first_line_is_no_other_shape(kept: GraphFile) -> None:

@@ -214,37 +214,6 @@ def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(h
     assert files(notes) == {"fresh/foreign.txt": "mine", "old.md": "old"}
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypatch, at):
-    commit(home, put(notes, "a.md", "a1"))
-    commit(home, put(notes, "b.md", "b1"))
-    seen = []
-    with monkeypatch.context() as patch:
-
-        def interrupted(function):
-            def call(*args, **more):
-                done = function(*args, **more)
-                seen.append(1)
-                if len(seen) == at:
-                    raise KeyboardInterrupt
-                return done
-
-            return call
-
-        patch.setattr(os, "rename", interrupted(os.rename))
-        synced = interrupted(os.fdatasync)
-        patch.setattr(os, "fdatasync", lambda fd: synced(fd) if fd == home.history._fd else None)
-        with pytest.raises(KeyboardInterrupt):
-            commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
-    with home.lock:
-        numbers = [each.number for each in home.history.changes()]
-    assert files(notes) in ({"a.md": "a1", "b.md": "b1"}, {"a.md": "a2", "b.md": "b2"})
-    assert (files(notes)["a.md"] == "a2") == (numbers == [3, 2, 1])
-    commit(home, put(notes, "c.md", "c"))
-    numbers = [each.number for each in home.history.changes()]
-    assert numbers == sorted(set(numbers), reverse=True)
-
-
 def test_removing_a_link_spares_a_file_that_took_its_place(home, notes):
     (Path(notes.root) / "l.md").write_text("precious")
     with pytest.raises(CommonplaceError):

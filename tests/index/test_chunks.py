@@ -82,21 +82,6 @@ def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
     assert not any(reason.startswith("passage") for hit in hits for reason in hit.why)
 
 
-def test_the_page_does_not_change_with_its_size(shelf: Desk) -> None:
-    for number in range(60):
-        shelf.put(f"n{number}.md", session(f"Ada: The market in Leiden sells item {number}, no canoe."))
-
-    def page(offset: int, limit: int) -> list[str]:
-        hits = search.search(shelf.db, Query("Where is the canoe market?"), viewer=None, limit=limit, offset=offset)
-        return [hit.note.path for hit in hits]
-
-    whole = page(0, 100)
-    assert len(whole) == len(set(whole)) == 63
-    assert [path for offset in range(0, 70, 7) for path in page(offset, 7)] == whole
-    scores = [hit.score for hit in search.search(shelf.db, Query("Where is the canoe market?"), viewer=None, limit=100)]
-    assert scores == sorted(scores, reverse=True)
-
-
 def test_a_wordy_turn_that_is_no_long_note_waits_for_its_place(desk: Desk) -> None:
     turns = {f"n{number:02}.md": f"Ada: the market has a canoe, number {number}" for number in range(60)}
     desk.put_all({"wordy.md": "Mel: a canoe " + "is so so so so " * 14, **turns})

@@ -100,21 +100,6 @@ def by_id(desk: Desk, text: str, viewer: str | None = None) -> str:
     return desk.index.notes.find_id(text, viewer=viewer).path
 
 
-def test_an_id_or_a_unique_beginning_of_four_characters_names_a_memory(desk: Desk) -> None:
-    memory(desk, "one", "abcd1111-0000-4000-8000-000000000001")
-    memory(desk, "two", "abcd2222-0000-4000-8000-000000000002")
-    memory(desk, "three", "ffff")
-    for text in ("abcd1", "ABCD1", " abcd1111-0000-4000-8000-000000000001 "):
-        assert by_id(desk, text) == "skills/one.md"
-    assert by_id(desk, "ffff") == "skills/three.md"
-    with pytest.raises(Ambiguous) as caught:
-        by_id(desk, "abcd")
-    assert caught.value.total == 2
-    for wrong in ("abc", "", "zzzz", "../x", "abcd%", "one"):
-        with pytest.raises(NotFound):
-            by_id(desk, wrong)
-
-
 def test_a_whole_id_wins_over_longer_ones_that_begin_with_it(desk: Desk) -> None:
     memory(desk, "short", "abcd")
     memory(desk, "long", "abcdef")

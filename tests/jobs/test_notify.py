@@ -144,18 +144,6 @@ def test_several_go_in_the_order_of_their_times_and_are_one_notification(home: H
     )
 
 
-def test_a_dry_run_names_what_would_fire_and_changes_nothing(home: Home) -> None:
-    remind(home, ONE, "call Bob")
-    before = home.everything()
-    planned = reminders.notify(home.memory, dry_run=True)
-    assert [info.id for info in planned.notified] == [ONE]
-    assert [each.line() for each in planned.actions] == ["would fire 11111111 due 2026-05-06 10:00"]
-    assert home.everything() == before
-    done = reminders.notify(home.memory)
-    assert (done.actions, done.pending) == (planned.actions, planned.pending)
-    assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
-
-
 def test_undo_takes_a_firing_back_and_it_fires_again(home: Home) -> None:
     remind(home, ONE, "call Bob")
     fire(home)
@@ -250,23 +238,6 @@ def test_keeping_up_makes_no_list_where_there_is_none(home: Home) -> None:
     remind(home, ONE, "call Bob")
     Overview(home.memory).refresh()
     assert not (home.memory.home / "pending.md").exists()
-
-
-@pytest.mark.promise("001-17.13")
-def test_each_agent_has_a_list_of_its_own_and_fires_only_what_it_sees(home: Home) -> None:
-    remind(home, ONE, "for claude", scope="agent:claude")
-    remind(home, TWO, "for all")
-    other = home.memory.as_caller("other")
-    done = reminders.notify(other)
-    assert ([info.id for info in done.notified], done.pending) == ([TWO], 1)
-    assert not (home.memory.home / "pending.claude.md").exists()
-    assert fire(home) == [ONE]
-    assert pending(home, "pending.claude.md") == f"{HEAD}1. for claude\n   due 2026-05-06 10:00, id 11111111\n\n"
-    assert "claude" not in pending(home)
-    assert reminders.notify(other).pending == 1
-    reminders.acknowledge(home.memory, ONE)
-    reminders.notify(home.memory)
-    assert pending(home, "pending.claude.md") == f"{HEAD}None.\n"
 
 
 @pytest.mark.promise("001-17.8")

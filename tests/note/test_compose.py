@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import InvalidInput
 from commonplace.note.compose import compose_memory, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.markdown import parse_note
@@ -37,34 +36,12 @@ def test_a_note_has_its_keys_in_order_and_a_final_newline() -> None:
     )
 
 
-def test_tags_are_left_out_when_there_are_none() -> None:
-    assert list(header(composed("x"))) == ["title", "type", "permalink", "created_at"]
-
-
-def test_frontmatter_in_the_content_is_kept_and_the_call_wins() -> None:
-    content = "---\ntitle: Old\n# c\ntype: note\ndate: 2026-11-01 # day\ntags: [a, X]\nstatus: open\n---\nbody\n"
-    assert composed(content, type="spec", tags=["x", "b"], metadata={"status": "done", "tags": "c"}) == (
-        "---\ntitle: API\ntype: spec\npermalink: notes/specs/api\ntags:\n  - a\n  - X\n  - c\n  - b\n"
-        "created_at: 2026-05-07T10:00:00Z\n"
-        "date: 2026-11-01 # day\nstatus: done\n---\nbody\n"
-    )
-
-
 def test_the_content_may_bring_its_type_permalink_and_date() -> None:
     content = "---\ntype: decision\npermalink: my/place\ncreated_at: 2020-01-01\nid: abc\n---\nbody"
     assert composed(content).startswith(
         "---\nid: abc\ntitle: API\ntype: decision\npermalink: my/place\ncreated_at: 2020-01-01\n---\nbody\n"
     )
     assert list(header(composed("---\ncreated: 2020-01-01\n---\nx"))) == ["title", "type", "permalink", "created"]
-
-
-def test_a_replaced_note_keeps_its_identity() -> None:
-    keep = {"id": "abc", "permalink": "old/place", "created_at": "2020-01-01T00:00:00Z"}
-    content = "---\nid: zzz\npermalink: my/place\ncreated_at: 2021-01-01\n---\nbody"
-    text = composed(content, keep=keep, metadata={"permalink": "other"})
-    assert text.startswith(
-        "---\nid: abc\ntitle: API\ntype: note\npermalink: old/place\ncreated_at: 2020-01-01T00:00:00Z\n---\n"
-    )
 
 
 def test_metadata_may_set_the_permalink_but_not_the_title() -> None:
@@ -82,11 +59,6 @@ def test_a_body_of_crlf_lines_gets_a_header_of_crlf_lines() -> None:
     text = composed("---\r\nx: y\r\n---\r\na\r\nb")
     assert text.endswith("---\r\na\r\nb\r\n")
     assert text.count("\n") == text.count("\r\n")
-
-
-def test_frontmatter_that_is_no_yaml_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="`content`"):
-        composed("---\na: b: c\n---\nbody")
 
 
 @pytest.mark.parametrize("own", ["a: &x 1\nb: *x", "{a: 1, b: 1}", "a: 1\nb: 1\nb: 1"])

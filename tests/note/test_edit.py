@@ -133,42 +133,6 @@ def test_a_repeated_heading_of_a_missing_section_is_written_once() -> None:
     assert ReplaceSection("New", "## New\ntext").apply("x\n").text == "x\n\n## New\n\ntext\n"
 
 
-@pytest.mark.promise("000b-12.9")
-@pytest.mark.parametrize("edit", [ReplaceSection, InsertBeforeSection, InsertAfterSection])
-def test_two_equal_headings_are_named_with_their_lines(edit: Any) -> None:
-    with pytest.raises(SectionError) as caught:
-        edit("A", "x").apply("# A\n\n## A\n```\n# A\n```\n")
-    assert caught.value.lines == [1, 3]
-    assert edit("## A", "x").apply("# A\n\n## A\n").text != "# A\n\n## A\n"
-
-
-@pytest.mark.parametrize("edit", [InsertBeforeSection, InsertAfterSection])
-def test_a_missing_section_is_an_error_that_lists_the_headings(edit: Any) -> None:
-    for section in ("Missing", "### Two", "two"):
-        with pytest.raises(SectionError) as caught:
-            edit(section, "x").apply(NOTE)
-        assert caught.value.headings == ["# Doc", "## One", "### Sub", "## Two"]
-
-
-@pytest.mark.parametrize(
-    ("before", "text", "after"),
-    [
-        ("", "x", "x\n"),
-        ("a", "x", "a\nx"),
-        ("a\n", "x", "a\nx\n"),
-        ("a\n\n", "x\n", "a\n\nx\n"),
-        ("\ufeff", "x", "\ufeffx\n"),
-        ("---\na: b\n---\n", "x", "---\na: b\n---\nx\n"),
-        ("---\na: b\n---", "x", "---\na: b\n---\nx"),
-        ("a\r\nb", "x\ny", "a\r\nb\r\nx\r\ny"),
-        ("a\r\nb\n", "x\ny", "a\r\nb\nx\ny\n"),
-        ("a\r\n", "x\r\ny", "a\r\nx\r\ny\r\n"),
-    ],
-)
-def test_text_is_appended_on_a_new_line(before: str, text: str, after: str) -> None:
-    assert Append(text).apply(before).text == after
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -297,13 +297,6 @@ def test_a_bad_record_imports_nothing_and_is_named(memory, line):
     assert warned == [f"warning: {caught.value}"]
 
 
-def test_a_bad_record_behind_many_good_ones_imports_nothing(memory):
-    text = "".join(f'{{"content":"n {n}"}}\n' for n in range(500)) + "x\n"
-    with pytest.raises(BadRecord, match="record 501"):
-        take(memory, text)
-    assert files(memory.home) == {}
-
-
 @pytest.mark.promise("001-17.13")
 def test_an_agent_cannot_take_the_id_of_a_memory_it_does_not_see(memory):
     foreign = remember(memory, "foreign", scope="agent:codex")
@@ -361,13 +354,6 @@ def test_a_deleted_memory_comes_back_with_its_count(memory):
     memory.delete(info)
     assert take(memory, backup) == Tally(imported=1)
     assert lines(memory) == [backup]
-
-
-def test_a_record_with_another_category_moves_the_file(memory):
-    info = remember(memory, "one", "people")
-    take(memory, edited(lines(memory)[0], category="soul", updated_at="2026-06-01T00:00:00Z"))
-    assert memory.memory_id(info.id).path.startswith("soul/")
-    assert len(files(memory.home)) == 1
 
 
 def test_a_partial_record_of_a_known_id_changes_what_it_names(memory):

@@ -117,14 +117,6 @@ def test_a_home_is_carried_over_by_a_file_and_by_a_pipe(terminal):
         assert ran.json == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 2, "skipped": 0}
 
 
-@pytest.mark.promise("001-17.6")
-def test_what_was_imported_can_be_deleted(terminal):
-    terminal.ok("import", stdin='{"id":"plain","content":"with an id"}\n{"content":"without one"}\n')
-    for each in terminal("list", "--json").json["memories"]:
-        assert terminal.ok("delete", each["id"]) == f"Deleted memory: {each['id']}\n"
-    assert terminal.ok("list") == "No memories found.\n"
-
-
 def test_an_input_that_can_be_read_but_once_is_imported(terminal):
     pipe = terminal.folder / "pipe"
     os.mkfifo(pipe)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -158,19 +157,6 @@ def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, header
 
 
 @LINUX
-def test_a_folder_replaced_by_a_link_is_not_listed_through_it(watching):
-    root = watching.home / "memories"
-    (root / "a").mkdir(parents=True)
-    (root / "b").mkdir()
-    (root / "a" / "x.md").write_text("one")
-    (root / "b" / "y.md").write_text("two")
-    assert paths(watching, "memories") == ["a/x.md", "b/y.md"]
-    shutil.rmtree(root / "a")
-    os.symlink("b", root / "a")
-    assert paths(watching, "memories") == ["b/y.md"]
-
-
-@LINUX
 def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path, watching):
     first, second = tmp_path / "first" / "vault", tmp_path / "second" / "vault"
     for folder, text in ((first, "apple"), (second, "banana")):
@@ -183,33 +169,6 @@ def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path,
     assert (watching.search("apple").total, watching.search("banana").total) == (0, 1)
     (first / "more.md").write_text("cherry")
     assert watching.search("cherry").total == 1
-
-
-@LINUX
-def test_notes_stay_when_a_folder_above_the_project_goes_away_and_comes_back(tmp_path, watching):
-    vault = tmp_path / "outer" / "vault"
-    vault.mkdir(parents=True)
-    (vault / "note.md").write_text("apple")
-    watching.add_project("vault", str(vault))
-    assert watching.search("apple").total == 1
-    os.rename(tmp_path / "outer", tmp_path / "away")
-    (tmp_path / "away" / "vault" / "note.md").write_text("apple and pear")
-    assert watching.search("apple").total == 1
-    assert watching.warnings
-    os.rename(tmp_path / "away", tmp_path / "outer")
-    assert watching.search("pear").total == 1
-    assert not watching.warnings
-
-
-def test_a_file_written_again_at_once_with_the_same_length_is_seen(memory):
-    folder = memory.home / "notes"
-    folder.mkdir(exist_ok=True)
-    for turn in range(40):
-        name = f"n{turn}.md"
-        (folder / name).write_text("aaaa")
-        memory.sync()
-        (folder / name).write_text(f"b{turn:03d}")
-        assert memory.search(f"b{turn:03d}").total == 1
 
 
 def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_answer(memory, monkeypatch):
@@ -244,15 +203,6 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
     memory.edit("log", Append("once"))
     assert (memory.home / "notes" / "log.md").read_text().count("once") == 1
     assert memory.search("once").total == 1
-
-
-def test_a_project_added_by_another_process_is_not_overwritten(tmp_path):
-    one, two = tmp_path / "one", tmp_path / "two"
-    with open_memory(tmp_path / "home") as a, open_memory(tmp_path / "home") as b:
-        b.add_project("vault", str(one))
-        with pytest.raises(errors.Exists):
-            a.add_project("vault", str(two))
-        assert str(a.project("vault").root) == str(one)
 
 
 def test_settings_of_this_process_outlive_a_change_of_the_projects(tmp_path):

@@ -10,7 +10,6 @@ import pytest
 from commonplace.index import search
 from commonplace.index.features import SHORT
 from commonplace.index.search.chunks import chunk
-from commonplace.index.search.synonyms import stem
 from commonplace.query import Query
 from index.conftest import Desk
 
@@ -68,13 +67,6 @@ def test_the_speaker_a_question_names_is_looked_for_within_a_note(desk: Desk) ->
     assert asked(desk, "What does Ada keep in the kitchen?")[0].passage.startswith("Ada: I keep a parrot")
 
 
-def test_explain_lists_the_share_of_the_passage_and_the_shares_make_the_score(shelf: Desk) -> None:
-    for hit in asked(shelf, "Which red canoe did Mel buy at the market?", explain=True):
-        shares = dict(reason.rsplit(" ", 1) for reason in hit.why if reason[-1].isdigit())
-        assert "passage" in shares
-        assert hit.score == pytest.approx(sum(map(float, shares.values())), abs=0.01)
-
-
 def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
     desk.put_all({"a.md": "The oboe is old.", "b.md": "Mel plays the oboe."})
     hits = asked(desk, "Who plays the oboe?", explain=True)
@@ -128,9 +120,3 @@ def test_list_items_are_passages_and_the_heading_stays_with_the_first() -> None:
     pieces = [text[a:b] for a, b in chunk(text)]
     assert "".join(pieces) == text
     assert [piece.strip() for piece in pieces] == [f"## Facts\n{items[0]}", *items[1:]]
-
-
-def test_words_are_known_by_their_stem() -> None:
-    for one, other in (("painting", "painted"), ("planned", "plan"), ("stories", "story"), ("hiking", "hikes")):
-        assert stem(one) == stem(other), one
-    assert stem("paint") != stem("point")

@@ -67,17 +67,6 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("filters", "wanted"), FILTERS)
-def test_a_filter_holds_in_lists_and_in_searches_and_counts_exactly(
-    shelf: Desk, filters: dict[str, Any], wanted: set[str]
-) -> None:
-    assert set(shelf.list(**filters)) == wanted
-    assert set(shelf.found("word", **filters)) == wanted
-    assert set(shelf.found("wor", **filters)) == wanted
-    for text in ("word", ""):
-        assert shelf.search(text, limit=1, **filters).total == len(wanted)
-
-
-@pytest.mark.parametrize(("filters", "wanted"), FILTERS)
 def test_an_agent_sees_global_notes_and_its_own_under_any_filter(
     shelf: Desk, filters: dict[str, Any], wanted: set[str]
 ) -> None:

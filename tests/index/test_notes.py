@@ -75,13 +75,6 @@ def test_a_star_stands_for_any_run_of_characters_in_permalinks(tree: Desk) -> No
     assert matches(tree, "none/*") == []
 
 
-def test_only_the_star_is_special(desk: Desk) -> None:
-    desk.put("a.md", "---\npermalink: '[x]?y'\n---\n")
-    desk.put("b.md", "---\npermalink: xzy\n---\n")
-    assert matches(desk, "[x]?*") == ["a.md"]
-    assert matches(desk, "x?y") == []
-
-
 def test_permalinks_are_completed_by_prefix(tree: Desk) -> None:
     assert tree.index.notes.complete("notes/b/", None) == [
         "notes/b/deep/three",

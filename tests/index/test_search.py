@@ -35,17 +35,6 @@ def test_a_heading_weighs_more_than_a_sentence(desk: Desk) -> None:
     assert desk.found("lantern") == ["b.md", "a.md"]
 
 
-def test_a_note_of_five_megabytes_is_found_and_shown_at_the_place(desk: Desk) -> None:
-    text = "".join(f"line {number} of many that say little\n\n" for number in range(120_000))
-    assert len(text) > 4_000_000
-    desk.put("huge.md", text + "and then the zebra appears\n")
-    hits = desk.search("zebra appears")
-    assert hits[0].passage.endswith("and then the zebra appears")
-    assert "line 77777 of many" in desk.search("77777")[0].passage
-    desk.remove("huge.md")
-    desk.holds_nothing()
-
-
 def test_words_match_as_prefixes_and_whole_words_rank_first(verse: Desk) -> None:
     assert verse.found("index") == ["city/map.md", "city/tram.md"]
     assert verse.found("indexi") == ["city/tram.md"]
@@ -61,15 +50,6 @@ def test_very_short_words_match_whole_words_unless_there_are_none(desk: Desk) ->
     assert desk.found("qu") == ["c.md"]
 
 
-def test_or_and_not_are_operators_in_capitals_only(verse: Desk) -> None:
-    assert set(verse.found("gulls OR tram")) == {"sea.md", "city/tram.md"}
-    assert verse.found("harbour NOT gulls") == ["hill.md"]
-    assert verse.found("harbour AND gulls") == ["sea.md"]
-    assert set(verse.found("hill harbour OR streets")) == {"hill.md", "city/map.md"}
-    assert set(verse.found("NOT harbour")) == {"city/tram.md", "city/map.md"}
-    assert verse.found("gulls or tram") == ["city/tram.md", "sea.md"] or verse.search("gulls or tram").relaxed
-
-
 def test_not_alone_finds_long_notes_too(desk: Desk) -> None:
     desk.put("long.md", "some words that repeat themselves\n\n" * 600)
     assert desk.found("NOT harbour") == ["long.md"]
@@ -82,17 +62,6 @@ def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     for hit in verse.search(text):
         content = VERSE[hit.note.path].lower() + hit.note.title.lower()
         assert all(part in content for part in wanted)
-
-
-def test_filters_stand_inside_the_text_and_any_other_colon_is_text(verse: Desk) -> None:
-    assert verse.asked("tag:animals") == ["hill.md"]
-    assert verse.asked("hill tag:city") == ["city/tram.md"]
-    assert verse.asked("tag:TRANSPORT type:note project:notes") == ["city/tram.md"]
-    assert verse.asked("category:fact harbour") == ["hill.md"]
-    assert verse.asked("project:elsewhere harbour") == []
-    verse.put("url.md", "see http://example.org/x and foo:bar")
-    assert verse.asked("foo:bar") == ["url.md"]
-    assert verse.asked("http://example.org/x") == ["url.md"]
 
 
 def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None:
@@ -111,16 +80,6 @@ def test_a_relaxed_question_weighs_rare_words_more(desk: Desk) -> None:
         desk.put(f"{number}.md", "the painter spoke of colours again")
     desk.put("rare.md", "an oboe was bought in Leiden")
     assert desk.found("which painter bought an oboe yesterday evening")[0] == "rare.md"
-
-
-def test_a_relaxed_question_finds_other_forms_of_a_word(desk: Desk) -> None:
-    desk.put("a.md", "She painted a sunrise.")
-    assert desk.found("who likes painting sunrises today") == ["a.md"]
-
-
-def test_a_long_prompt_before_a_question_leaves_the_question_answerable(verse: Desk) -> None:
-    prompt = "You are a helpful assistant. Please answer from memory and think step by step. " * 5
-    assert verse.search(prompt + "What do goats graze?")[0].note.path == "hill.md"
 
 
 SHORT_QUESTIONS = {
@@ -264,27 +223,6 @@ def test_titles_only(verse: Desk) -> None:
     assert verse.found("harbour", search_type="title") == []
     assert set(verse.found("NOT hill", search_type="title")) == {"sea.md", "city/tram.md", "city/map.md"}
     assert verse.found("transport", search_type="title") == []
-
-
-def test_permalinks_by_pattern(verse: Desk) -> None:
-    assert verse.found("notes/city/*", search_type="permalink") == ["city/map.md", "city/tram.md"]
-    assert verse.found("city/*", search_type="permalink") == ["city/map.md", "city/tram.md"]
-    assert verse.found("notes/city/*", search_type="permalink", tags=("transport",)) == ["city/tram.md"]
-    assert verse.found("notes/sea", search_type="permalink") == ["sea.md"]
-    assert verse.found("*/[s]ea", search_type="permalink") == []
-
-
-def test_without_a_query_the_newest_notes_that_pass_the_filters_come(verse: Desk) -> None:
-    assert verse.found() == ["city/map.md", "city/tram.md", "hill.md", "sea.md"]
-    assert verse.found(tags=("animals",)) == ["hill.md"]
-    assert verse.search(categories=("fact",))[0].passage == "goats like salt #animals"
-
-
-def test_with_a_filter_for_categories_the_snippet_is_the_observation(desk: Desk) -> None:
-    desk.put("a.md", "Long text about tea.\n\n- [fact] water boils\n- [Decision] tea at five #tea\n")
-    hits = desk.search("tea", categories=("decision",))
-    assert [(hit.passage, hit.line) for hit in hits] == [("tea at five #tea", 4)]
-    assert desk.found("tea", categories=("habit",)) == []
 
 
 def test_every_query_type_answers_the_same_after_the_index_is_made_anew(verse: Desk, tmp_path: object) -> None:

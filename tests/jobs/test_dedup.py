@@ -105,12 +105,6 @@ def test_terms_are_words_and_pairs_of_han_characters():
     }  # fmt: skip
 
 
-def test_similar_texts_are_linked_with_their_overlap():
-    known = [memory("a", "one two three four five six"), memory("b", "one two three four five six seven")]
-    (link,) = plan_similar([known[0], replace(known[1], content="seven one two three four five six")])
-    assert (link.verb, link.id, link.target, link.reason) == ("link", "a", "b", "similar 0.86")
-
-
 def test_an_overlap_of_just_four_fifths_is_enough_and_less_is_not():
     four = " ".join(WORDS[:4])
     both = [memory("a", f"{four} x1 x2 x3 x4 y1"), memory("b", f"{four} x1 x2 x3 x4 y2")]

@@ -185,16 +185,6 @@ def test_of_two_in_the_inbox_the_later_end_counts(home: Home) -> None:
     assert home.info(one).expires == "2026-05-14T10:00:00Z"
 
 
-def test_undo_takes_a_merge_back(home: Home) -> None:
-    a, b = home.write("same text here"), home.write("same text here", "people")
-    before = home.tree()
-    lifecycle.consolidate(home.memory)
-    home.memory.undo()
-    assert home.tree() == before
-    assert home.info(a).id == a
-    assert home.info(b).id == b
-
-
 def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
     """What expires is not merged; what is upgraded is, with its new category."""
     gone = home.write("same text here")

@@ -111,24 +111,6 @@ def test_a_section_is_replaced_where_it_stands(before: str, after: str) -> None:
     assert ReplaceSection("## A", "## A\nnew").apply(before).text == after
 
 
-@pytest.mark.parametrize(
-    ("before", "section", "after"),
-    [
-        ("x\n", "New", "x\n\n## New\n\ntext\n"),
-        ("x", "### New", "x\n\n### New\n\ntext"),
-        ("", "New", "## New\n\ntext\n"),
-        ("---\na: b\n---\n", "New", "---\na: b\n---\n## New\n\ntext\n"),
-        ("x\r\ny\r\n", "New", "x\r\ny\r\n\r\n## New\r\n\r\ntext\r\n"),
-        ("# New\n", "## New", "# New\n\n## New\n\ntext\n"),
-        ("```\n## New\n```\n", "New", "```\n## New\n```\n\n## New\n\ntext\n"),
-    ],
-)
-def test_a_missing_section_is_added_at_the_end(before: str, section: str, after: str) -> None:
-    found = ReplaceSection(section, "text\n").apply(before)
-    assert (found.text, found.section_added) == (after, True)
-    assert after.split("\n")[found.line - 1].startswith("#")
-
-
 def test_a_repeated_heading_of_a_missing_section_is_written_once() -> None:
     assert ReplaceSection("New", "## New\ntext").apply("x\n").text == "x\n\n## New\n\ntext\n"
 
@@ -154,8 +136,6 @@ def test_an_item_goes_after_the_last_one_of_its_section() -> None:
     assert AddItem("Relations", "- a [[B]]").apply(text).text == "## Relations\n\n- x [[Y]]\n- a [[B]]\n\n## More\n"
     assert AddItem("Relations", "- a [[B]]").apply("## Relations\n").text == "## Relations\n\n- a [[B]]\n"
 
-
-# Counting
 
 COUNTED = "one two\none one\n"
 
@@ -206,9 +186,6 @@ def test_a_header_that_was_broken_before_may_be_mended() -> None:
     assert FindReplace("x", "y").apply("---\na: b: c\n---\nx").text == "---\na: b: c\n---\ny"
 
 
-# The memory tool's edits
-
-
 @pytest.mark.parametrize(
     ("text", "old"), [("a" * 1_000_000, "a" * 400_000), ("a" * 1_000_000, "a"), ("ab" * 500_000, "ab" * 9)]
 )
@@ -217,9 +194,6 @@ def test_many_occurrences_are_listed_in_bounded_time(text: str, old: str) -> Non
     with pytest.raises(CountMismatch):
         StrReplace(old, "").apply(text)
     assert time.process_time() - started < 20
-
-
-# Whole texts
 
 
 def test_a_rewrite_tells_the_first_line_that_differs() -> None:

@@ -169,8 +169,6 @@ def test_a_byte_order_mark_belongs_to_no_part() -> None:
     assert parse_note("\ufeffbody", project="categories", path="inbox/a.md", changed=CHANGED).title == "body"
 
 
-# Memories
-
 MEMORY = """id: 550e8400-e29b-41d4-a716-446655440000
 phase: organized
 category: preferences

@@ -144,22 +144,6 @@ def test_an_unknown_request_is_refused(mini, method):
     assert mini.ask(method, params)["error"]["code"] == METHOD_NOT_FOUND
 
 
-def test_prompts_are_listed_and_rendered(mini):
-    assert mini.ask("prompts/list")["result"]["prompts"] == [
-        {
-            "name": "greet",
-            "description": "A greeting.",
-            "arguments": [
-                {"name": "name", "description": "Whom", "required": True},
-                {"name": "tone", "description": "How", "required": False},
-            ],
-        }
-    ]
-    result = mini.ask("prompts/get", {"name": "greet", "arguments": {"name": "Bo", "tone": "warmly"}})["result"]
-    assert result["description"] == "A greeting."
-    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Bo warmly."}}]
-
-
 @pytest.mark.parametrize(
     ("params", "words"),
     [
@@ -172,21 +156,6 @@ def test_a_prompt_that_cannot_be_rendered_is_refused_in_words(mini, params, word
     error = mini.ask("prompts/get", params)["error"]
     assert error["code"] == INVALID_PARAMS
     assert words in error["message"]
-
-
-def test_resources_are_read_through_their_template(mini):
-    assert mini.ask("resources/list")["result"] == {"resources": []}
-    assert mini.ask("resources/templates/list")["result"]["resourceTemplates"] == [
-        {
-            "uriTemplate": "memory://{project}/{+path}",
-            "name": "note",
-            "description": "A note.",
-            "mimeType": "text/markdown",
-        }
-    ]
-    uri = "memory://notes/a%20b/记忆"
-    contents = mini.ask("resources/read", {"uri": uri})["result"]["contents"]
-    assert contents == [{"uri": uri, "mimeType": "text/markdown", "text": "notes|a b/记忆"}]
 
 
 @pytest.mark.parametrize("uri", ["memory://nowhere/a", "memory://notes", "file:///etc/hosts", "nonsense", ""])

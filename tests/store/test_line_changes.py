@@ -95,24 +95,6 @@ def test_what_undo_needs_outlives_the_clearing_of_the_history(kept: GraphFile) -
     assert kept.text == ADA
 
 
-def test_a_folder_that_will_not_sync_shows_the_old_file_again(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.write(ADA + BOB)
-    kept.nodes("read_graph")
-    folder, real = kept.place.parent.stat().st_ino, os.fsync
-
-    def refusing(fd: int) -> None:
-        if os.fstat(fd).st_ino == folder:
-            raise OSError(errno.EIO, "Input/output error")
-        real(fd)
-
-    monkeypatch.setattr(os, "fsync", refusing)
-    said = kept.nodes.error("delete_entities", entityNames=["Ada"])
-    assert said == "Could not write memory.jsonl: the disk reported an input/output error. Nothing was changed."
-    assert kept.text == ADA + BOB
-    assert (kept.names(), kept.log()) == (["Ada", "Bob"], [])
-    assert os.listdir(kept.place.parent) == ["memory.jsonl"]
-
-
 def test_a_change_that_can_be_neither_confirmed_nor_taken_back_is_told_as_made(
     kept: GraphFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,23 +250,6 @@ def test_a_disk_that_refuses_leaves_the_file_as_it_was(
     assert kept.is_alone()
 
 
-def test_what_another_program_does_is_seen_by_the_next_call(kept: GraphFile) -> None:
-    kept.write(ADA)
-    assert kept.names() == ["Ada"]
-    with kept.place.open("a") as file:
-        file.write(BOB)
-    assert kept.names() == ["Ada", "Bob"]
-    other = kept.place.parent / "new"
-    other.write_text(BOB + ADA)
-    os.replace(other, kept.place)
-    kept.add("Bob", "x")
-    assert kept.data.decode() == BOB.replace("[]", '["x"]') + ADA
-    kept.place.unlink()
-    assert kept.names() == []
-    kept.nodes.relate("Ada knows Bob")
-    assert kept.data.decode() == KNOWS
-
-
 def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kept: GraphFile, tmp_path: Path) -> None:
     kept.nodes("create_entities", entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)])
     page = kept.nodes("read_graph", limit=2)
@@ -275,24 +258,6 @@ def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kep
         other("delete_entities", entityNames=["0", "1", "4"])
         other.entity("6")
     assert kept.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
-
-
-def test_the_leftover_of_a_dead_process_goes_at_the_next_start(
-    kept: GraphFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept.write(ADA)
-    real, left = os.rename, []
-
-    def watched(source: str, target: str) -> None:
-        left.append((Path(source), Path(source).read_bytes()))
-        real(source, target)
-
-    monkeypatch.setattr(os, "rename", watched)
-    kept.add("Ada", "x")
-    ((temp, data),) = left
-    temp.write_bytes(data[:10])
-    assert kept.names_anew() == ["Ada"]
-    assert kept.is_alone()
 
 
 def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None:

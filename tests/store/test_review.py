@@ -176,28 +176,6 @@ def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(home
         assert home.history.text(newest.files[1].old, "b.md") == b"saved by hand"
 
 
-def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monkeypatch):
-    commit(home, put(notes, "a.md", "a1"))
-    commit(home, put(notes, "b.md", "b1"))
-    passing = put(notes, "a.md", "a2")
-    passing.kept = False
-    steps = [passing, put(notes, "b.md", "b2")]
-    with monkeypatch.context() as patch:
-
-        def full(*_):
-            raise OSError(errno.ENOSPC, "full")
-
-        patch.setattr(type(home.history), "append", full)
-        write = working.write_file
-        patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
-        with pytest.raises(StorageError):
-            commit(home, *steps)
-    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
-    again(home).close()
-    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
-    assert home.history.last == 2
-
-
 def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(home, notes, monkeypatch):
     commit(home, put(notes, "old.md", "old"))
     steps = [put(notes, "old.md", "new"), put(notes, "fresh/a.md", "a")]

@@ -333,12 +333,6 @@ def test_an_older_record_leaves_the_memory_and_can_be_restored(memory):
     assert memory.read(info.id).content == "once"
 
 
-def test_of_two_contents_of_one_time_the_one_here_stays(memory):
-    info = remember(memory, "here")
-    assert take(memory, edited(lines(memory)[0], content="there")) == Tally(skipped=1)
-    assert memory.read(info.id).content == "here"
-
-
 def test_how_often_a_memory_was_read_makes_no_other_record(memory):
     info = remember(memory, "read")
     backup = lines(memory)[0]

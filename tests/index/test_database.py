@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from pathlib import Path
 
@@ -62,14 +61,6 @@ def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) ->
     again.put("a.md", "works")
     assert again.found("works") == ["a.md"]
     again.index.close()
-
-
-def test_other_errors_are_not_damage(desk: Desk) -> None:
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        desk.db.execute("selec nonsense")
-    assert not Index.is_corrupt(caught.value)
-    assert not Index.is_corrupt(sqlite3.OperationalError("database is locked"))
-    assert Index.is_corrupt(sqlite3.OperationalError("no such table: note"))
 
 
 def test_a_place_where_no_file_can_be_made_is_a_storage_error(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.errors import Ambiguous, InvalidInput, NotFound, OutsideError
+from commonplace.errors import Ambiguous, NotFound
 from index.conftest import Desk
 
 ID = "7f8d9e00-1111-4222-8333-444455556666"
@@ -36,13 +36,6 @@ def test_the_default_project_then_the_named_one_then_all_others(shelf: Desk) -> 
     assert shelf.index.notes.find("Vault/plan.md", default_project="notes", viewer=None).project == "Vault"
     assert shelf.find("Only there") == "only/there.md"
     assert shelf.find("only/there.md") == "only/there.md"
-
-
-def test_with_a_project_only_that_one_is_asked(shelf: Desk) -> None:
-    assert shelf.index.notes.find("plan", project="Vault", default_project="notes", viewer=None).project == "Vault"
-    with pytest.raises(NotFound) as caught:
-        shelf.find("Only there", project="notes")
-    assert caught.value.project == "notes"
 
 
 def test_an_ambiguous_identifier_names_its_candidates(shelf: Desk) -> None:
@@ -82,14 +75,6 @@ def test_suggestions_name_nothing_the_caller_may_not_see(shelf: Desk) -> None:
     with pytest.raises(NotFound):
         shelf.find("Quartz report", viewer="bob")
     assert shelf.find("Quartz report", viewer="ada") == "private.md"
-
-
-def test_other_schemes_and_ways_out_are_refused(shelf: Desk) -> None:
-    for wrong in ("http://x/y", "", "memory://"):
-        with pytest.raises(InvalidInput):
-            shelf.find(wrong)
-    with pytest.raises(OutsideError):
-        shelf.find("memory://../etc/passwd")
 
 
 def memory(desk: Desk, name: str, id: str, more: str = "", scope: str = "global") -> None:

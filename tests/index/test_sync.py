@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import pytest
 
 from commonplace.index import sync
-from commonplace.index.sync import Moved
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp
 from index.conftest import Desk
@@ -61,27 +60,6 @@ def test_a_second_sync_has_nothing_to_do_and_reads_nothing(shelf: Shelf) -> None
     assert shelf.read == []
 
 
-def test_the_same_bytes_under_a_new_inode_only_get_a_new_stamp(shelf: Shelf) -> None:
-    shelf.sync()
-    row = shelf.desk.get("a.md").row
-    shelf.write("a.md", "text of a.md", 2, inode=70_000)
-    assert shelf.sync().total == 0
-    assert (shelf.desk.get("a.md").row, shelf.desk.get("a.md").inode) == (row, 70_000)
-    assert shelf.plan() == []
-
-
-def test_a_file_under_another_path_is_a_move_that_keeps_its_row(shelf: Shelf) -> None:
-    shelf.sync()
-    row = shelf.desk.get("a.md").row
-    text, stamp = shelf.files.pop("a.md")
-    shelf.files["z/new name.md"] = (text, stamp)
-    assert shelf.plan() == [Moved("z/new name.md", "a.md", stamp)]
-    assert shelf.sync() == sync.Result(moved=1)
-    info = shelf.desk.get("z/new name.md")
-    assert (info.row, info.title, info.permalink) == (row, "new name", "notes/z/new-name")
-    assert shelf.desk.index.notes.get("notes", "a.md") is None
-
-
 def test_what_changed_again_between_plan_and_apply_is_taken_as_it_is_then(shelf: Shelf) -> None:
     planned = shelf.plan()
     del shelf.files["a.md"]
@@ -104,12 +82,3 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     )
     assert told == [(200, 453), (400, 453), (453, 453)]
     assert result.added == 453
-
-
-def test_a_moved_file_that_says_something_else_by_now_has_a_new_row(shelf: Shelf) -> None:
-    shelf.sync()
-    row, (text, stamp) = shelf.desk.get("a.md").row, shelf.files.pop("a.md")
-    shelf.files["new.md"] = (text.replace("text", "test"), stamp)
-    assert shelf.plan() == [Moved("new.md", "a.md", stamp)]
-    shelf.sync()
-    assert shelf.desk.get("new.md").row > row

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.index import writer
-from commonplace.store.base import Stamp
 from index.conftest import Desk
 
 LONG = "\n\n".join(f"Paragraph {number} of a long text 深色模式 café." for number in range(900))
@@ -60,18 +58,6 @@ def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> 
     anew.db.close()
 
 
-def test_rows_grow_with_every_change_and_a_moved_note_keeps_its_own(desk: Desk) -> None:
-    first, second = desk.put("a.md"), desk.put("b.md")
-    assert desk.put("a.md", "changed") > second > first
-    desk.remove("a.md")
-    assert desk.put("c.md") > second + 1
-    with desk.index.transaction():
-        row = desk.get("b.md").row
-        desk.index.remove("notes", "b.md")
-        assert writer.put(desk.db, desk.note("moved.md", ""), Stamp(0, 1, 1), row=row) == row
-    desk.check()
-
-
 def test_a_forgotten_project_leaves_nothing_and_others_stay(desk: Desk) -> None:
     desk.put_all({f"{number}.md": TEXTS[number % len(TEXTS)] for number in range(30)}, project="vault")
     desk.put("a.md", "kept")
@@ -108,14 +94,6 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
     ]
     assert "".join(desk.index.notes.text_of(info.row)) == text
     assert info.checksum == info.etag[:8]
-
-
-def test_a_number_another_path_has_by_itself_is_left_out(desk: Desk) -> None:
-    desk.put_all({"a b.md": "", "a-b.md": ""})
-    desk.put("a b 1.md")
-    assert desk.permalinks() == {"a b.md": "notes/a-b", "a b 1.md": "notes/a-b-1", "a-b.md": "notes/a-b-2"}
-    desk.remove("a b 1.md")
-    assert desk.permalinks()["a-b.md"] == "notes/a-b-1"
 
 
 PATHS = ["a.md", "A.md", "a-1.md", "A 1.md", "a-1-1.md", "a-2.md", "a-10.md", "A-10.md"]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.jobs.dedup import lines, overlap, plain, plan_duplicates, plan_similar, terms
-from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs, unlinked_pairs
+from commonplace.jobs.job import LINK, MERGE, MemoryState, after_actions, linked_pairs, unlinked_pairs
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
 LONG = "The quarterly report is due at the end of March and goes to the whole board, with all its appendices, at once"
@@ -30,10 +30,6 @@ def ends(actions, verb=MERGE) -> list[tuple[str, str]]:
 
 def links(actions) -> list[tuple[str, str]]:
     return ends(actions, LINK)
-
-
-def action(verb: str, id: str, target: str, reason: str = "") -> Action:
-    return Action("dream", verb, id, reason, "categories/", target=target)
 
 
 def test_of_equal_texts_equally_often_read_the_older_stays_then_the_smaller_id():
@@ -81,21 +77,6 @@ def test_reminders_are_merged_with_reminders_of_equal_time_and_rule_alone(own, o
 def test_what_lies_in_two_texts_goes_into_the_longer():
     texts = [LONG, f"{LONG}\none", f"{LONG}\nanother"]
     assert ends(plan_duplicates([memory(id, text) for id, text in zip("abc", texts, strict=True)])) == [("a", "c")]
-
-
-def test_a_merge_unites_what_both_have():
-    survivor = memory("a", "long", tags=("x", "y"), links=("c", "b"), access_count=2)
-    yesterday = START - timedelta(1)
-    other = memory("b", "l", tags=("y", "z"), links=("a", "d"), access_count=3, created=yesterday, merged=("e",))
-    (found,) = after_actions([survivor, other], [action(MERGE, "b", "a")])
-    assert found == replace(
-        survivor, tags=("x", "y", "z"), links=("c", "d"), access_count=5, created=yesterday, merged=("b", "e")
-    )
-
-
-def test_ties_hold_from_either_side_and_for_what_was_merged():
-    known = [memory("a", "x", merged=("old",)), memory("b", "y", links=("a",)), memory("c", "z", unlinked=("old",))]
-    assert (linked_pairs(known), unlinked_pairs(known)) == ({(0, 1)}, {(0, 2)})
 
 
 def test_terms_are_words_and_pairs_of_han_characters():

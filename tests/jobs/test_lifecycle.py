@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from commonplace.config import load
 from commonplace.errors import ConfigError
 from commonplace.jobs import job, lifecycle
-from commonplace.jobs.job import Round
 from jobs.homes import MOMENT, Home
 
 ONE = "11111111-1111-4111-8111-111111111111"
@@ -259,38 +257,3 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
     for _ in range(done):
         home.memory.undo()
     assert home.tree() == before
-
-
-def test_what_is_due_next_is_known_so_that_an_idle_daemon_need_not_look(home: Home) -> None:
-    settings = home.memory.settings
-    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
-    home.write("core", "soul")
-    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
-    one = home.write("unread", "people")
-    assert lifecycle.next_due(Round(home.memory).memories, settings) == MOMENT + timedelta(days=30)
-    home.write("in the inbox")
-    assert lifecycle.next_due(Round(home.memory).memories, settings) == MOMENT + timedelta(days=7)
-    home.memory.read(one)
-    home.now = MOMENT + timedelta(days=7)
-    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
-    home.later(microseconds=1)
-    assert len(lifecycle.consolidate(home.memory)[0].actions) == 1
-    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
-
-
-def test_the_state_changes_with_every_change_and_every_read_and_else_not(home: Home) -> None:
-    one = home.write("one", "people")
-    seen = [home.upkeep.state()]
-    assert home.upkeep.state() == seen[0]
-    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
-    assert home.upkeep.state() == seen[0]
-    for change in (
-        lambda: home.memory.tag(one, add=["x"]),
-        lambda: home.memory.read(one),
-        lambda: home.upkeep.fold(),
-        lambda: home.file(one).write_text(home.file(one).read_text() + "by hand\n"),
-        lambda: home.file(one).unlink(),
-    ):
-        change()
-        seen.append(home.upkeep.state())
-    assert len(set(seen)) == len(seen)

@@ -51,15 +51,6 @@ def files(notes: FolderStore) -> dict[str, str]:
     return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
-def test_a_replaced_text_is_in_the_history_as_the_very_same_file(home, notes):
-    commit(home, put(notes, "a.md", "one"))
-    inode = (Path(notes.root) / "a.md").stat().st_ino
-    change = commit(home, put(notes, "a.md", "two"))
-    digest = change.files[0].old
-    assert home.history.text(digest, "a.md") == b"one"
-    assert os.stat(home.history.object_path(digest)).st_ino == inode
-
-
 def test_a_file_changed_since_it_was_read_is_a_conflict_and_stays(home, notes):
     commit(home, put(notes, "a.md", "one"))
     stale = put(notes, "a.md", "mine")

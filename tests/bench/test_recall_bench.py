@@ -11,13 +11,11 @@ import pytest
 import conversations
 import haystacks
 import retrieval
-import scorer
 from bench import conversation_sets as sets
 from conversations import Question
 
 FIGURES = ["recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
            "session_recall@10", "ms_per_query"]  # fmt: skip
-WITH_A_MODEL = "the semantic extra is not installed"
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +71,6 @@ def test_the_figures_are_those_of_the_ranking():
     assert "evidence@700" not in found
 
 
-def test_evidence_counts_when_its_whole_text_stands_in_the_context():
-    context = "Turn 1 (2023)\nAnn: Soot broke a vase.\nIt was grandmother's.\n\nBen: I will pai"
-    assert retrieval.held(context, ["Ann: Soot broke a vase. It  was grandmother's."]) == 1
-    assert retrieval.held(context, ["Ann: Soot broke a vase.", "Ben: I will paint the walls blue."]) == 0.5
-
-
-def test_for_longmemeval_the_second_place_weighs_as_much_as_the_first():
-    assert scorer.scored(["b", "a"], ["a"], (5,)) == {"recall_any@5": 1, "recall_all@5": 1, "ndcg_any@5": 1}
-    third = scorer.scored(["b", "c", "a"], ["a", "d"], (3,))
-    assert third == {"recall_any@3": 1, "recall_all@3": 0, "ndcg_any@3": pytest.approx(1 / math.log2(3) / 2)}
-
-
 def test_a_run_tells_its_rules_its_rates_and_what_it_leaves_out(ran):
     printed, _ = ran
     assert conversations.RULES in printed
@@ -134,27 +120,3 @@ def test_a_set_of_longmemeval_is_asked_history_by_history_under_its_own_ids(tmp_
     assert first["ranked_session_ids"][0] == "answer_1"
     assert first["retrieval_results"]["ranked_items"][0]["timestamp"] == "2023/05/20 (Sat) 02:21"
     assert second["ranked_session_ids"][0] == "answer_3"
-
-
-def test_the_ablation_names_every_feature_once(tmp_path):
-    printed, _ = sets.run("recall.py", sets.locomo(tmp_path), "--ablation")
-    head, first, *others = (line.split() for line in printed.splitlines())
-    assert head == ["without", "weight", "1-4", "multi-hop", "temporal", "open-domain", "single-hop", "pooled"]
-    assert first == ["(nothing)", "100.0", "100.0", "100.0", "-", "100.0", "100.0"]
-    assert len({name for name, *_ in others}) == len(others) > 10
-    assert "meaning" in {name for name, *_ in others}
-
-
-def test_with_a_model_plain_cosine_and_ours_by_words_stand_beside_ours(tmp_path):
-    pytest.importorskip("numpy", reason=WITH_A_MODEL)
-    from index.vectors import tiny
-
-    model = tiny.make(tmp_path / "wee")
-    printed, remarks = sets.run("recall.py", sets.locomo(tmp_path), "--json", model=model)
-    names = list(dict.fromkeys(each["pipeline"] for each in lines(printed)))
-    assert names == ["commonplace + wee", "commonplace", "cosine wee", "fts5 porter, OR", "grep"]
-    assert {name for name in names if "evidence@700" in next(x for x in lines(printed) if x["pipeline"] == name)} == {
-        "commonplace + wee", "commonplace",
-    }  # fmt: skip
-    assert "passages a second, kept durably" in remarks
-    assert "left out:" not in remarks.partition("Left out")[0]

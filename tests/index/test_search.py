@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace.query import Query
 from index.conftest import START, Desk
 
 VERSE = {
@@ -237,9 +236,3 @@ def test_every_query_type_answers_the_same_after_the_index_is_made_anew(verse: D
     assert {text: other.asked(text) for text in asked} == before
     assert {text: [hit.score for hit in other.search(text)] for text in asked} == scores
     other.db.close()
-
-
-def test_an_empty_index_answers_nothing(desk: Desk) -> None:
-    for text in ("", "word", "NOT word", "深色", "three bare words"):
-        assert desk.search(text).total == 0
-    assert Query() == Query("")

@@ -66,10 +66,6 @@ def test_of_equal_scores_the_first_category_of_the_table_wins():
     assert list(classify("colleague, prefers").scores) == ["preferences", "people"]
 
 
-def test_words_come_in_the_order_of_the_text():
-    assert classify("a pitfall, a lesson and a gotcha").words == ("pitfall", "lesson", "gotcha")
-
-
 def test_a_letter_that_grows_in_lower_case_moves_nothing():
     assert classify("İİİ PR İ decided").scores == {"decisions": 3, "project": 2}
 

@@ -54,12 +54,6 @@ def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: RedoRecord) -> No
                 redo_lines(mixed)
 
 
-def test_a_very_long_record_gives_its_room_back(redo: RedoRecord, tmp_path: Path) -> None:
-    write(redo, [{"mark": "a"}, {"steps": ["y" * 100_000]}])
-    redo.drop()
-    assert (tmp_path / "redo").stat().st_size == 0
-
-
 def test_a_record_from_before_there_were_checksums_is_read() -> None:
     assert redo_lines(b"".join(json.dumps(row).encode() + b"\n" for row in SHORT)) == SHORT
     assert redo_lines(b'{"mark":"a"}\n{"steps":') == SHORT[:1]

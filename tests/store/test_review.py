@@ -255,3 +255,55 @@ def test_a_dead_move_is_finished_when_its_source_was_made_anew(home, notes, monk
     assert files(notes) == {"a.md": "another", "b.md": "b", "x/a.md": "moved"}
     with home.lock:
         assert (home.set_aside(), home.history.last) == ([], 2)
+
+
+def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    passing = put(notes, "a.md", "a2")
+    passing.kept = False
+    steps = [passing, put(notes, "b.md", "b2")]
+    with monkeypatch.context() as patch:
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, "full")
+
+        patch.setattr(type(home.history), "append", full)
+        write = working.write_file
+        patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
+        with pytest.raises(StorageError):
+            commit(home, *steps)
+    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
+    again(home).close()
+    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
+    assert home.history.last == 2
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypatch, at):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    seen = []
+    with monkeypatch.context() as patch:
+
+        def interrupted(function):
+            def call(*args, **more):
+                done = function(*args, **more)
+                seen.append(1)
+                if len(seen) == at:
+                    raise KeyboardInterrupt
+                return done
+
+            return call
+
+        patch.setattr(os, "rename", interrupted(os.rename))
+        patch.setattr(os, "fdatasync", interrupted(os.fdatasync))
+        with pytest.raises(KeyboardInterrupt):
+            commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
+    with home.lock:
+        numbers = [each.number for each in home.history.changes()]
+    assert files(notes) in ({"a.md": "a1", "b.md": "b1"}, {"a.md": "a2", "b.md": "b2"})
+    assert (files(notes)["a.md"] == "a2") == (numbers == [3, 2, 1])
+    commit(home, put(notes, "c.md", "c"))
+    numbers = [each.number for each in home.history.changes()]
+    assert numbers == sorted(set(numbers), reverse=True)

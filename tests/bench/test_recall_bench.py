@@ -11,13 +11,11 @@ import pytest
 import conversations
 import haystacks
 import retrieval
-import scorer
 from bench import conversation_sets as sets
 from conversations import Question
 
 FIGURES = ["recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
            "session_recall@10", "ms_per_query"]  # fmt: skip
-WITH_A_MODEL = "the semantic extra is not installed"
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +36,6 @@ def answered(found: list[str], evidence: list[str], within: float | None = None)
     return retrieval.Answer(Question("q", "?", "", 4, tuple(evidence), meant), found, 1.0, within)
 
 
-# --- reading ----------------------------------------------------------------------------------------
-
-
 def test_malformed_evidence_ids_are_repaired():
     known = ["D1:1", "D1:2", "D11:26", "D30:5"]
     assert conversations.repaired(["D1:1; D1:2"], known) == ["D1:1", "D1:2"]
@@ -56,35 +51,12 @@ def test_a_question_without_evidence_is_left_out_and_counted(tmp_path):
     assert first.questions[1].sessions == ("a/session 01", "a/session 02")
 
 
-def test_a_session_as_one_note_holds_every_turn_as_a_paragraph_of_its_own(tmp_path):
-    first, _ = haystacks.read([sets.locomo(tmp_path)])
-    note = first.sittings[0]
-    assert note.spoken.split("\n\n")[1:3] == ["Ben: How lovely! My bakery opens on Friday.", "Ann: What will you bake?"]
-    draft = note.draft()
-    assert (draft.folder, draft.title, draft.date) == ("a", "Session 01", "2023-05-08T13:56")
-
-
-def test_each_question_of_longmemeval_has_a_history_of_its_own(tmp_path):
-    first, second, third = haystacks.read([sets.longmemeval(tmp_path)])
-    assert [turn.key for turn in first.turns] == ["q1/answer_1_1", "q1/answer_1_2", "q1/ultra_2_1", "q1/ultra_2_2"]
-    assert first.questions[0].evidence == ("q1/answer_1_1",)
-    assert first.questions[0].sessions == ("answer_1",)
-    assert first.questions[0].category == "single-session-user"
-    assert str(first.turns[0].moment) == "2023-05-20 02:21:00"
-    assert str(first.asked) == "2023-05-30 23:40:00"
-    assert second.questions[0].evidence == ("q2/answer_3_2",)
-    assert (third.questions, third.dropped) == ([], 1)
-
-
 @pytest.mark.parametrize("content", ["{}", "[1]", "no json", '[{"question_id": 1, "haystack_sessions": []}]'])
 def test_a_file_of_another_form_is_refused_by_its_name(tmp_path, content):
     (tmp_path / "odd.json").write_text(content)
     _, complaint = sets.run("recall.py", tmp_path / "odd.json", status=1)
     assert complaint.startswith("odd.json: ")
     assert "Traceback" not in complaint
-
-
-# --- counting ---------------------------------------------------------------------------------------
 
 
 def test_the_figures_are_those_of_the_ranking():
@@ -97,28 +69,6 @@ def test_the_figures_are_those_of_the_ranking():
     assert found["ndcg@10"] == round((1 / math.log2(3)) / (1 + 1 / math.log2(3)), 4)
     assert found["session_recall@5"] == 1
     assert "evidence@700" not in found
-
-
-def test_of_whole_sessions_no_recall_of_turns_is_told():
-    sessions = {each: each for each in ("s1", "s2")} | {"s2.a": "s2"}
-    found = retrieval.measures([answered(["s1", "s2"], ["s2.a"], 0.25)], sessions, 700, whole=True)
-    assert [found[f"recall@{depth}"] for depth in (5, 10, 20)] == [None, None, None]
-    assert (found["session_recall@5"], found["mrr"], found["evidence@700"]) == (1, 0.5, 0.25)
-
-
-def test_evidence_counts_when_its_whole_text_stands_in_the_context():
-    context = "Turn 1 (2023)\nAnn: Soot broke a vase.\nIt was grandmother's.\n\nBen: I will pai"
-    assert retrieval.held(context, ["Ann: Soot broke a vase. It  was grandmother's."]) == 1
-    assert retrieval.held(context, ["Ann: Soot broke a vase.", "Ben: I will paint the walls blue."]) == 0.5
-
-
-def test_for_longmemeval_the_second_place_weighs_as_much_as_the_first():
-    assert scorer.scored(["b", "a"], ["a"], (5,)) == {"recall_any@5": 1, "recall_all@5": 1, "ndcg_any@5": 1}
-    third = scorer.scored(["b", "c", "a"], ["a", "d"], (3,))
-    assert third == {"recall_any@3": 1, "recall_all@3": 0, "ndcg_any@3": pytest.approx(1 / math.log2(3) / 2)}
-
-
-# --- printing ---------------------------------------------------------------------------------------
 
 
 def test_a_run_tells_its_rules_its_rates_and_what_it_leaves_out(ran):
@@ -146,11 +96,6 @@ def test_json_is_one_object_a_line_with_the_promised_keys(tmp_path):
     assert conversations.RULES in remarks
 
 
-def test_room_for_no_turn_holds_no_evidence(tmp_path):
-    printed, _ = sets.run("recall.py", sets.locomo(tmp_path), "--json", "--tokens", "5", "--only", "ours")
-    assert {each["evidence@5"] for each in lines(printed)} == {0}
-
-
 def test_sessions_as_notes_are_measured_by_sessions_and_by_evidence(tmp_path):
     printed, _ = sets.run("recall.py", sets.locomo(tmp_path), "--json", "--notes", "session", "--prompt", "300")
     for each in lines(printed):
@@ -160,21 +105,6 @@ def test_sessions_as_notes_are_measured_by_sessions_and_by_evidence(tmp_path):
             assert each["evidence@700"] == 1
     table, _ = sets.run("recall.py", sets.locomo(tmp_path), "--notes", "session", "--only", "ours")
     assert "Each session is one note" in table
-
-
-def test_ranked_sessions_are_written_as_the_scorer_reads_them(ran):
-    _, log = ran
-    found = lines(log.read_text())
-    assert [each["question_id"] for each in found] == ["a-q001", "a-q002", "a-q003", "a-q004", "b-q001"]
-    second = found[1]
-    assert second["answer_session_ids"] == ["a/session 01", "a/session 02"]
-    assert sorted(second["ranked_session_ids"]) == second["answer_session_ids"]
-    assert [each["corpus_id"] for each in second["retrieval_results"]["ranked_items"]] == second["ranked_session_ids"]
-    metrics = second["retrieval_results"]["metrics"]
-    for level, depths in (("session", (5, 10)), ("turn", (5, 10, 50))):
-        for depth in depths:
-            assert metrics[level][f"recall_all@{depth}"] == 1
-            assert 0 < metrics[level][f"ndcg_any@{depth}"] <= 1
 
 
 def test_a_set_of_longmemeval_is_asked_history_by_history_under_its_own_ids(tmp_path):
@@ -190,65 +120,3 @@ def test_a_set_of_longmemeval_is_asked_history_by_history_under_its_own_ids(tmp_
     assert first["ranked_session_ids"][0] == "answer_1"
     assert first["retrieval_results"]["ranked_items"][0]["timestamp"] == "2023/05/20 (Sat) 02:21"
     assert second["ranked_session_ids"][0] == "answer_3"
-
-
-def test_the_ablation_names_every_feature_once(tmp_path):
-    printed, _ = sets.run("recall.py", sets.locomo(tmp_path), "--ablation")
-    head, first, *others = (line.split() for line in printed.splitlines())
-    assert head == ["without", "weight", "1-4", "multi-hop", "temporal", "open-domain", "single-hop", "pooled"]
-    assert first == ["(nothing)", "100.0", "100.0", "100.0", "-", "100.0", "100.0"]
-    assert len({name for name, *_ in others}) == len(others) > 10
-    assert "meaning" in {name for name, *_ in others}
-
-
-# --- with a model -----------------------------------------------------------------------------------
-
-
-def test_with_a_model_plain_cosine_and_ours_by_words_stand_beside_ours(tmp_path):
-    pytest.importorskip("numpy", reason=WITH_A_MODEL)
-    from index.vectors import tiny
-
-    model = tiny.make(tmp_path / "wee")
-    printed, remarks = sets.run("recall.py", sets.locomo(tmp_path), "--json", model=model)
-    names = list(dict.fromkeys(each["pipeline"] for each in lines(printed)))
-    assert names == ["commonplace + wee", "commonplace", "cosine wee", "fts5 porter, OR", "grep"]
-    assert {name for name in names if "evidence@700" in next(x for x in lines(printed) if x["pipeline"] == name)} == {
-        "commonplace + wee", "commonplace",
-    }  # fmt: skip
-    assert "passages a second, kept durably" in remarks
-    assert "left out:" not in remarks.partition("Left out")[0]
-
-
-def test_each_text_is_embedded_once_for_all_homes_and_a_question_each_time(tmp_path, monkeypatch):
-    pytest.importorskip("numpy", reason=WITH_A_MODEL)
-    import shelf
-    from index.vectors import tiny
-
-    monkeypatch.setenv("MEMORY_SEMANTIC", str(tiny.make(tmp_path / "wee")))
-    shared = shelf.Shelf()
-    turns = haystacks.read([sets.locomo(tmp_path)])[0].turns
-    found = []
-    for at, pipeline in enumerate((retrieval.Ours, retrieval.Ours, retrieval.Cosine)):
-        one = pipeline(retrieval.Place(tmp_path / f"home{at}", shared))
-        one.load(turns)
-        assert shared.fresh == len(turns)
-        found.append(one.find("Which bread will Ben bake?", 7))
-        one.close()
-    assert found[0] == found[1]
-    assert sorted(found[2]) == sorted(turn.key for turn in turns)
-    before = shared.fresh
-    shared.embed(["Which bread will Ben bake?"])
-    assert shared.fresh == before
-
-
-def test_plain_cosine_finds_the_very_text_first(tmp_path, monkeypatch):
-    pytest.importorskip("numpy", reason=WITH_A_MODEL)
-    import shelf
-    from index.vectors import tiny
-
-    monkeypatch.setenv("MEMORY_SEMANTIC", str(tiny.make(tmp_path / "wee")))
-    cosine = retrieval.Cosine(retrieval.Place(tmp_path, shelf.Shelf()))
-    turns = haystacks.read([sets.locomo(tmp_path)])[0].turns
-    cosine.load(turns)
-    for turn in turns:
-        assert cosine.find(turn.spoken, 1) == [turn.key]

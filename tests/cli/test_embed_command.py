@@ -11,8 +11,6 @@ import pytest
 
 pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
-from commonplace.cli import output
-from commonplace.engine.freshness import Freshness
 from contract.language_model import language_model
 from index.vectors import tiny
 
@@ -39,42 +37,6 @@ def test_all_passages_are_embedded_and_status_shows_how_far_it_is(terminal: Any,
     assert row.pop("seconds") >= 0
     assert row == {"schema": "embed/1", "model": "tiny", "done": 1, "passages": 3, "embedded": 2, "unreadable": 1}
     assert terminal.ok("embed") == "Embedded 0 passages with tiny (2 in all, 1 it cannot read)\n"
-
-
-def test_a_bar_shows_how_far_it_is_on_a_terminal(terminal: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for at in range(40):
-        terminal.write(f"bread {at}")
-    heard: list[tuple[int, int]] = []
-
-    class Bar:
-        def __enter__(self) -> Any:
-            return lambda done, total: heard.append((done, total))
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-    monkeypatch.setattr(output, "progress", lambda label: Bar())
-    terminal.ok("embed")
-    assert heard == [(32, 40), (40, 40)]
-
-
-def test_the_files_are_looked_at_once_however_many_rounds_it_takes(
-    terminal: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("inotify_simple", reason="changes on disk are not told here")
-    for at in range(40):
-        terminal.write(f"bread {at}")
-    looked: list[str] = []
-    sweep = Freshness._sweep
-
-    def counted(freshness: Freshness, store: Any, *more: Any) -> None:
-        looked.append(store.name)
-        sweep(freshness, store, *more)
-
-    monkeypatch.setattr(Freshness, "_sweep", counted)
-    assert terminal.ok("embed").startswith("Embedded 40 passages")
-    assert looked
-    assert len(looked) == len(set(looked))
 
 
 def test_without_a_model_embed_says_what_is_missing(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,9 +26,6 @@ def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-# --- export ------------------------------------------------------------------------------------
-
-
 def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("中\u2028文")
@@ -105,9 +102,6 @@ def test_a_file_that_cannot_be_read_is_mentioned(terminal):
     assert ran.err == "warning: 1 unreadable file, run memory doctor\n"
 
 
-# --- import ------------------------------------------------------------------------------------
-
-
 @pytest.mark.promise("001-17.15")
 def test_a_home_is_carried_over_by_a_file_and_by_a_pipe(terminal):
     terminal.write("remember", "--category", "soul", "--tags", "a,b")
@@ -121,14 +115,6 @@ def test_a_home_is_carried_over_by_a_file_and_by_a_pipe(terminal):
         assert terminal.ok(*home, "export") == text
         ran = terminal(*home, "import", *argv, "--json", stdin=text)
         assert ran.json == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 2, "skipped": 0}
-
-
-@pytest.mark.promise("001-17.6")
-def test_what_was_imported_can_be_deleted(terminal):
-    terminal.ok("import", stdin='{"id":"plain","content":"with an id"}\n{"content":"without one"}\n')
-    for each in terminal("list", "--json").json["memories"]:
-        assert terminal.ok("delete", each["id"]) == f"Deleted memory: {each['id']}\n"
-    assert terminal.ok("list") == "No memories found.\n"
 
 
 def test_an_input_that_can_be_read_but_once_is_imported(terminal):
@@ -195,9 +181,6 @@ def test_what_is_said_about_an_input_that_cannot_be_opened(terminal):
     assert terminal("import", "--input", "nofile").error == "open input file: nofile: no such file"
     folder = str(terminal.folder)
     assert terminal("import", "--input", folder).error == f"open input file: {folder}: it is a folder"
-
-
-# --- import --from -----------------------------------------------------------------------------
 
 
 def lay(root, texts):

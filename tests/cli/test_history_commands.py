@@ -59,16 +59,6 @@ def test_before_the_command_the_agent_is_who_looks(terminal: Any) -> None:
     assert terminal("--agent", "claude", "log").out != "No changes found.\n"
 
 
-def test_an_undo_is_a_change_that_can_be_undone(terminal: Any) -> None:
-    a = terminal.write("alpha")
-    path = f"categories/inbox/alpha-{a[:8]}.md"
-    terminal.ok("delete", a)
-    assert terminal.ok("undo") == f"Undid #2: delete {path}\n"
-    assert terminal("read", a).status == 0
-    assert terminal("undo", "#3", "--json").json == {"schema": "undo/1", "undone": 3, "change": 4}
-    assert terminal("read", a).error == f"memory not found: {a}"
-
-
 def test_an_undo_is_refused_when_the_file_changed_later(terminal: Any) -> None:
     a = terminal.write("alpha")
     terminal.ok("tag", a, "--add", "x")
@@ -77,16 +67,6 @@ def test_an_undo_is_refused_when_the_file_changed_later(terminal: Any) -> None:
     assert ran.error == f"cannot undo #2: categories/inbox/alpha-{a[:8]}.md changed later (#3)"
     assert ran.json["error"]["code"] == "cannot_undo"
     assert terminal("undo", "77").status == 1
-
-
-def test_a_deleted_memory_is_restored_by_id_and_by_path(terminal: Any) -> None:
-    a = terminal.write("alpha")
-    path = f"categories/inbox/alpha-{a[:8]}.md"
-    terminal.ok("delete", a)
-    assert terminal.ok("restore", a) == f"Restored {path} from #2\n"
-    terminal.ok("delete", a)
-    assert terminal("restore", path, "--json").json == {"schema": "restore/1", "path": path, "change": 4}
-    assert terminal("read", a).status == 0
 
 
 def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:

@@ -28,12 +28,6 @@ def test_a_memory_is_upgraded_and_can_then_be_deleted(terminal: Any) -> None:
     assert terminal.ok("list") == "No memories found.\n"
 
 
-@pytest.mark.promise("001-17.6")
-def test_a_memory_written_into_the_inbox_can_be_deleted(terminal: Any) -> None:
-    one = terminal.write("x y z", "--category", "inbox")
-    assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
-
-
 def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(terminal: Any) -> None:
     one = terminal.write("deploy the repo on branch main")
     row = terminal("upgrade", one, "--category", "skills", "--json", "--now", LATER).json
@@ -125,14 +119,6 @@ def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, mon
     assert ran.out.endswith("upgrade         0 items processed\nconsolidate     error\n")
     assert ran.err.startswith("Error: consolidate: something went wrong inside commonplace (RuntimeError: out of order")
     assert ran.err.count("\n") == 1
-
-
-def test_a_bad_threshold_is_said_once(terminal: Any) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text("daemon:\n  decay_exempt: [souls]\n")
-    ran = terminal("decay")
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.error.endswith('daemon.decay_exempt: invalid category "souls"')
 
 
 def test_a_light_dream_prints_one_line(terminal: Any) -> None:

@@ -67,16 +67,6 @@ def test_bytes_that_are_no_text_are_refused(terminal: Any) -> None:
     assert terminal.ok("list") == "No memories found.\n"
 
 
-def test_a_dash_among_other_words_is_a_word(terminal: Any) -> None:
-    ref = terminal.write("a", "-", "b", stdin="unused")
-    assert terminal("read", ref, "--json").json["memory"]["content"] == "a - b"
-
-
-@pytest.mark.parametrize("content", ["", " ", "\n\t"])
-def test_nothing_is_no_memory(terminal: Any, content: str) -> None:
-    assert terminal("write", "-", stdin=content).error == "content must not be empty"
-
-
 def test_with_a_category_it_is_organized_without_one_it_waits_in_the_inbox(terminal: Any) -> None:
     assert terminal.ok("write", "x", "--category", "lessons").startswith("Created lessons/organized memory: ")
     assert terminal.ok("write", "x", "--category", "inbox").startswith("Created inbox memory: ")

@@ -13,7 +13,7 @@ import pytest
 
 import commonplace
 
-pytestmark = pytest.mark.promise("001-17.7")
+pytestmark = [pytest.mark.promise("001-17.7"), pytest.mark.slow]
 
 PROGRAM = """
 import json, sys

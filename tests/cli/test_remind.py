@@ -32,9 +32,6 @@ def tree(terminal: Any) -> dict[str, bytes]:
     }
 
 
-# --- reading the time ---------------------------------------------------------------------------
-
-
 @pytest.mark.promise("001-17.2")
 @pytest.mark.parametrize("row", DATA["rows"], ids=lambda row: f"{row['text']} {row.get('now', '')}".strip())
 def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any]) -> None:
@@ -110,9 +107,6 @@ def test_an_unknown_zone_is_an_error_of_the_configuration(terminal: Any) -> None
     assert (ran.status, ran.json["error"]["code"]) == (1, "config")
 
 
-# --- storing ------------------------------------------------------------------------------------
-
-
 def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
     found = remind(terminal, "water", "the", "plants", "every day at 9am", "--tags", "home,green", "--source", "me")
     assert list(found) == [*KEYS, "memory"]
@@ -163,9 +157,6 @@ def test_wrong_usage_is_told(terminal: Any, argv: tuple[str, ...], status: int, 
     assert (ran.status, ran.error, ran.out) == (status, message, "")
 
 
-# --- other ways to write one --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("way", ["write", "tool", "python"])
 @pytest.mark.parametrize(
     ("text", "due"),
@@ -196,9 +187,6 @@ def test_write_takes_the_zone_of_now_as_remind_does(terminal: Any) -> None:
 def test_a_time_in_a_memory_of_another_category_makes_no_reminder_of_it(terminal: Any) -> None:
     ran = terminal("write", "tea tomorrow 3pm", "--category", "date", "--json", "--now", NOW)
     assert "due_at" not in ran.json["memory"]
-
-
-# --- the list -----------------------------------------------------------------------------------
 
 
 def test_the_list_goes_by_time_and_ends_with_what_has_none(terminal: Any) -> None:
@@ -253,9 +241,6 @@ def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
     assert {line[:8] for line in terminal.ok("remind", "--list", "--all").splitlines()} == {one[:8], two[:8]}
 
 
-# --- done ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.promise("001-17.9")
 def test_done_takes_it_off_the_list_at_once_and_twice_is_once(terminal: Any) -> None:
     ref = remind(terminal, "tomorrow at 3pm")["memory"]["id"]
@@ -284,9 +269,6 @@ def test_only_a_reminder_can_be_done(terminal: Any) -> None:
     ref = terminal.write("x", "--category", "skills")
     ran = terminal("remind", "--done", ref)
     assert (ran.status, ran.error) == (1, f"not a reminder: {ref}")
-
-
-# --- notify -------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("001-17.9", "001-17.4")

@@ -14,8 +14,6 @@ import pytest
 import commonplace
 from commonplace.cli.presets import PRESETS, preset
 from commonplace.errors import CommonplaceError
-from commonplace.faces import TOOLSETS
-from commonplace.faces.tool import Reply, Tool, Toolset
 
 
 def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
@@ -56,23 +54,6 @@ def test_a_call_that_cannot_be_made_is_refused(terminal: Any, argv: list[str], m
     ran = terminal("call", *argv)
     assert (ran.status, ran.out) == (1, "")
     assert ran.error.startswith(message)
-
-
-def test_a_tool_two_toolsets_have_asks_for_one(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from commonplace import faces
-    from commonplace.faces.tool import Registry
-
-    def twins(names: Any, settings: Any, hooks: Any = None, **_: Any) -> Registry:
-        return Registry([Toolset(each, [_echo(each)]) for each in names], hooks)
-
-    monkeypatch.setattr(faces, "registry", twins)
-    ran = terminal("call", "echo")
-    assert ran.error == f"tool echo is in several toolsets: {', '.join(TOOLSETS)}; choose one with --tools"
-    assert terminal.ok("call", "echo", "--tools", "notes") == "notes\n"
-
-
-def _echo(text: str) -> Tool:
-    return Tool("echo", "Echo.", {"type": "object", "properties": {}}, lambda memory, args: Reply(text))
 
 
 def serve(*argv: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
-"""A process that works on a home and kills itself at the n-th durable operation.
+"""Forks that work on a home each and kill themselves at the n-th durable operation.
 
-Usage: mortal.py HOME SCRIPT DIE_AT. It prints one line per acknowledged call, flushed, and `done`.
+Usage: mortal.py SCRIPT, with a line `DIE_AT HOME` on stdin for each home (0: never). A fork prints one line per
+acknowledged call, flushed, and `done`; after each one comes the line `end`.
 Every rename, link, unlink, mkdir, fsync, write and SQLite commit below the home counts as an operation.
 """
 
@@ -99,4 +100,14 @@ def main(home: str, script: str, die_at: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    import commonplace.faces.memory_tool  # noqa: F401 (imported once, for all forks)
+
+    for line in sys.stdin:
+        die_at, home = line.rstrip("\n").split(" ", 1)
+        child = os.fork()
+        if child == 0:
+            main(home, sys.argv[1], int(die_at))
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL), status
+        say("end")

@@ -175,6 +175,7 @@ def test_odd_files_are_answered_or_left_alone(tmp_path):
     assert after == before
 
 
+@pytest.mark.slow
 @pytest.mark.promise("issue-big-files")
 def test_a_note_of_fifty_megabytes_and_one_of_a_hundred_thousand_lines(tmp_path):
     vault = tmp_path / "vault"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -53,12 +52,12 @@ def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
     return found
 
 
-def run(home: Path, script: str, die_at: int) -> list[str]:
-    """The lines of a process that kills itself at its `die_at`-th operation."""
-    command = [*MORTAL, str(home), script, str(die_at)]
-    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
-    assert ran.returncode in (0, -signal.SIGKILL), ran.stderr.decode()
-    return ran.stdout.decode().splitlines()
+def run(homes: dict[Path, int], script: str) -> list[list[str]]:
+    """For each home, the lines of a process that kills itself at that operation (0: never)."""
+    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
+    ran = subprocess.run([*MORTAL, script], input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
+    assert ran.returncode == 0, ran.stderr.decode()
+    return [part.splitlines() for part in ran.stdout.decode().split("end\n")[:-1]]
 
 
 def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None:
@@ -82,17 +81,17 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
     assert strays == []
 
 
+@pytest.mark.slow
 @pytest.mark.promise("issue-kill-9-at-every-step", "000a-12.5")
 @pytest.mark.parametrize("script", sorted(SCRIPTS))
 def test_killed_at_every_rename_sync_write_and_commit(tmp_path, script):
     possible = states(tmp_path, script)
-    everything = run(fresh(tmp_path / "count"), script, 0)
+    (everything,) = run({fresh(tmp_path / "count"): 0}, script)
     assert everything[-1].startswith("done ")
     total = int(everything[-1].split()[1])
     assert total > 30
-    for die_at in range(1, total + 1):
-        home = fresh(tmp_path / f"die-{die_at}")
-        lines = run(home, script, die_at)
+    homes = {fresh(tmp_path / f"die-{die_at}"): die_at for die_at in range(1, total + 1)}
+    for home, lines in zip(homes, run(homes, script), strict=True):
         assert all(line.startswith("ok ") for line in lines)
         check(home, possible, len(lines))
 
@@ -114,6 +113,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.promise("issue-kill-9-random", "000a-12.5")
 def test_killed_at_random_moments_again_and_again_on_one_home(tmp_path):
     home, random_moment = tmp_path / "home", random.Random(7)

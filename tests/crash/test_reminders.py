@@ -84,6 +84,7 @@ def memories(home: Path) -> dict[str, bytes]:
     return found | {"pending.md": (home / "pending.md").read_bytes()}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("001-17.9")
 def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,6 @@ from commonplace.engine.graph import open_graph
 from commonplace.errors import NotFound, ReadOnlyProject
 from commonplace.note.edit import Append
 from commonplace.note.model import Draft
-from commonplace.store.inplace.graph_file import GraphStore
 
 pytestmark = pytest.mark.promise("002-14.14", "002-14.24")
 
@@ -138,28 +137,12 @@ def test_what_the_graph_tools_write_is_found_at_once(opened: Opened) -> None:
     assert titles(memory, "sings") == []
 
 
-def test_a_file_that_did_not_change_is_not_read_by_the_next_process(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened().sync()
-    monkeypatch.setattr(GraphStore, "fresh", lambda *_: pytest.fail("the file was read"))
-    assert titles(opened(), "tea") == ["Ada"]
-
-
 def test_another_process_learns_from_the_digests_what_changed(opened: Opened, file: Path) -> None:
     opened().sync()
     with file.open("a") as lines:
         lines.write(entity("Bob"))
     result = opened().sync()
     assert (result.added, result.total) == (1, 1)
-
-
-def test_the_index_may_be_deleted(opened: Opened) -> None:
-    memory = opened()
-    before = memory.list("project:people")[1]
-    memory.reindex()
-    assert (before, memory.list("project:people")[1]) == (2, 2)
-    assert titles(memory, "tea") == ["Ada"]
 
 
 def test_an_entity_is_as_old_as_the_change_that_brought_it(opened: Opened, file: Path) -> None:

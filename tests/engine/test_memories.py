@@ -45,11 +45,6 @@ def test_an_edit_of_the_content_brings_hash_version_and_time_up_to_date(memory):
     assert changed.id == note.id
 
 
-def test_a_change_of_tags_alone_leaves_the_version(memory):
-    note = memory.tag(write(memory, "one"), add=["x"])
-    assert note.version == 1
-
-
 def test_deleting_a_memory_takes_its_id_out_of_the_links_of_others_and_undo_brings_both_back(memory):
     one, two = write(memory, "one"), write(memory, "two")
     memory.link(one, two)
@@ -58,16 +53,6 @@ def test_deleting_a_memory_takes_its_id_out_of_the_links_of_others_and_undo_brin
     memory.undo()
     assert memory.read(one.id).links == (two.id,)
     assert memory.read(two.id).links == (one.id,)
-
-
-def test_unlinked_pairs_are_remembered_until_they_are_linked_again(memory):
-    one, two = write(memory, "one"), write(memory, "two")
-    memory.link(one, two)
-    assert memory.unlink(two, one) is True
-    assert memory.unlink(two, one) is False
-    assert memory.read(one.id).header["unlinked"] == [two.id]
-    assert memory.link(one, two) is True
-    assert "unlinked" not in memory.read(one.id).header
 
 
 def test_a_batch_is_written_as_a_whole_or_not_at_all(memory):
@@ -113,21 +98,6 @@ def test_what_was_edited_outside_is_not_undone_over(memory):
     with pytest.raises(errors.CannotUndo, match="outside commonplace"):
         memory.undo()
     assert memory.read("N").text == "by hand\n"
-
-
-def test_restore_brings_back_older_and_deleted_texts_also_elsewhere(memory):
-    memory.write(Draft("one", title="N"))
-    memory.edit("N", Append("two"))
-    memory.delete("N")
-    place, change = memory.restore("notes/N.md")
-    assert (place, change) == ("notes/N.md", 3)
-    assert memory.read("N").body == "one\ntwo\n"
-    memory.restore("notes/N.md", change=2, to="old/N.md")
-    assert memory.read("old/N").body == "one\n"
-    with pytest.raises(errors.NotFound):
-        memory.restore("notes/never.md")
-    with pytest.raises(errors.Exists):
-        memory.restore("notes/N.md", change=2, to="old/N.md")
 
 
 def test_a_relation_between_notes_is_a_line_under_relations(memory):

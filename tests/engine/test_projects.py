@@ -61,12 +61,6 @@ def test_adding_a_project_keeps_the_configurations_other_lines(tmp_path, vault):
         assert line in config.read_text().splitlines()
 
 
-@pytest.mark.parametrize("folder", ["/", "relative/path", "~", "~/.ssh/notes"])
-def test_folders_that_cannot_be_projects_are_refused(tmp_path, folder):
-    with open_memory(tmp_path / "home") as memory, pytest.raises(errors.ProjectRefused):
-        memory.add_project("x", folder)
-
-
 def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_path, vault):
     with open_memory(tmp_path / "home") as memory:
         memory.add_project("vault", str(vault))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
 from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.index import sync
 from commonplace.index.index import Index
 from commonplace.index.notes import Notes
 from commonplace.note.edit import Append
@@ -41,9 +39,6 @@ def paths(memory, project: str = "notes") -> list[str]:
     from commonplace.query import Query
 
     return sorted(info.path for info in memory.list(Query(projects=(project,)), limit=0)[0])
-
-
-# --- undo and restore
 
 
 def test_undo_leaves_folders_that_hold_something_newer_further_down(memory):
@@ -125,9 +120,6 @@ def test_a_scope_is_seen_in_a_header_of_any_length(memory):
     assert not {"early.md", "late.md"} & set(reply.text.split("/"))
 
 
-# --- odd files
-
-
 @LINUX
 @pytest.mark.parametrize("watch", [False, True])
 def test_names_that_are_no_unicode_disturb_nobody(tmp_path, watch):
@@ -172,37 +164,6 @@ def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, header
 
 
 @LINUX
-def test_a_folder_replaced_by_a_link_is_not_listed_through_it(watching):
-    root = watching.home / "memories"
-    (root / "a").mkdir(parents=True)
-    (root / "b").mkdir()
-    (root / "a" / "x.md").write_text("one")
-    (root / "b" / "y.md").write_text("two")
-    assert paths(watching, "memories") == ["a/x.md", "b/y.md"]
-    shutil.rmtree(root / "a")
-    os.symlink("b", root / "a")
-    assert paths(watching, "memories") == ["b/y.md"]
-
-
-# --- freshness
-
-
-def test_a_look_that_failed_halfway_is_repeated_by_the_next_call(watching, monkeypatch):
-    note(watching, "good", "text")
-    watching.sync()
-    (watching.home / "notes" / "new.md").write_text("news")
-    with monkeypatch.context() as patch:
-
-        def refuse(*_args, **_more):
-            raise sqlite3.OperationalError("database is locked")
-
-        patch.setattr(sync, "apply", refuse)
-        with pytest.raises(errors.StorageError):
-            watching.search("news")
-    assert watching.search("news").total == 1
-
-
-@LINUX
 def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path, watching):
     first, second = tmp_path / "first" / "vault", tmp_path / "second" / "vault"
     for folder, text in ((first, "apple"), (second, "banana")):
@@ -215,33 +176,6 @@ def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path,
     assert (watching.search("apple").total, watching.search("banana").total) == (0, 1)
     (first / "more.md").write_text("cherry")
     assert watching.search("cherry").total == 1
-
-
-@LINUX
-def test_notes_stay_when_a_folder_above_the_project_goes_away_and_comes_back(tmp_path, watching):
-    vault = tmp_path / "outer" / "vault"
-    vault.mkdir(parents=True)
-    (vault / "note.md").write_text("apple")
-    watching.add_project("vault", str(vault))
-    assert watching.search("apple").total == 1
-    os.rename(tmp_path / "outer", tmp_path / "away")
-    (tmp_path / "away" / "vault" / "note.md").write_text("apple and pear")
-    assert watching.search("apple").total == 1
-    assert watching.warnings
-    os.rename(tmp_path / "away", tmp_path / "outer")
-    assert watching.search("pear").total == 1
-    assert not watching.warnings
-
-
-def test_a_file_written_again_at_once_with_the_same_length_is_seen(memory):
-    folder = memory.home / "notes"
-    folder.mkdir(exist_ok=True)
-    for turn in range(40):
-        name = f"n{turn}.md"
-        (folder / name).write_text("aaaa")
-        memory.sync()
-        (folder / name).write_text(f"b{turn:03d}")
-        assert memory.search(f"b{turn:03d}").total == 1
 
 
 def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_answer(memory, monkeypatch):
@@ -276,18 +210,6 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
     memory.edit("log", Append("once"))
     assert (memory.home / "notes" / "log.md").read_text().count("once") == 1
     assert memory.search("once").total == 1
-
-
-# --- projects and resources
-
-
-def test_a_project_added_by_another_process_is_not_overwritten(tmp_path):
-    one, two = tmp_path / "one", tmp_path / "two"
-    with open_memory(tmp_path / "home") as a, open_memory(tmp_path / "home") as b:
-        b.add_project("vault", str(one))
-        with pytest.raises(errors.Exists):
-            a.add_project("vault", str(two))
-        assert str(a.project("vault").root) == str(one)
 
 
 def test_settings_of_this_process_outlive_a_change_of_the_projects(tmp_path):
@@ -347,13 +269,6 @@ def test_after_closing_every_call_says_so(tmp_path):
     reply = MemoryCommands().run(memory, {"command": "create", "path": "/memories/a.md", "file_text": "x"})
     assert reply.is_error
     assert not (memory.home / "memories").exists()
-
-
-def test_a_look_at_the_disk_between_calls_is_a_new_look(memory):
-    note(memory, "a", "text")
-    memory.search("text")
-    (memory.home / "notes" / "b.md").write_text("text")
-    assert memory.engine.fresh().added == 1
 
 
 def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import Conflict, Exists, InvalidInput, Locked
+from commonplace.errors import Conflict, Exists
 from commonplace.note.compose import Record
 from commonplace.note.model import Draft
 
@@ -51,40 +50,6 @@ ONE = "550e8400-e29b-41d4-a716-446655440000"
 TWO = "7f8d9e00-1111-4222-8333-444455556666"
 
 
-def test_a_stored_record_comes_back_as_it_was(memory, upkeep):
-    record = a_record(
-        ONE, "a\r\n---\nb\n\n", tags=("x", "ü"), source="claude", access_count=7, links=(TWO,), version=4,
-        updated=datetime(2026, 5, 8, tzinfo=UTC),
-        further={"title": "Dark", "aliases": ["night"], "mine": {"deep": ["1"]}},
-    )  # fmt: skip
-    assert upkeep.put([record], "import").created == 1
-    assert upkeep.record(memory.memory_id(ONE)) == replace(record, phase="organized")
-
-
-def test_putting_a_known_id_replaces_it_in_its_file_and_undo_brings_the_old_text_back(memory, upkeep):
-    upkeep.put([a_record(ONE)], "import")
-    before = files(memory.home)
-    put = upkeep.put([a_record(ONE, "user prefers light mode", version=2)], "import")
-    assert (put.created, put.updated) == (0, 1)
-    assert list(files(memory.home)) == list(before)
-    assert memory.read(ONE).content == "user prefers light mode"
-    memory.undo()
-    assert files(memory.home) == before
-
-
-def test_a_record_with_another_category_moves_its_file(memory, upkeep):
-    upkeep.put([a_record(ONE)], "import")
-    upkeep.put([a_record(ONE, category="soul")], "import")
-    assert memory.memory_id(ONE).path.startswith("soul/")
-    assert len(files(memory.home)) == 1
-
-
-def test_one_bad_record_stores_none(memory, upkeep):
-    with pytest.raises(InvalidInput, match='invalid category "nope"'):
-        upkeep.put([a_record(ONE), a_record(TWO, category="nope")], "import")
-    assert files(memory.home) == {}
-
-
 def test_what_a_record_links_to_gains_the_link_back(memory, upkeep):
     source = remember(memory, "call Bob tomorrow", "people")
     upkeep.put([a_record(ONE, "call Bob", category="reminders", links=(source.id,))], "remind", both_ways=True)
@@ -109,38 +74,6 @@ def test_organizing_moves_the_file_and_keeps_every_other_byte(memory, upkeep):
     assert memory.memory_id(info.id).path == info.path
 
 
-def test_what_changed_since_it_was_read_is_left_alone(memory, upkeep):
-    info = remember(memory, "first", "people")
-    memory.tag(info.id, add=["new"])
-    with pytest.raises(Conflict):
-        upkeep.change(info, {"phase": "inbox"}, "upgrade")
-    with pytest.raises(Conflict):
-        upkeep.remove(info, "decay")
-    assert memory.memory_id(info.id).tags == ("new",)
-
-
-def test_a_locked_memory_is_not_removed(memory, upkeep):
-    info = remember(memory, "mine for ever", "soul", metadata={"locked": True})
-    with pytest.raises(Locked):
-        upkeep.remove(info, "decay")
-
-
-def test_new_content_counts_a_version_and_keeps_id_and_file(memory, upkeep):
-    info = remember(memory, "first text", "people", metadata={"source_ref": "logseq:a.md"})
-    upkeep.rewrite(info, "second text\n", {"tags": ["logseq"]}, "ingest")
-    record = upkeep.record(memory.memory_id(info.id))
-    assert (record.content, record.version, record.tags) == ("second text\n", 2, ("logseq",))
-    assert memory.memory_id(info.id).path == info.path
-    assert memory.memory_id(info.id).header["content_hash"] != info.header["content_hash"]
-
-
-def test_removing_takes_the_id_out_of_the_links_of_others(memory, upkeep):
-    a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
-    memory.link(a.id, b.id)
-    upkeep.remove(memory.memory_id(a.id), "decay")
-    assert memory.memory_id(b.id).links == ()
-
-
 def test_merging_unites_what_both_have_and_the_merged_id_still_reads(memory, upkeep):
     upkeep.put(
         [
@@ -160,15 +93,6 @@ def test_merging_unites_what_both_have_and_the_merged_id_still_reads(memory, upk
     assert memory.memory_id("99999999").links == (ONE,)
     memory.undo()
     assert upkeep.record(memory.memory_id(TWO)).content == "long text"
-
-
-def test_an_inbox_survivor_takes_the_category_of_the_organized_one(memory, upkeep):
-    inbox = remember(memory, "the same and more\nlines")
-    other = remember(memory, "the same and more", "lessons")
-    upkeep.merge(inbox, other)
-    found = memory.memory_id(inbox.id)
-    assert (found.category, found.phase, found.expires) == ("lessons", "organized", None)
-    assert found.path.startswith("lessons/")
 
 
 def test_folding_moves_counts_into_files_and_no_count_changes(memory, upkeep):
@@ -232,14 +156,6 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
     assert os.path.getsize(memory.home / ".commonplace" / "access.log") == 0
 
 
-def test_as_an_agent_upkeep_sees_and_writes_only_what_is_its_own(memory):
-    remember(memory, "of y", "people", scope="agent:y")
-    mine = Upkeep(memory.as_caller("x"))
-    assert mine.every() == []
-    with pytest.raises(InvalidInput, match='invalid scope "agent:y"'):
-        mine.put([a_record(ONE, scope="agent:y")], "import")
-
-
 def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkeep):
     a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
     memory.tag(b.id, add=["new"])
@@ -253,15 +169,6 @@ def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkee
     assert memory.memory_id(b.id).links == ()
 
 
-def test_a_link_made_again_is_no_longer_remembered_as_unlinked(memory, upkeep):
-    a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
-    memory.link(a.id, b.id)
-    memory.unlink(a.id, b.id)
-    one, two = upkeep.link(memory.memory_id(a.id), memory.memory_id(b.id))
-    assert "unlinked" not in one.header
-    assert "unlinked" not in two.header
-
-
 def test_what_is_derived_from_a_memory_is_linked_with_it_in_one_change(memory, upkeep):
     source = remember(memory, "call Bob tomorrow", "people")
     before = files(memory.home)
@@ -273,14 +180,6 @@ def test_what_is_derived_from_a_memory_is_linked_with_it_in_one_change(memory, u
         upkeep.derive(source, a_record(TWO, "call Bob"), {}, "remind")
     memory.undo()
     assert files(memory.home) == before
-
-
-def test_a_memory_read_since_is_not_removed(memory, upkeep):
-    info = remember(memory, "one", "people")
-    memory.read(info.id)
-    with pytest.raises(Conflict):
-        upkeep.remove(info, "decay")
-    assert upkeep.remove(memory.memory_id(info.id), "decay") == []
 
 
 def test_a_hand_made_file_keeps_its_id_when_it_is_linked(memory, upkeep):

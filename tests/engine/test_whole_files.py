@@ -10,7 +10,7 @@ import pytest
 
 from commonplace import Memory, open_memory
 from commonplace.engine.files import Files, NotADirectory
-from commonplace.errors import Conflict, Exists, OutsideError, StorageError
+from commonplace.errors import Conflict, Exists, OutsideError
 from commonplace.store.base import File
 
 
@@ -40,11 +40,6 @@ def test_several_files_are_one_change(memory: Memory, files: Files) -> None:
     memory.undo()
     assert files.notes() == {}
     assert not place(memory, "").exists()
-
-
-def test_nothing_to_write_is_no_change(memory: Memory, files: Files) -> None:
-    assert files.put(dict, "edit") is None
-    assert memory.log(limit=0) == []
 
 
 def test_a_plan_is_made_again_when_a_file_changed_meanwhile(memory: Memory, files: Files) -> None:
@@ -102,19 +97,6 @@ def test_notes_below_a_link_are_none_of_ours(memory: Memory, tmp_path: Path) -> 
     with pytest.raises(OutsideError):
         Files(memory, "banks", "code/away").notes()
     assert Files(memory, "banks", "code/none").notes() == {}
-
-
-def test_a_folder_that_cannot_be_read_is_no_empty_one(
-    memory: Memory, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files.put(lambda: {"a.md": ("one", None)}, "create")
-
-    def refuse(path: str) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(StorageError):
-        files.notes()
 
 
 def test_a_built_in_project_may_lie_elsewhere_for_one_process(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commonplace.index.index import Index
-from commonplace.index.rows import Hits, NoteInfo, Resolution
+from commonplace.index.rows import Hits, NoteInfo
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import Note
 from commonplace.query import Query, parse
@@ -86,20 +86,13 @@ class Desk:
         )
         return dict(rows.fetchall())
 
-    def resolve(self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any) -> Resolution:
-        return self.index.links.resolve(target, project=project, viewer=viewer, **more)
-
-    def leads(self, target: str, **more: Any) -> str:
+    def leads(self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any) -> str:
         """The path a link leads to, else `unwritten` or `ambiguous`."""
-        answer = self.resolve(target, **more)
+        answer = self.index.links.resolve(target, project=project, viewer=viewer, **more)
         return answer.note.path if answer.note else answer.state
 
     def find(self, identifier: str, *, project: str | None = None, viewer: str | None = None) -> str:
         return self.index.notes.find(identifier, project=project, default_project="notes", viewer=viewer).path
-
-    def outgoing(self, path: str, viewer: str | None = None, project: str = "notes") -> list[tuple[str, str, str]]:
-        edges = self.index.links.outgoing(self.get(path, project), viewer)
-        return [(edge.type, edge.target, edge.note.path if edge.note else edge.state) for edge in edges]
 
     def incoming(self, path: str, viewer: str | None = None, project: str = "notes", **more: Any) -> list[str]:
         edges = self.index.links.incoming(self.get(path, project), viewer, **more)

@@ -10,7 +10,6 @@ import pytest
 from commonplace.index import search
 from commonplace.index.features import SHORT
 from commonplace.index.search.chunks import chunk
-from commonplace.index.search.synonyms import stem
 from commonplace.query import Query
 from index.conftest import Desk
 
@@ -68,33 +67,11 @@ def test_the_speaker_a_question_names_is_looked_for_within_a_note(desk: Desk) ->
     assert asked(desk, "What does Ada keep in the kitchen?")[0].passage.startswith("Ada: I keep a parrot")
 
 
-def test_explain_lists_the_share_of_the_passage_and_the_shares_make_the_score(shelf: Desk) -> None:
-    for hit in asked(shelf, "Which red canoe did Mel buy at the market?", explain=True):
-        shares = dict(reason.rsplit(" ", 1) for reason in hit.why if reason[-1].isdigit())
-        assert "passage" in shares
-        assert hit.score == pytest.approx(sum(map(float, shares.values())), abs=0.01)
-
-
 def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
     desk.put_all({"a.md": "The oboe is old.", "b.md": "Mel plays the oboe."})
     hits = asked(desk, "Who plays the oboe?", explain=True)
     assert len(hits) == 2
     assert not any(reason.startswith("passage") for hit in hits for reason in hit.why)
-
-
-def test_the_page_does_not_change_with_its_size(shelf: Desk) -> None:
-    for number in range(60):
-        shelf.put(f"n{number}.md", session(f"Ada: The market in Leiden sells item {number}, no canoe."))
-
-    def page(offset: int, limit: int) -> list[str]:
-        hits = search.search(shelf.db, Query("Where is the canoe market?"), viewer=None, limit=limit, offset=offset)
-        return [hit.note.path for hit in hits]
-
-    whole = page(0, 100)
-    assert len(whole) == len(set(whole)) == 63
-    assert [path for offset in range(0, 70, 7) for path in page(offset, 7)] == whole
-    scores = [hit.score for hit in search.search(shelf.db, Query("Where is the canoe market?"), viewer=None, limit=100)]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_a_wordy_turn_that_is_no_long_note_waits_for_its_place(desk: Desk) -> None:
@@ -143,9 +120,3 @@ def test_list_items_are_passages_and_the_heading_stays_with_the_first() -> None:
     pieces = [text[a:b] for a, b in chunk(text)]
     assert "".join(pieces) == text
     assert [piece.strip() for piece in pieces] == [f"## Facts\n{items[0]}", *items[1:]]
-
-
-def test_words_are_known_by_their_stem() -> None:
-    for one, other in (("painting", "painted"), ("planned", "plan"), ("stories", "story"), ("hiking", "hikes")):
-        assert stem(one) == stem(other), one
-    assert stem("paint") != stem("point")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from pathlib import Path
 
@@ -29,14 +28,6 @@ def test_a_missing_index_is_made_for_the_owner_only(tmp_path: Path) -> None:
     for name in os.listdir(tmp_path):
         assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600, name
     desk.index.close()
-
-
-def test_a_sound_index_is_kept(tmp_path: Path) -> None:
-    filled(tmp_path / "index.db").index.close()
-    again = Desk(tmp_path / "index.db")
-    assert again.search("words").total == 300
-    again.check()
-    again.index.close()
 
 
 @pytest.mark.parametrize(
@@ -72,43 +63,10 @@ def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) ->
     again.index.close()
 
 
-def test_damage_met_later_is_known_as_such(tmp_path: Path) -> None:
-    path = tmp_path / "index.db"
-    desk = filled(path)
-    desk.db.execute("pragma wal_checkpoint(truncate)")
-    desk.index.close()
-    data = path.read_bytes()
-    middle = len(data) // 4096 // 2 * 4096
-    path.write_bytes(data[:middle] + b"\xff" * 4096 * 20 + data[middle + 4096 * 20 :])
-    db = sqlite3.connect(path)
-    with pytest.raises(sqlite3.DatabaseError) as caught:
-        db.execute("select * from note join text using (row) join note_fold on note_fold.note = row").fetchall()
-    assert Index.is_corrupt(caught.value)
-    db.close()
-
-
-def test_other_errors_are_not_damage(desk: Desk) -> None:
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        desk.db.execute("selec nonsense")
-    assert not Index.is_corrupt(caught.value)
-    assert not Index.is_corrupt(sqlite3.OperationalError("database is locked"))
-    assert Index.is_corrupt(sqlite3.OperationalError("no such table: note"))
-
-
 def test_a_place_where_no_file_can_be_made_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError):
         Index(tmp_path / "file" / "index.db").pin()
-
-
-def test_two_connections_see_each_others_notes(tmp_path: Path) -> None:
-    one, two = Desk(tmp_path / "index.db"), Desk(tmp_path / "index.db")
-    one.put("a.md", "first")
-    two.put("b.md", "second")
-    assert set(one.found("first OR second")) == set(two.found("first OR second")) == {"a.md", "b.md"}
-    one.check()
-    for desk in (one, two):
-        desk.index.close()
 
 
 def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: Path) -> None:
@@ -126,20 +84,3 @@ def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: P
     assert one.found("words") == ["a.md"]
     for desk in (one, two):
         desk.index.close()
-
-
-def test_small_changes_leave_few_segments_in_the_table_of_names(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "index.db")
-    for number in range(60):
-        desk.put(f"{number}.md", f"words {number}")
-    segments = desk.db.execute("select count(distinct segid) from name_fts_idx").fetchone()[0]
-    assert segments <= 9  # three of each size; SQLite by itself leaves fifteen of the smallest
-    assert desk.found("words 42") == ["42.md"]
-    desk.check()
-    desk.index.close()
-
-
-def test_the_planner_is_told_nothing_of_the_tables_behind_the_full_text_indexes(desk: Desk) -> None:
-    """With a row for `note_fts_data`, SQLite reads that table whole for every merge of segments."""
-    tables = {table for (table,) in desk.db.execute("select distinct tbl from sqlite_stat1")}
-    assert tables == {"note", "note_fold", "link", "feature", "project"}

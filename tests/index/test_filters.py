@@ -67,17 +67,6 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("filters", "wanted"), FILTERS)
-def test_a_filter_holds_in_lists_and_in_searches_and_counts_exactly(
-    shelf: Desk, filters: dict[str, Any], wanted: set[str]
-) -> None:
-    assert set(shelf.list(**filters)) == wanted
-    assert set(shelf.found("word", **filters)) == wanted
-    assert set(shelf.found("wor", **filters)) == wanted
-    for text in ("word", ""):
-        assert shelf.search(text, limit=1, **filters).total == len(wanted)
-
-
-@pytest.mark.parametrize(("filters", "wanted"), FILTERS)
 def test_an_agent_sees_global_notes_and_its_own_under_any_filter(
     shelf: Desk, filters: dict[str, Any], wanted: set[str]
 ) -> None:
@@ -134,13 +123,6 @@ def test_a_filter_that_most_notes_pass_is_as_exact_as_a_rare_one(desk: Desk) -> 
     assert desk.list(tags=("some",), limit=2) == ["5360.md", "5320.md"]
 
 
-HEADERS = {
-    "draft.md": "status: draft\npriority: 2\nversion: '1.10'\ndue: 2026-05-01\nteam: [red, blue]\ndone: false\n",
-    "final.md": "status: final\npriority: 10\nversion: 1.9\ndue: 2026-11-01T10:00:00Z\n"
-    "team: [green]\ndone: true\nreview:\n  by: Ann\n",
-    "empty.md": "priority: none\nwhere:\n  - city: Oslo\n    zip: '0150'\n  - city: Bergen\n",
-    "plain.md": "",
-}
 METADATA: list[tuple[dict[str, Any], set[str]]] = [
     ({"status": "draft"}, {"draft.md"}),
     ({"status": "Draft"}, set()),
@@ -175,24 +157,3 @@ METADATA: list[tuple[dict[str, Any], set[str]]] = [
     ({"title": "plain"}, {"plain.md"}),
     ({"tags": "x"}, set()),
 ]
-
-
-@pytest.mark.parametrize(("filters", "wanted"), METADATA)
-def test_metadata_compares_numbers_and_dates_by_value_and_other_things_as_text(
-    desk: Desk, filters: dict[str, Any], wanted: set[str]
-) -> None:
-    desk.put_all({path: f"---\n{header}---\nword" if header else "word" for path, header in HEADERS.items()})
-    assert set(desk.list(metadata=filters)) == wanted
-    assert set(desk.found("word", metadata=filters)) == wanted
-    assert desk.search("word", metadata=filters, limit=1).total == len(wanted)
-
-
-@pytest.mark.parametrize(
-    "filters",
-    [{"a": {"$near": 1}}, {"a": {"$in": "x"}}, {"a": {"$between": [1]}}, {"a": {"$between": 3}}, {"a": {"$gt": [1]}},
-     {"a": {"$gt": None}}, {"a": {}}, {"a": {"b": 1}}, ["a"], "a"],
-)  # fmt: skip
-def test_a_broken_metadata_filter_names_the_parameter(desk: Desk, filters: Any) -> None:
-    for text in ("", "word"):
-        with pytest.raises(InvalidInput, match="metadata_filters"):
-            desk.search(text, metadata=filters)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from commonplace.index.links import MOST_VISITED
 from index.conftest import START, Desk
 
@@ -43,14 +41,6 @@ def test_backlinks_come_newest_first_and_only_from_links_that_really_lead_here(d
     assert (edge.type, edge.target) == ("likes", "new")
 
 
-def test_ids_in_links_of_memories_are_relations_once(desk: Desk) -> None:
-    one, two = "aaaa1111", "bbbb2222"
-    desk.put("skills/1.md", f"---\nid: {one}\nlinks:\n  - {two}\n---\nFirst [[{two}]]", project="categories")
-    desk.put("skills/2.md", f"---\nid: {two}\n---\nSecond", project="categories")
-    assert desk.outgoing("skills/1.md", project="categories") == [("links_to", two, "skills/2.md")]
-    assert desk.incoming("skills/2.md", project="categories") == ["skills/1.md"]
-
-
 def test_a_walk_goes_both_ways_breadth_first_each_note_once(desk: Desk) -> None:
     desk.put_all(
         {"a.md": "[[b]]", "b.md": "- knows [[c]]\n", "c.md": "[[a]] [[d]]", "d.md": "", "e.md": "[[a]]", "f.md": ""}
@@ -72,13 +62,6 @@ def test_a_time_limit_hides_old_notes_but_the_walk_goes_through_them(desk: Desk)
     assert reached(desk, "a.md", 2, since=START) == [("c.md", 2, "links_to")]
 
 
-def test_a_walk_sees_what_the_caller_may_see(desk: Desk) -> None:
-    desk.put_all({"a.md": "[[b]]", "c.md": ""})
-    desk.put("b.md", "---\nscope: agent:ada\n---\n[[c]]")
-    assert reached(desk, "a.md", 3, viewer="bob") == []
-    assert [path for path, _, _ in reached(desk, "a.md", 3, viewer="ada")] == ["b.md", "c.md"]
-
-
 def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
     desk.put("hub.md", "".join(f"- has [[spoke {number}]]\n" for number in range(2_000)))
     desk.put_all({f"spoke {number}.md": "[[hub]]" if number % 2 else "" for number in range(2_000)})
@@ -88,18 +71,3 @@ def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
     found = reached(desk, "hub.md", 5, limit=10)
     assert found == [(f"fan {number}.md", 1, "links_to") for number in range(2_999, 2_989, -1)]
     assert len(reached(desk, "hub.md", 5, limit=100_000)) <= MOST_VISITED
-
-
-@pytest.mark.parametrize("change", ["retitle", "move", "remove"])
-def test_a_link_follows_what_happens_to_its_target(desk: Desk, change: str) -> None:
-    desk.put("from.md", "[[Target]]")
-    desk.put("a.md", "---\ntitle: Target\n---\n")
-    assert desk.incoming("a.md") == ["from.md"]
-    if change == "retitle":
-        desk.put("a.md", "---\ntitle: Changed\n---\n")
-    else:
-        desk.remove("a.md")
-    if change == "move":
-        desk.put("b.md", "---\ntitle: Target\n---\n")
-    wanted = "b.md" if change == "move" else "unwritten"
-    assert desk.outgoing("from.md") == [("links_to", "Target", wanted)]

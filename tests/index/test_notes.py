@@ -75,27 +75,6 @@ def test_a_star_stands_for_any_run_of_characters_in_permalinks(tree: Desk) -> No
     assert matches(tree, "none/*") == []
 
 
-def test_an_address_is_taken_verbatim_first_then_slugged(desk: Desk) -> None:
-    desk.put("specs/Api One.md")
-    desk.put("x.md", "---\npermalink: Specs/Own\n---\n")
-    assert matches(desk, "Specs/*") == ["x.md"]
-    assert matches(desk, "SPECS/API *") == ["specs/Api One.md"]
-    assert matches(desk, "notes/Specs/API O*") == ["specs/Api One.md"]
-
-
-def test_only_the_star_is_special(desk: Desk) -> None:
-    desk.put("a.md", "---\npermalink: '[x]?y'\n---\n")
-    desk.put("b.md", "---\npermalink: xzy\n---\n")
-    assert matches(desk, "[x]?*") == ["a.md"]
-    assert matches(desk, "x?y") == []
-
-
-def test_one_page_of_a_pattern_that_matches_all(desk: Desk) -> None:
-    desk.put_all({f"{number:03}.md": "" for number in range(120)})
-    found, total = desk.index.notes.matching("*", viewer=None, limit=10, offset=100)
-    assert ([note.path for note in found], total) == ([f"{number}.md" for number in range(100, 110)], 120)
-
-
 def test_permalinks_are_completed_by_prefix(tree: Desk) -> None:
     assert tree.index.notes.complete("notes/b/", None) == [
         "notes/b/deep/three",
@@ -117,9 +96,3 @@ def test_ids_used_twice_and_warnings_are_reported(desk: Desk) -> None:
     (warning,) = desk.index.notes.warnings()
     assert warning[:2] == ("notes", "c.md")
     assert warning[2][0].startswith("bad_frontmatter")
-
-
-def test_what_is_not_there_is_none(desk: Desk) -> None:
-    assert desk.index.notes.get("notes", "a.md") is None
-    assert desk.index.notes.text_of(1) == ("", "")
-    assert desk.index.notes.stamps("nowhere") == {}

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from commonplace.engine import Memory, open_memory
-from commonplace.index.search import search
-from commonplace.index.search.queries import QueryCache
 from commonplace.note.model import Draft
 from commonplace.query import Query
 
@@ -58,24 +56,6 @@ def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
         for _ in range(2):
             assert found(memory, "What did Ann bake with walnuts?") == ["One"]
             assert found(other, "What did Ann bake with walnuts?") == ["Two"]
-
-
-def test_what_may_be_rolled_back_is_not_cached(memory: Memory) -> None:
-    db = memory.index.connection
-    tell(memory, "One", "Ann: I baked bread.")
-    db.execute("begin")
-    db.execute("insert into stem_fts (rowid, words) values ((select max(row) from note), 'walnut')")
-    assert search(db, Query("who has walnuts?"), viewer=None).total == 1
-    db.execute("rollback")
-    assert search(db, Query("who has walnuts?"), viewer=None).total == 0
-
-
-def test_a_full_cache_is_emptied() -> None:
-    cache = QueryCache()
-    for number in range(50):
-        cache.keep({number: "text"}, 1_000_000)
-        assert number in cache
-        assert len(cache) < 21
 
 
 def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: Memory) -> None:

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from commonplace.index import search
-from commonplace.index.search.synonyms import forms, one_edit, synonyms
+from commonplace.index.search.synonyms import forms, synonyms
 from commonplace.query import Query
 from index.conftest import Desk
 
@@ -92,13 +92,6 @@ def test_a_word_that_notes_hold_is_not_taken_for_another(desk: Desk) -> None:
     desk.put("a.md", "The canoe is red.")
     desk.put("b.md", "The canon is loud.")
     assert asked(desk, "where is the canon now?") == ["b.md"]
-
-
-def test_one_edit_is_a_letter_more_less_other_or_swapped() -> None:
-    found = set(one_edit("boat"))
-    assert {"boats", "bot", "bolt", "baot", "booat"} <= found
-    assert "boat" not in found
-    assert not any(word[0] != "b" for word in found)
 
 
 def test_a_long_prompt_before_a_question_changes_nothing(desk: Desk) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace import Draft, InvalidInput, Memory, open_memory
@@ -118,6 +118,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join).filter(str.strip)
 
 
+@settings(max_examples=25, deadline=None)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4), query=TEXTS)
 def test_the_scores_are_those_of_the_definition(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str

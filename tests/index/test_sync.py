@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import pytest
 
 from commonplace.index import sync
-from commonplace.index.sync import Added, Modified, Moved, Removed
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp
 from index.conftest import Desk
@@ -53,68 +52,12 @@ def shelf(desk: Desk) -> Shelf:
     return made
 
 
-def test_a_plan_changes_nothing_and_new_notes_come_oldest_first(shelf: Shelf) -> None:
-    assert [type(one) for one in shelf.plan()] == [Added] * 3
-    assert shelf.desk.list() == []
-    assert shelf.sync() == sync.Result(added=3)
-    rows = {path: shelf.desk.get(path).row for path in shelf.files}
-    assert sorted(rows, key=lambda path: rows[path]) == ["c.md", "a.md", "b/d.md"]
-
-
 def test_a_second_sync_has_nothing_to_do_and_reads_nothing(shelf: Shelf) -> None:
     shelf.sync()
     shelf.read.clear()
     assert shelf.plan() == []
     assert shelf.sync() == sync.Result()
     assert shelf.read == []
-
-
-def test_a_changed_stamp_is_a_changed_note(shelf: Shelf) -> None:
-    shelf.sync()
-    before = shelf.desk.get("a.md").row
-    shelf.write("a.md", "other words", 9)
-    assert [type(one) for one in shelf.plan()] == [Modified]
-    assert shelf.sync() == sync.Result(modified=1)
-    assert shelf.desk.found("other words") == ["a.md"]
-    assert shelf.desk.get("a.md").row > before
-
-
-def test_the_same_bytes_under_a_new_inode_only_get_a_new_stamp(shelf: Shelf) -> None:
-    shelf.sync()
-    row = shelf.desk.get("a.md").row
-    shelf.write("a.md", "text of a.md", 2, inode=70_000)
-    assert shelf.sync().total == 0
-    assert (shelf.desk.get("a.md").row, shelf.desk.get("a.md").inode) == (row, 70_000)
-    assert shelf.plan() == []
-
-
-def test_a_file_under_another_path_is_a_move_that_keeps_its_row(shelf: Shelf) -> None:
-    shelf.sync()
-    row = shelf.desk.get("a.md").row
-    text, stamp = shelf.files.pop("a.md")
-    shelf.files["z/new name.md"] = (text, stamp)
-    assert shelf.plan() == [Moved("z/new name.md", "a.md", stamp)]
-    assert shelf.sync() == sync.Result(moved=1)
-    info = shelf.desk.get("z/new name.md")
-    assert (info.row, info.title, info.permalink) == (row, "new name", "notes/z/new-name")
-    assert shelf.desk.index.notes.get("notes", "a.md") is None
-
-
-def test_a_file_that_is_gone_is_removed(shelf: Shelf) -> None:
-    shelf.sync()
-    del shelf.files["a.md"]
-    assert shelf.plan() == [Removed("a.md")]
-    assert shelf.sync() == sync.Result(removed=1)
-    assert shelf.desk.found("text") == ["b/d.md", "c.md"]
-
-
-def test_nothing_below_an_unreadable_folder_counts_as_removed(shelf: Shelf) -> None:
-    shelf.sync()
-    shelf.files.clear()
-    assert shelf.plan(("",)) == []
-    assert sorted(one.path for one in shelf.plan(("b",))) == ["a.md", "c.md"]
-    assert shelf.sync(("b",)) == sync.Result(removed=2)
-    assert shelf.desk.list() == ["b/d.md"]
 
 
 def test_what_changed_again_between_plan_and_apply_is_taken_as_it_is_then(shelf: Shelf) -> None:
@@ -139,22 +82,3 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     )
     assert told == [(200, 453), (400, 453), (453, 453)]
     assert result.added == 453
-
-
-def test_one_folder_and_one_file_are_planned_by_themselves(shelf: Shelf) -> None:
-    shelf.sync()
-    assert shelf.desk.index.plan("notes", Listing(), "b") == [Removed("b/d.md")]
-    stamp = Stamp(1, 99, 5)
-    assert shelf.desk.index.plan_file("notes", "a.md", stamp) == [Modified("a.md", stamp)]
-    assert shelf.desk.index.plan_file("notes", "new.md", stamp) == [Added("new.md", stamp)]
-    assert shelf.desk.index.plan_file("notes", "a.md", None) == [Removed("a.md")]
-    assert shelf.desk.index.plan_file("notes", "none.md", None) == []
-
-
-def test_a_moved_file_that_says_something_else_by_now_has_a_new_row(shelf: Shelf) -> None:
-    shelf.sync()
-    row, (text, stamp) = shelf.desk.get("a.md").row, shelf.files.pop("a.md")
-    shelf.files["new.md"] = (text.replace("text", "test"), stamp)
-    assert shelf.plan() == [Moved("new.md", "a.md", stamp)]
-    shelf.sync()
-    assert shelf.desk.get("new.md").row > row

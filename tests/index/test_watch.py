@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,6 @@ import pytest
 from commonplace.index.watch import Changes, Watch
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
-
-Open = Callable[[], Watch]
 
 
 @pytest.fixture
@@ -37,21 +35,6 @@ def files(*paths: str) -> Changes:
     return Changes(files={("vault", path) for path in paths})
 
 
-def test_nothing_happened_is_nothing_told(watch: Watch) -> None:
-    assert watch.drain() == Changes()
-    assert watch.drain() == Changes()
-
-
-def test_edits_new_deleted_and_renamed_files_are_told_once(watch: Watch, vault: Path) -> None:
-    (vault / "a.md").write_text("changed")
-    (vault / "sub" / "new.md").write_text("")
-    (vault / "sub" / "b.md").unlink()
-    assert watch.drain() == files("a.md", "sub/new.md", "sub/b.md")
-    assert watch.drain() == Changes()
-    (vault / "a.md").rename(vault / "sub" / "a2.md")
-    assert watch.drain() == files("a.md", "sub/a2.md")
-
-
 def test_a_write_is_told_before_the_file_is_closed(watch: Watch, vault: Path) -> None:
     with (vault / "a.md").open("a") as file:
         file.write("more")
@@ -59,47 +42,9 @@ def test_a_write_is_told_before_the_file_is_closed(watch: Watch, vault: Path) ->
         assert watch.drain() == files("a.md")
 
 
-def test_a_file_put_in_place_by_rename_is_told(watch: Watch, vault: Path) -> None:
-    hidden = vault / ".tmp-1"
-    hidden.write_text("new text")
-    assert watch.drain() == Changes()
-    hidden.rename(vault / "a.md")
-    assert watch.drain() == files("a.md")
-
-
 def test_a_changed_time_is_told(watch: Watch, vault: Path) -> None:
     os.utime(vault / "a.md", (1, 1))
     assert watch.drain() == files("a.md")
-
-
-def test_a_new_tree_is_told_and_watched_from_then_on(watch: Watch, vault: Path) -> None:
-    (vault / "x" / "y").mkdir(parents=True)
-    (vault / "x" / "y" / "early.md").write_text("")
-    assert ("vault", "x") in watch.drain().folders
-    (vault / "x" / "y" / "late.md").write_text("")
-    assert ("vault", "x/y/late.md") in watch.drain().files
-
-
-def test_a_moved_folder_is_told_under_both_names_and_watched_under_the_new(watch: Watch, vault: Path) -> None:
-    (vault / "sub").rename(vault / "other")
-    assert watch.drain().folders == {("vault", "sub"), ("vault", "other")}
-    (vault / "other" / "b.md").write_text("changed")
-    assert watch.drain() == files("other/b.md")
-
-
-def test_a_deleted_folder_is_told(watch: Watch, vault: Path) -> None:
-    (vault / "sub" / "b.md").unlink()
-    (vault / "sub").rmdir()
-    changes = watch.drain()
-    assert ("vault", "sub") in changes.folders
-    assert ("vault", "sub/b.md") in changes.files
-
-
-def test_hidden_names_and_skipped_folders_are_not_told(watch: Watch, vault: Path) -> None:
-    (vault / ".hidden.md").write_text("")
-    (vault / ".git").mkdir()
-    (vault / "node_modules").mkdir()
-    assert watch.drain() == Changes()
 
 
 def test_a_project_whose_folder_goes_is_lost(watch: Watch, vault: Path) -> None:

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.index import writer
-from commonplace.store.base import Stamp
-from index.conftest import START, Desk
+from index.conftest import Desk
 
 LONG = "\n\n".join(f"Paragraph {number} of a long text 深色模式 café." for number in range(900))
 TEXTS = [
@@ -60,28 +58,6 @@ def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> 
     anew.db.close()
 
 
-def test_rows_grow_with_every_change_and_a_moved_note_keeps_its_own(desk: Desk) -> None:
-    first, second = desk.put("a.md"), desk.put("b.md")
-    assert desk.put("a.md", "changed") > second > first
-    desk.remove("a.md")
-    assert desk.put("c.md") > second + 1
-    with desk.index.transaction():
-        row = desk.get("b.md").row
-        desk.index.remove("notes", "b.md")
-        assert writer.put(desk.db, desk.note("moved.md", ""), Stamp(0, 1, 1), row=row) == row
-    desk.check()
-
-
-def test_touch_notes_a_new_stamp_and_nothing_else(desk: Desk) -> None:
-    row = desk.put("a.md", "text")
-    moment = START
-    with desk.index.transaction():
-        writer.touch(desk.db, "notes", "a.md", Stamp(4, int(moment.timestamp()) * 10**9, 77))
-    info = desk.get("a.md")
-    assert (info.row, info.inode, info.changed) == (row, 77, "2026-03-01T12:00:01Z")
-    assert desk.index.notes.stamps("notes") == {"a.md": Stamp(4, int(moment.timestamp()) * 10**9, 77)}
-
-
 def test_a_forgotten_project_leaves_nothing_and_others_stay(desk: Desk) -> None:
     desk.put_all({f"{number}.md": TEXTS[number % len(TEXTS)] for number in range(30)}, project="vault")
     desk.put("a.md", "kept")
@@ -93,20 +69,6 @@ def test_a_forgotten_project_leaves_nothing_and_others_stay(desk: Desk) -> None:
     assert desk.found("kept") == ["a.md"]
     desk.remove("a.md")
     desk.holds_nothing()
-
-
-def test_a_failed_transaction_changes_nothing(desk: Desk) -> None:
-    desk.put("a.md", "before")
-
-    def fail() -> None:
-        with desk.index.transaction():
-            writer.put(desk.db, desk.note("b.md", "during"), Stamp(1, 1, 1))
-            raise KeyError("stop")
-
-    with pytest.raises(KeyError):
-        fail()
-    assert desk.list() == ["a.md"]
-    desk.check()
 
 
 def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
@@ -132,50 +94,6 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
     ]
     assert "".join(desk.index.notes.text_of(info.row)) == text
     assert info.checksum == info.etag[:8]
-
-
-EXAMPLES = {
-    "specs/API (v2).md": "notes/specs/api-v2", "CamelCase Note.md": "notes/camel-case-note",
-    "v2.0.0.md": "notes/v2.0.0",
-    "测试 Note文档.md": "notes/测试-note-文档", "ノート.md": "notes/ノート", "기억 00001.md": "notes/기억-00001",
-}  # fmt: skip
-
-
-def test_derived_permalinks_are_those_of_the_contract(desk: Desk) -> None:
-    desk.put_all(dict.fromkeys(EXAMPLES, ""))
-    assert desk.permalinks() == EXAMPLES
-
-
-def test_of_one_derived_permalink_the_later_paths_take_numbers(desk: Desk) -> None:
-    for path in ("a b.md", "A-B.md", "a-b.md"):
-        desk.put(path)
-    assert desk.permalinks() == {"A-B.md": "notes/a-b", "a b.md": "notes/a-b-1", "a-b.md": "notes/a-b-2"}
-    desk.put("a b.md", "changed")
-    assert desk.permalinks()["a b.md"] == "notes/a-b-1"
-    assert desk.leads("notes/a-b-2") == "a-b.md"
-    desk.remove("A-B.md")
-    assert desk.permalinks() == {"a b.md": "notes/a-b", "a-b.md": "notes/a-b-1"}
-    assert desk.leads("notes/a-b-2") == "unwritten"
-    desk.check()
-
-
-def test_a_number_another_path_has_by_itself_is_left_out(desk: Desk) -> None:
-    desk.put_all({"a b.md": "", "a-b.md": ""})
-    desk.put("a b 1.md")
-    assert desk.permalinks() == {"a b.md": "notes/a-b", "a b 1.md": "notes/a-b-1", "a-b.md": "notes/a-b-2"}
-    desk.remove("a b 1.md")
-    assert desk.permalinks()["a-b.md"] == "notes/a-b-1"
-
-
-def test_a_permalink_in_the_frontmatter_never_gives_way(desk: Desk) -> None:
-    desk.put("a.md")
-    desk.put("z.md", "---\npermalink: notes/a\n---\n")
-    assert desk.permalinks() == {"a.md": "notes/a-1", "z.md": "notes/a"}
-    desk.put("y.md", "---\npermalink: notes/a\n---\n")
-    assert desk.resolve("notes/a").state == "ambiguous"
-    desk.remove("z.md")
-    desk.put("y.md", "")
-    assert desk.permalinks() == {"a.md": "notes/a", "y.md": "notes/y"}
 
 
 PATHS = ["a.md", "A.md", "a-1.md", "A 1.md", "a-1-1.md", "a-2.md", "a-10.md", "A-10.md"]

@@ -67,15 +67,6 @@ def test_a_file_becomes_an_inbox_memory_that_expires(ground):
     assert record.tags == ("obsidian", "tag")
 
 
-@pytest.mark.promise("001-17.4")
-def test_a_second_run_takes_nothing_and_changes_no_byte(ground):
-    ground.put(a="one", b="two", c="one")
-    assert ground.take() == (2, 0, 1)
-    before = ground.files()
-    assert ground.take() == (0, 0, 3)
-    assert ground.files() == before
-
-
 def test_a_text_any_memory_has_is_skipped(ground):
     ground.memory.write(Draft("written by hand", project="categories", category="people"))
     ground.put(a="written by hand\n")
@@ -110,14 +101,6 @@ def test_a_memory_changed_here_is_not_set_back_by_its_unchanged_file(ground):
     (ground.vault / "renamed.md").unlink()
     ground.put(a="new in the file")
     assert ground.take() == (0, 1, 0)
-
-
-def test_a_file_that_went_away_leaves_its_memory(ground):
-    ground.put(a="one", b="two")
-    ground.take()
-    (ground.vault / "a.md").unlink()
-    assert ground.take() == (0, 0, 1)
-    assert ground.texts() == ["one", "two"]
 
 
 @pytest.mark.parametrize("verb", ["delete", "expire", "decay"])
@@ -184,29 +167,6 @@ def test_files_that_pass_their_texts_on_are_settled_in_one_run(ground):
     assert ground.take() == (0, 0, 5)
 
 
-def test_a_batch_is_one_change_and_undo_takes_it_back(ground, monkeypatch):
-    monkeypatch.setattr(plan, "BATCH", 3)
-    ground.put(**{f"n{number}": f"text {number}" for number in range(7)})
-    plans, known = ground.plan()
-    shown = []
-    plan.apply(ground.memory, plans, known, lambda done, total: shown.append((done, total)))
-    assert shown == [(3, 7), (6, 7), (7, 7)]
-    assert [(change.verb, len(list(change.texts()))) for change in ground.memory.log()] == [
-        ("ingest", 1), ("ingest", 3), ("ingest", 3),
-    ]  # fmt: skip
-    ground.memory.undo(2)
-    assert len(ground.texts()) == 4
-    assert ground.take() == (0, 0, 7)
-    assert ground.take(again=True) == (3, 0, 4)
-
-
-def test_much_text_makes_smaller_batches(ground, monkeypatch):
-    monkeypatch.setattr(plan, "BATCH_CHARACTERS", 10)
-    ground.put(a="a" * 20, b="bb", c="c" * 8, d="d")
-    ground.take()
-    assert [len(list(change.texts())) for change in ground.memory.log()] == [1, 2, 1]
-
-
 def test_two_runs_at_once_store_each_file_once(ground):
     ground.put(a="one", b="two")
     first, second = ground.plan(), ground.plan()
@@ -247,14 +207,6 @@ def test_a_locked_memory_is_left_with_a_warning(ground):
     assert ground.texts() == ["one"]
 
 
-def test_planning_writes_nothing(ground):
-    ground.put(a="one")
-    before = sorted(ground.memory.home.rglob("*.md"))
-    plans, _ = ground.plan()
-    assert plan.expected(plans[0]) == plan.Ingestion(1, 0, 0)
-    assert sorted(ground.memory.home.rglob("*.md")) == before
-
-
 def test_a_damaged_text_of_the_history_is_passed_over(ground):
     ground.put(a="one", b="two")
     ground.take()
@@ -274,19 +226,3 @@ def test_as_an_agent_only_what_it_sees_counts(ground):
     known = Ingested(ground.memory.as_caller("x")).known()
     assert (known.hashes, known.gone_hashes, known.gone_refs) == ({}, set(), set())
     assert Ingested(ground.memory).known().gone_refs == {"x"}
-
-
-def test_the_history_is_read_once_however_many_files_there_are(ground):
-    calls = []
-    history = ground.memory.engine.home.history
-    plain = history.changes
-    history.changes = lambda: calls.append(1) or plain()
-    ground.put(first="text")
-    ground.take()
-    counts = []
-    for number in (1, 30):
-        calls.clear()
-        ground.put(**{f"n{number}-{each}": f"text {number} {each}" for each in range(number)})
-        assert ground.take()[0] == number
-        counts.append(len(calls))
-    assert counts[0] == counts[1]

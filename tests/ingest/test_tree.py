@@ -30,12 +30,6 @@ def test_all_markdown_below_the_root_is_listed_in_order(root):
     assert Tree(root).notes("a", hidden=False, deep=False) == ["a/z.md"]
 
 
-def test_a_missing_root_holds_nothing(root):
-    for place in (root / "nope", None):
-        tree = Tree(place)
-        assert (tree.notes(hidden=True), tree.warnings) == ([], [])
-
-
 def test_links_out_of_the_root_are_not_followed(root, tmp_path):
     put(tmp_path, "out/secret.md")
     put(root, "a.md")
@@ -82,12 +76,6 @@ def test_a_root_that_is_a_link_itself_is_read(root, tmp_path):
 def test_what_is_no_file_is_not_read(root):
     os.mkfifo(root / "pipe.md")
     assert Tree(root).notes(hidden=True) == []
-
-
-def test_the_home_is_never_entered(root):
-    put(root, "home/categories/inbox/a.md", "b.md")
-    assert Tree(root, (root / "home",)).notes(hidden=True) == ["b.md"]
-    assert Tree(root / "home", (root / "home",)).notes(hidden=True) == []
 
 
 def test_too_large_and_not_utf8_are_said(root):

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from commonplace.errors import InvalidInput
 from commonplace.jobs import dream, lifecycle, report
 from contract.language_model import LanguageModel, language_model
 from jobs.homes import MOMENT, Home
@@ -51,11 +50,6 @@ def test_a_light_dream_empties_the_inbox_and_says_which_words_decided(home: Home
     assert home.file(a).parent.name == "lessons"
 
 
-def test_a_light_dream_merges_and_links_nothing(home: Home) -> None:
-    fill(home)
-    assert {verb for verb, *_ in done(dream.run(home.memory, 1))} == {"classify"}
-
-
 def test_a_medium_dream_merges_what_is_the_same_and_links_what_is_similar(home: Home) -> None:
     text = "the quick red fox of our neighbours jumps over that lazy old dog every single"
     home.put(ONE, f"{text} morning")
@@ -80,14 +74,6 @@ def test_a_wikilink_of_a_note_just_merged_leads_from_the_survivor(home: Home) ->
     assert done(dream.run(home.memory, 2)) == [("merge", ONE, TWO), ("link", TWO, bob)]
 
 
-def test_what_was_unlinked_is_not_linked_as_similar_again(home: Home) -> None:
-    home.put(ONE, "the red fox jumps over the lazy dog every single morning")
-    home.put(TWO, "the red fox jumps over the lazy dog every single evening")
-    assert done(dream.run(home.memory, 2)) == [("link", ONE, TWO)]
-    home.memory.unlink(ONE, TWO)
-    assert done(dream.run(home.memory, 2)) == []
-
-
 def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     fill(home)
     dreamt = dream.run(home.memory, 3)
@@ -98,12 +84,6 @@ def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     assert 'term "kestrel"' in row["reason"]
     shown = f"  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row['reason']}"
     assert shown in report.lines(dreamt.report["report"], None)
-
-
-def test_a_level_there_is_not_is_refused(home: Home) -> None:
-    for level in (0, 4, -1):
-        with pytest.raises(InvalidInput, match=rf"invalid dream level {level} \(must be 1-3\)"):
-            dream.run(home.memory, level)
 
 
 @pytest.mark.promise("001-17.4")
@@ -163,17 +143,6 @@ def test_every_action_of_a_dream_can_be_taken_back(home: Home) -> None:
     assert home.tree() == before
 
 
-def test_a_step_that_fails_stops_no_other(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr(dream, "plan_similar", fails)
-    fill(home)
-    dreamt = dream.run(home.memory, 3)
-    assert [each.job for each in dreamt.outcomes if each.error] == ["similar"]
-    assert {each.verb for each in dreamt.actions} >= {"classify", "link"}
-
-
 def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home) -> None:
     fill(home)
     dreamt = dream.run(home.memory, 3)
@@ -184,16 +153,6 @@ def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home)
     kept = report.load(home.memory.home)
     assert kept == dreamt.report | {"last_dream": "2026-05-06T13:00:00Z"}
     assert report.last_dream(home.memory.home) == home.now
-
-
-def test_a_report_nobody_can_read_is_as_good_as_none(home: Home) -> None:
-    assert report.last_dream(home.memory.home) is None
-    for text in ("", "[]", '{"last_dream": "x"}', "\xff"):
-        (home.memory.home / ".commonplace" / "dream-report.json").write_text(text, encoding="latin-1")
-        assert report.load(home.memory.home) is None
-        assert report.last_dream(home.memory.home) is None
-    dream.run(home.memory, 1)
-    assert report.last_dream(home.memory.home) == MOMENT
 
 
 @pytest.mark.promise("001-17.13")

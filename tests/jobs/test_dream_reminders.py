@@ -155,14 +155,6 @@ def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Hom
     assert deep(home)["reminders"] == []
 
 
-def test_undo_takes_the_reminder_and_its_trace_back(home: Home) -> None:
-    home.write("Pay the tax tomorrow at 3pm", "project")
-    before = home.tree()
-    deep(home)
-    home.memory.undo()
-    assert home.tree() == before
-
-
 def test_a_memory_whose_id_is_no_uuid_has_its_reminders_too(home: Home) -> None:
     path = home.memory.home / "categories" / "people" / "bob.md"
     path.parent.mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from commonplace.config import load
 from commonplace.errors import ConfigError
 from commonplace.jobs import job, lifecycle
-from commonplace.jobs.job import Round
 from jobs.homes import MOMENT, Home
 
 ONE = "11111111-1111-4111-8111-111111111111"
@@ -63,14 +61,6 @@ def test_old_memories_nobody_read_decay(home: Home) -> None:
     home.later(seconds=1)
     assert [each.id for each in home.job("decay").actions] == [old]
     assert home.ids() == {read, soul, inbox, young}
-
-
-def test_a_folded_count_keeps_a_memory_as_a_pending_one_does(home: Home) -> None:
-    one = home.write("read once", "knowledge")
-    home.memory.read(one)
-    assert home.upkeep.fold() == 1
-    home.later(days=31)
-    assert home.job("decay").actions == ()
 
 
 def test_a_reminder_decays_only_when_it_will_not_fire_any_more(home: Home) -> None:
@@ -193,16 +183,6 @@ def test_of_two_in_the_inbox_the_later_end_counts(home: Home) -> None:
     assert home.info(one).expires == "2026-05-14T10:00:00Z"
 
 
-def test_undo_takes_a_merge_back(home: Home) -> None:
-    a, b = home.write("same text here"), home.write("same text here", "people")
-    before = home.tree()
-    lifecycle.consolidate(home.memory)
-    home.memory.undo()
-    assert home.tree() == before
-    assert home.info(a).id == a
-    assert home.info(b).id == b
-
-
 def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
     """What expires is not merged; what is upgraded is, with its new category."""
     gone = home.write("same text here")
@@ -277,38 +257,3 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
     for _ in range(done):
         home.memory.undo()
     assert home.tree() == before
-
-
-def test_what_is_due_next_is_known_so_that_an_idle_daemon_need_not_look(home: Home) -> None:
-    settings = home.memory.settings
-    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
-    home.write("core", "soul")
-    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
-    one = home.write("unread", "people")
-    assert lifecycle.next_due(Round(home.memory).memories, settings) == MOMENT + timedelta(days=30)
-    home.write("in the inbox")
-    assert lifecycle.next_due(Round(home.memory).memories, settings) == MOMENT + timedelta(days=7)
-    home.memory.read(one)
-    home.now = MOMENT + timedelta(days=7)
-    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
-    home.later(microseconds=1)
-    assert len(lifecycle.consolidate(home.memory)[0].actions) == 1
-    assert lifecycle.next_due(Round(home.memory).memories, settings) is None
-
-
-def test_the_state_changes_with_every_change_and_every_read_and_else_not(home: Home) -> None:
-    one = home.write("one", "people")
-    seen = [home.upkeep.state()]
-    assert home.upkeep.state() == seen[0]
-    assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
-    assert home.upkeep.state() == seen[0]
-    for change in (
-        lambda: home.memory.tag(one, add=["x"]),
-        lambda: home.memory.read(one),
-        lambda: home.upkeep.fold(),
-        lambda: home.file(one).write_text(home.file(one).read_text() + "by hand\n"),
-        lambda: home.file(one).unlink(),
-    ):
-        change()
-        seen.append(home.upkeep.state())
-    assert len(set(seen)) == len(seen)

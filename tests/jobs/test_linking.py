@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -64,12 +63,6 @@ def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
     assert evidence_pairs("我们的数据") == {"们的", "的数", "数据"}
 
 
-def test_two_shared_terms_make_a_link_of_which_the_reason_tells_them():
-    known = two({"content": "the grafana dashboard of qx7z"}, {"content": "qx7z: Grafana!", "category": "people"})
-    (link,) = plan_links(known)
-    assert (link.verb, link.id, link.target, link.reason) == ("link", "a", "b", 'term "grafana", term "qx7z"')
-
-
 @pytest.mark.parametrize(
     ("own", "reason"),
     [
@@ -85,18 +78,6 @@ def test_two_shared_terms_make_a_link_of_which_the_reason_tells_them():
 )
 def test_evidence_of_two_points_makes_a_link(own, reason):
     assert reasons(two(own)) == [reason]
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"content": "grafana"},
-        {"tags": ("ops",)},
-        {"content": "[[Grafana Board]]", "targets": ("Grafana Board",)},
-    ],
-)
-def test_one_piece_of_evidence_makes_none(own):
-    assert reasons(two(own)) == []
 
 
 def test_tags_and_targets_are_one_in_whatever_case_and_shown_as_the_first_has_them():
@@ -120,12 +101,6 @@ def test_neighbouring_shared_pairs_of_han_characters_count_once():
     assert reasons(two({"content": "数据库迁移，回滚方案"}, apart)) == ['term "回滚", term "数据库", term "方案"']
 
 
-@pytest.mark.parametrize(("size", "expected"), [(10, 13), (11, 0)])
-def test_a_tag_of_more_than_ten_memories_is_no_evidence(size, expected):
-    known = [memory(f"{n:02}", "", f"category{n}", tags=("ops", "infra")) for n in range(size)]
-    assert len(plan_links(known)) == expected
-
-
 def test_a_term_of_more_than_five_memories_is_rare_only_among_many():
     six = [memory(f"{n:02}", "grafana prometheus", f"category{n}") for n in range(6)]
     assert reasons(six) == []
@@ -133,48 +108,9 @@ def test_a_term_of_more_than_five_memories_is_rare_only_among_many():
     assert len(reasons([*six, *(memory(f"x{n}") for n in range(594))])) == 7
 
 
-def test_reminders_are_neither_linked_nor_counted():
-    text = "grafana prometheus"
-    reminders = [memory(f"r{n}", text, "reminders", tags=("ops",)) for n in range(12)]
-    assert reasons([memory("a", text), *reminders]) == []
-    assert reasons([*two({"content": text}), *reminders]) == ['term "grafana", term "prometheus"']
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"category": "project"},
-        {"scope": "agent:x"},
-        {"phase": "inbox"},
-        {"links": ("a",)},
-        {"unlinked": ("a",)},
-    ],
-    ids=str,
-)
-def test_one_category_other_scopes_the_inbox_and_known_pairs_are_left_alone(more):
-    text = "grafana prometheus"
-    assert reasons([memory("a", text), memory("b", **({"content": text, "category": "people"} | more))]) == []
-
-
 def test_a_pair_unlinked_before_a_merge_stays_unlinked():
     known = two({"content": "grafana prometheus"})
     assert plan_links([replace(known[0], merged=("old",)), replace(known[1], unlinked=("old",))]) == []
-
-
-def test_the_best_score_comes_first_then_the_smaller_ids():
-    known = [
-        memory("d", "alpha1 alpha2", "project"), memory("c", "alpha1 alpha2", "people"),
-        memory("b", "beta1 beta2", "project"), memory("a", "beta1 beta2", "people"),
-        memory("f", "gamma1 gamma2 gamma3", "project"), memory("e", "gamma1 gamma2 gamma3", "people"),
-    ]  # fmt: skip
-    assert [(link.id, link.target) for link in plan_links(known)] == [("e", "f"), ("a", "b"), ("c", "d")]
-
-
-def test_a_memory_gets_three_links_and_no_more_ever():
-    known = [memory(f"{n}", "", f"category{n}", tags=("ops", "infra")) for n in range(9)]
-    links = plan_links(known, NOW)
-    assert max(Counter(end for link in links for end in (link.id, link.target)).values()) == 3
-    assert plan_links(after_actions(known, links, NOW), LATER) == []
 
 
 def many_pairs() -> list[MemoryState]:
@@ -265,30 +201,3 @@ def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(known
     after = after_actions(known, links, NOW)
     assert plan_links(after, NOW) == []
     assert plan_links(after, LATER) == by_the_rules(after, LATER) == []
-
-
-@pytest.mark.parametrize(("size", "cap"), [(40, 1), (40, 4), (120, 30)])
-def test_many_memories_under_every_cap_are_planned_by_the_rules_and_settle(monkeypatch, cap, size):
-    monkeypatch.setattr(linking, "MOST_LINKS_PER_RUN", cap)
-    chance = random.Random(size)
-    words = [f"term{n}x" for n in range(2 * size)]
-    known = [
-        memory(
-            f"{n:03}",
-            " ".join(chance.sample(words, 6)),
-            chance.choice(CATEGORIES),
-            tags=(f"t{chance.randrange(size)}",),
-            targets=tuple({f"Page {int(chance.paretovariate(1))}" for _ in range(2)}),
-        )
-        for n in range(size)
-    ]
-    for turn in range(1000):
-        now = NOW + timedelta(hours=turn)
-        links = plan_links(known, now)
-        assert [(link.id, link.target, points(link.reason)) for link in links] == by_the_rules(known, now)
-        known = after_actions(known, links, now)
-        assert plan_links(known, now) == []
-        if not links:
-            break
-    assert links == []
-    assert turn > 0

@@ -11,7 +11,6 @@ import pytest
 
 from commonplace.clock import stamp
 from commonplace.engine.overview import Overview, Pending
-from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import StorageError
 from commonplace.jobs import reminders
 from commonplace.jobs.tick import Tick
@@ -50,10 +49,6 @@ def pending(home: Home, name: str = "pending.md") -> str:
 
 def header(home: Home, identity: str) -> dict[str, Any]:
     return home.info(identity).header
-
-
-def fired(home: Home) -> list[str]:
-    return [change.path for change in home.memory.log(limit=0) if change.verb == reminders.FIRE]
 
 
 def test_a_reminder_fires_at_its_time_once_and_not_a_moment_before(home: Home) -> None:
@@ -149,18 +144,6 @@ def test_several_go_in_the_order_of_their_times_and_are_one_notification(home: H
     )
 
 
-def test_a_dry_run_names_what_would_fire_and_changes_nothing(home: Home) -> None:
-    remind(home, ONE, "call Bob")
-    before = home.everything()
-    planned = reminders.notify(home.memory, dry_run=True)
-    assert [info.id for info in planned.notified] == [ONE]
-    assert [each.line() for each in planned.actions] == ["would fire 11111111 due 2026-05-06 10:00"]
-    assert home.everything() == before
-    done = reminders.notify(home.memory)
-    assert (done.actions, done.pending) == (planned.actions, planned.pending)
-    assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
-
-
 def test_undo_takes_a_firing_back_and_it_fires_again(home: Home) -> None:
     remind(home, ONE, "call Bob")
     fire(home)
@@ -176,44 +159,6 @@ def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
     assert dict(Tick(home.memory).steps())["notify"]() == 1
     assert caplog.messages == ["notify: notify-send failed: no bus"]
     assert dict(Tick(home.memory).steps())["notify"]() == 0
-
-
-class Died(BaseException):
-    """The process is gone: nothing it had in mind happens any more."""
-
-
-@pytest.mark.parametrize("seam", ["pending.md", "after pending.md", "second change", "push"])
-def test_a_death_between_any_two_steps_loses_none_and_repeats_none(
-    home: Home, monkeypatch: pytest.MonkeyPatch, seam: str
-) -> None:
-    remind(home, ONE, "call Bob")
-    remind(home, TWO, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
-    changes = iter([seam == "after pending.md", seam == "second change"])
-    refresh, change = Pending.refresh, Upkeep.change
-
-    def dies(*_: Any, **__: Any) -> Any:
-        raise Died
-
-    def next_change(*args: Any, **more: Any) -> Any:
-        return dies() if next(changes) else change(*args, **more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Pending, "refresh", dies if seam == "pending.md" else refresh)
-        patch.setattr(Upkeep, "change", next_change)
-        patch.setattr(reminders, "show", dies if seam == "push" else reminders.show)
-        with pytest.raises(Died):
-            reminders.notify(home.memory)
-    home.later(seconds=30)
-    reminders.notify(home.memory)
-    assert len(fired(home)) == len(set(fired(home))) == 2
-    assert header(home, ONE)["fired_at"]
-    assert header(home, TWO)["due_at"] == "2026-05-07T09:00:00Z"
-    assert pending(home) == (
-        f"{HEAD}1. water\n   due 2026-05-06 09:00, id 22222222\n\n2. call Bob\n   due 2026-05-06 10:00, id 11111111\n\n"
-    )
-    before = home.everything()
-    assert fire(home) == []
-    assert home.everything() == before
 
 
 def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,23 +238,6 @@ def test_keeping_up_makes_no_list_where_there_is_none(home: Home) -> None:
     remind(home, ONE, "call Bob")
     Overview(home.memory).refresh()
     assert not (home.memory.home / "pending.md").exists()
-
-
-@pytest.mark.promise("001-17.13")
-def test_each_agent_has_a_list_of_its_own_and_fires_only_what_it_sees(home: Home) -> None:
-    remind(home, ONE, "for claude", scope="agent:claude")
-    remind(home, TWO, "for all")
-    other = home.memory.as_caller("other")
-    done = reminders.notify(other)
-    assert ([info.id for info in done.notified], done.pending) == ([TWO], 1)
-    assert not (home.memory.home / "pending.claude.md").exists()
-    assert fire(home) == [ONE]
-    assert pending(home, "pending.claude.md") == f"{HEAD}1. for claude\n   due 2026-05-06 10:00, id 11111111\n\n"
-    assert "claude" not in pending(home)
-    assert reminders.notify(other).pending == 1
-    reminders.acknowledge(home.memory, ONE)
-    reminders.notify(home.memory)
-    assert pending(home, "pending.claude.md") == f"{HEAD}None.\n"
 
 
 @pytest.mark.promise("001-17.8")

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.errors import InvalidInput
 from commonplace.note.compose import compose_memory, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.markdown import parse_note
@@ -37,34 +36,12 @@ def test_a_note_has_its_keys_in_order_and_a_final_newline() -> None:
     )
 
 
-def test_tags_are_left_out_when_there_are_none() -> None:
-    assert list(header(composed("x"))) == ["title", "type", "permalink", "created_at"]
-
-
-def test_frontmatter_in_the_content_is_kept_and_the_call_wins() -> None:
-    content = "---\ntitle: Old\n# c\ntype: note\ndate: 2026-11-01 # day\ntags: [a, X]\nstatus: open\n---\nbody\n"
-    assert composed(content, type="spec", tags=["x", "b"], metadata={"status": "done", "tags": "c"}) == (
-        "---\ntitle: API\ntype: spec\npermalink: notes/specs/api\ntags:\n  - a\n  - X\n  - c\n  - b\n"
-        "created_at: 2026-05-07T10:00:00Z\n"
-        "date: 2026-11-01 # day\nstatus: done\n---\nbody\n"
-    )
-
-
 def test_the_content_may_bring_its_type_permalink_and_date() -> None:
     content = "---\ntype: decision\npermalink: my/place\ncreated_at: 2020-01-01\nid: abc\n---\nbody"
     assert composed(content).startswith(
         "---\nid: abc\ntitle: API\ntype: decision\npermalink: my/place\ncreated_at: 2020-01-01\n---\nbody\n"
     )
     assert list(header(composed("---\ncreated: 2020-01-01\n---\nx"))) == ["title", "type", "permalink", "created"]
-
-
-def test_a_replaced_note_keeps_its_identity() -> None:
-    keep = {"id": "abc", "permalink": "old/place", "created_at": "2020-01-01T00:00:00Z"}
-    content = "---\nid: zzz\npermalink: my/place\ncreated_at: 2021-01-01\n---\nbody"
-    text = composed(content, keep=keep, metadata={"permalink": "other"})
-    assert text.startswith(
-        "---\nid: abc\ntitle: API\ntype: note\npermalink: old/place\ncreated_at: 2020-01-01T00:00:00Z\n---\n"
-    )
 
 
 def test_metadata_may_set_the_permalink_but_not_the_title() -> None:
@@ -82,11 +59,6 @@ def test_a_body_of_crlf_lines_gets_a_header_of_crlf_lines() -> None:
     text = composed("---\r\nx: y\r\n---\r\na\r\nb")
     assert text.endswith("---\r\na\r\nb\r\n")
     assert text.count("\n") == text.count("\r\n")
-
-
-def test_frontmatter_that_is_no_yaml_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="`content`"):
-        composed("---\na: b: c\n---\nbody")
 
 
 @pytest.mark.parametrize("own", ["a: &x 1\nb: *x", "{a: 1, b: 1}", "a: 1\nb: 1\nb: 1"])
@@ -116,77 +88,6 @@ def test_what_is_written_is_read_again(body: str, title: str, tags: list[str], m
     for key, value in metadata.items():
         if key not in ("title", "type", "tags", "id", "permalink", "created_at"):
             assert found.header[key] == (str(value) if type(value) is int else value)
-
-
-# Memories
-
-MEMORY = f"""---
-id: {ID}
-content_hash: {hashlib.sha256(b"user prefers dark mode").hexdigest()}
-phase: organized
-category: preferences
-scope: global
-tags:
-  - preference
-  - ui
-source: claude
-created_at: 2026-05-07T10:00:00Z
-updated_at: 2026-05-07T10:00:00Z
-expires_at: null
-access_count: 3
-links:
-  - 7f8d9e00-1111-4222-8333-444455556666
-version: 1
----
-user prefers dark mode
-"""
-
-
-def test_a_memory_is_written_as_the_contract_shows_it() -> None:
-    assert (
-        compose_memory(
-            "user prefers dark mode",
-            id=ID,
-            category="preferences",
-            tags=["preference", "ui"],
-            source="claude",
-            created=CREATED,
-            access_count=3,
-            links=["7f8d9e00-1111-4222-8333-444455556666"],
-        )
-        == MEMORY
-    )
-
-
-def test_an_inbox_memory_expires_and_leaves_out_what_is_empty() -> None:
-    text = compose_memory(
-        "x",
-        id=ID,
-        category="inbox",
-        scope="agent:claude",
-        created=CREATED,
-        expires=datetime(2026, 5, 14, 10, tzinfo=UTC),
-    )
-    assert list(header(text)) == [
-        "id",
-        "content_hash",
-        "phase",
-        "category",
-        "scope",
-        "source",
-        "created_at",
-        "updated_at",
-        "expires_at",
-        "access_count",
-        "version",
-    ]
-    assert "phase: inbox\ncategory: inbox\nscope: agent:claude\nsource: manual\n" in text
-    assert "expires_at: 2026-05-14T10:00:00Z\n" in text
-
-
-def test_further_keys_follow_the_version() -> None:
-    text = compose_memory("x", id=ID, category="reminders", created=CREATED, extra={"due_at": CREATED, "title": "no"})
-    assert text.endswith('version: 1\ndue_at: 2026-05-07T10:00:00Z\ntitle: "no"\n---\nx\n')
 
 
 @given(st.text(st.characters(codec="utf-8")))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
+from commonplace.errors import CountMismatch, InvalidInput, SectionError
 from commonplace.note.edit import (
     AddItem,
     Append,
@@ -17,7 +17,6 @@ from commonplace.note.edit import (
     FindReplace,
     InsertAfterSection,
     InsertBeforeSection,
-    InsertLine,
     Prepend,
     ReplaceSection,
     Rewrite,
@@ -93,12 +92,6 @@ def test_an_edit_changes_nothing_but_what_it_is_about(
     assert found.line == line
 
 
-def test_replacing_a_section_takes_its_subsections_and_keeps_blank_lines_at_its_edges() -> None:
-    found = ReplaceSection("One", "new").apply(NOTE)
-    assert found.text == NOTE[: NOTE.index("old text")] + "new\n\n## Two\nlast"
-    assert found == Edited(found.text, 10, 1, False)
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -118,62 +111,8 @@ def test_a_section_is_replaced_where_it_stands(before: str, after: str) -> None:
     assert ReplaceSection("## A", "## A\nnew").apply(before).text == after
 
 
-@pytest.mark.parametrize(
-    ("before", "section", "after"),
-    [
-        ("x\n", "New", "x\n\n## New\n\ntext\n"),
-        ("x", "### New", "x\n\n### New\n\ntext"),
-        ("", "New", "## New\n\ntext\n"),
-        ("---\na: b\n---\n", "New", "---\na: b\n---\n## New\n\ntext\n"),
-        ("x\r\ny\r\n", "New", "x\r\ny\r\n\r\n## New\r\n\r\ntext\r\n"),
-        ("# New\n", "## New", "# New\n\n## New\n\ntext\n"),
-        ("```\n## New\n```\n", "New", "```\n## New\n```\n\n## New\n\ntext\n"),
-    ],
-)
-def test_a_missing_section_is_added_at_the_end(before: str, section: str, after: str) -> None:
-    found = ReplaceSection(section, "text\n").apply(before)
-    assert (found.text, found.section_added) == (after, True)
-    assert after.split("\n")[found.line - 1].startswith("#")
-
-
 def test_a_repeated_heading_of_a_missing_section_is_written_once() -> None:
     assert ReplaceSection("New", "## New\ntext").apply("x\n").text == "x\n\n## New\n\ntext\n"
-
-
-@pytest.mark.promise("000b-12.9")
-@pytest.mark.parametrize("edit", [ReplaceSection, InsertBeforeSection, InsertAfterSection])
-def test_two_equal_headings_are_named_with_their_lines(edit: Any) -> None:
-    with pytest.raises(SectionError) as caught:
-        edit("A", "x").apply("# A\n\n## A\n```\n# A\n```\n")
-    assert caught.value.lines == [1, 3]
-    assert edit("## A", "x").apply("# A\n\n## A\n").text != "# A\n\n## A\n"
-
-
-@pytest.mark.parametrize("edit", [InsertBeforeSection, InsertAfterSection])
-def test_a_missing_section_is_an_error_that_lists_the_headings(edit: Any) -> None:
-    for section in ("Missing", "### Two", "two"):
-        with pytest.raises(SectionError) as caught:
-            edit(section, "x").apply(NOTE)
-        assert caught.value.headings == ["# Doc", "## One", "### Sub", "## Two"]
-
-
-@pytest.mark.parametrize(
-    ("before", "text", "after"),
-    [
-        ("", "x", "x\n"),
-        ("a", "x", "a\nx"),
-        ("a\n", "x", "a\nx\n"),
-        ("a\n\n", "x\n", "a\n\nx\n"),
-        ("\ufeff", "x", "\ufeffx\n"),
-        ("---\na: b\n---\n", "x", "---\na: b\n---\nx\n"),
-        ("---\na: b\n---", "x", "---\na: b\n---\nx"),
-        ("a\r\nb", "x\ny", "a\r\nb\r\nx\r\ny"),
-        ("a\r\nb\n", "x\ny", "a\r\nb\nx\ny\n"),
-        ("a\r\n", "x\r\ny", "a\r\nx\r\ny\r\n"),
-    ],
-)
-def test_text_is_appended_on_a_new_line(before: str, text: str, after: str) -> None:
-    assert Append(text).apply(before).text == after
 
 
 @pytest.mark.parametrize(
@@ -197,8 +136,6 @@ def test_an_item_goes_after_the_last_one_of_its_section() -> None:
     assert AddItem("Relations", "- a [[B]]").apply(text).text == "## Relations\n\n- x [[Y]]\n- a [[B]]\n\n## More\n"
     assert AddItem("Relations", "- a [[B]]").apply("## Relations\n").text == "## Relations\n\n- a [[B]]\n"
 
-
-# Counting
 
 COUNTED = "one two\none one\n"
 
@@ -249,45 +186,6 @@ def test_a_header_that_was_broken_before_may_be_mended() -> None:
     assert FindReplace("x", "y").apply("---\na: b: c\n---\nx").text == "---\na: b: c\n---\ny"
 
 
-# The memory tool's edits
-
-
-@pytest.mark.parametrize(
-    ("text", "old", "new", "after", "line"),
-    [
-        ("a\nb\n", "b", "c", "a\nc\n", 2),
-        ("aaa", "aa", "b", "ba", 1),
-        ("a\r\nb", "a\r\nb", "c\n", "c\n", 1),
-        ("ab", "b", "", "a", 1),
-        ("ab", "ab", "ab", "ab", 1),
-        ("---\nx: [\n---\n", "[", "1", "---\nx: 1\n---\n", 2),
-        ("\ufeffa", "\ufeff", "", "a", 1),
-    ],
-)
-def test_the_one_occurrence_is_replaced(text: str, old: str, new: str, after: str, line: int) -> None:
-    assert StrReplace(old, new).apply(text) == Edited(after, line)
-
-
-@pytest.mark.parametrize(
-    ("text", "old", "lines"),
-    [
-        ("abc", "x", []),
-        ("a\nb\na a\n", "a", [1, 3, 3]),
-        ("aaaa", "aa", [1, 1, 1]),
-        ("a\r\nb", "a\nb", []),
-        ("x\nx\nx\n", "x\nx", None),
-        ("é", "e\u0301", []),
-    ],
-)
-def test_no_or_several_occurrences_change_nothing(text: str, old: str, lines: list[int] | None) -> None:
-    if lines is None:  # overlapping, but only one that stands apart
-        assert StrReplace(old, "y").apply(text).text == "y\nx\n"
-        return
-    with pytest.raises(CountMismatch) as caught:
-        StrReplace(old, "y").apply(text)
-    assert caught.value.lines == lines
-
-
 @pytest.mark.parametrize(
     ("text", "old"), [("a" * 1_000_000, "a" * 400_000), ("a" * 1_000_000, "a"), ("ab" * 500_000, "ab" * 9)]
 )
@@ -296,37 +194,6 @@ def test_many_occurrences_are_listed_in_bounded_time(text: str, old: str) -> Non
     with pytest.raises(CountMismatch):
         StrReplace(old, "").apply(text)
     assert time.process_time() - started < 20
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "inserted", "after"),
-    [
-        ("one\ntwo\n", 0, "zero\n", "zero\none\ntwo\n"),
-        ("one\ntwo\n", 1, "1.5", "one\n1.5\ntwo\n"),
-        ("one\ntwo\n", 2, "three", "one\ntwo\nthree\n"),
-        ("one\ntwo", 2, "three", "one\ntwo\nthree\n"),
-        ("one\ntwo", 0, "x", "x\none\ntwo\n"),
-        ("", 0, "", "\n"),
-        ("", 0, "x\n\n", "x\n"),
-        ("one\n", 1, "x\ny\n\n\n", "one\nx\ny\n"),
-        ("one\n", 1, "\nx", "one\n\nx\n"),
-        ("one\n\n", 2, "X", "one\n\nX\n"),
-        ("a\r\nb\r\n", 1, "x", "a\r\nx\nb\r\n"),
-        ("one\n", 0, "", "\none\n"),
-    ],
-)
-def test_a_line_is_inserted(text: str, line: int, inserted: str, after: str) -> None:
-    assert InsertLine(line, inserted).apply(text) == Edited(after, line + 1)
-
-
-@pytest.mark.parametrize(("text", "line", "total"), [("a\n", 2, 1), ("a\n", -1, 1), ("", 1, 0), ("a\nb", 3, 2)])
-def test_a_line_out_of_range_is_refused(text: str, line: int, total: int) -> None:
-    with pytest.raises(LineOutOfRange) as caught:
-        InsertLine(line, "x").apply(text)
-    assert (caught.value.line, caught.value.total, caught.value.code) == (line, total, "invalid")
-
-
-# Whole texts
 
 
 def test_a_rewrite_tells_the_first_line_that_differs() -> None:

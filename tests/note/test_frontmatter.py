@@ -6,10 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from commonplace.note import frontmatter
 from commonplace.note.frontmatter import parse, set_keys, split
 
 
@@ -152,76 +149,3 @@ def test_long_headers_are_read_in_linear_time(text: str) -> None:
     except ValueError:
         pass
     assert time.process_time() - started < 10
-
-
-WORDS = st.sampled_from(
-    [
-        "a",
-        "b c",
-        "no",
-        "true",
-        "null",
-        "~",
-        "1.10",
-        "a:b",
-        "x: y",
-        "#t",
-        "a #c",
-        "a#b",
-        "'q'",
-        '"q"',
-        "'it''s'",
-        '"a\\n"',
-        "-",
-        "- d",
-        "[",
-        "]",
-        "[a, b]",
-        "[a, 'b', \"c\"]",
-        "[ ]",
-        "[a,]",
-        "[,]",
-        "{a: b}",
-        "*",
-        "&x",
-        "!t",
-        "|",
-        ">",
-        "%",
-        "@",
-        "?",
-        ",",
-        "..",
-        "...",
-        "---",
-        "é",
-        "日本",
-        "\u00a0",
-        "\u2028",
-        "\t",
-        "  ",
-        "",
-        "k:",
-        ":",
-        "=",
-        "<<",
-    ]
-)
-ROWS = st.one_of(
-    st.builds(
-        "{}:{}{}".format,
-        st.sampled_from(["a", "b", "k-y", "x y", "é", "1", "'q'", "- k", "a.b"]),
-        st.sampled_from([" ", "", "  "]),
-        st.lists(WORDS, max_size=3).map(" ".join),
-    ),
-    st.builds("{}-{}{}".format, st.sampled_from(["", "  ", "   "]), st.sampled_from([" ", "", "  "]), WORDS),
-    st.builds("{}{}".format, st.sampled_from(["", " ", "  "]), WORDS),
-)
-
-
-@settings(max_examples=500, deadline=None)
-@given(st.lists(ROWS, max_size=6).map("\n".join))
-def test_the_usual_shapes_are_read_as_pyyaml_reads_them(text: str) -> None:
-    usual = frontmatter._usual(text)
-    if usual is not None:
-        assert usual == frontmatter._full(text)

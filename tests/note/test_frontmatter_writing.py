@@ -43,35 +43,20 @@ TEXTS = st.one_of(
             "-.INF",
             ".NaN",
             "2026-11-01",
-            "2026-11-01 10:00:00",
-            "2026-11-01T10:00:00Z",
             "=",
             "<<",
             "-x",
             "?x",
             ":x",
-            "- x",
-            "a: b",
-            "a #b",
+            "2026-11-01T10:00:00Z",
             "a#b",
             "a:b",
             "a:",
             "#a",
-            "--- a",
             "...",
             "[[x]]",
             "{x}",
-            "",
-            " a",
-            "a ",
-            "a\tb",
-            "a\nb",
-            "\ufeff",
-            "\x85",
-            "\u2028",
             "1.2.3",
-            "2026-11-01 Meeting",
-            "Müller, Ädler",
             "50%",
             "@x",
             "`x`",
@@ -80,6 +65,8 @@ TEXTS = st.one_of(
             '"q"',
         ]
     ),
+    st.sampled_from(["2026-11-01 10:00:00", "- x", "a: b", "a #b", "--- a", "", " a", "a ", "a\tb", "a\nb", "Ä, Ö"]),
+    st.sampled_from(["\ufeff", "\x85", "\u2028", "2026-11-01 Meeting"]),
 )
 
 
@@ -157,8 +144,6 @@ VALUES = st.recursive(
 def test_what_is_dumped_is_parsed_again(mapping: dict[str, Any]) -> None:
     assert parse(dump(mapping)) == mapping
 
-
-# Changing
 
 NOTE = """---
 # about this note

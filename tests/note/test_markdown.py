@@ -6,10 +6,8 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from commonplace.note.markdown import default_id, names, parse_note
+from commonplace.note.markdown import names, parse_note
 from commonplace.note.model import Note
 
 CHANGED = datetime(2026, 5, 7, 10, tzinfo=UTC)
@@ -41,11 +39,6 @@ def test_a_file_without_header_has_every_default() -> None:
     assert not found.own_id
     assert not found.own_permalink
     assert found.body == "body\n"
-
-
-@given(st.text(), st.text())
-def test_the_default_id_is_uuid5_of_the_address(project: str, path: str) -> None:
-    assert default_id(project, path) == str(uuid.uuid5(uuid.NAMESPACE_URL, f"memory://{project}/{path}"))
 
 
 def test_every_key_is_read() -> None:
@@ -175,8 +168,6 @@ def test_a_byte_order_mark_belongs_to_no_part() -> None:
     assert (found.title, found.body) == ("x", "body\r\n")
     assert parse_note("\ufeffbody", project="categories", path="inbox/a.md", changed=CHANGED).title == "body"
 
-
-# Memories
 
 MEMORY = """id: 550e8400-e29b-41d4-a716-446655440000
 phase: organized

@@ -86,6 +86,10 @@ class Client:
     def reply(self) -> dict[str, Any]:
         return json.loads(self._file.readline())
 
+    def rest(self) -> list[dict[str, Any]]:
+        """The replies up to the end of the connection."""
+        return [json.loads(line) for line in self._file]
+
     def call(self, tool: str, **params: Any) -> Any:
         """The content of a tool's result, read as JSON."""
         reply = self.ask(tool, params=params)

@@ -157,8 +157,7 @@ def test_a_request_in_progress_is_answered_before_it_ends(home):
             first = client.reply()
             assert daemon.stop()[0] == 0
             answered = [first]
-            while line := client._file.readline():
-                answered.append(json.loads(line))
+            answered += client.rest()
     assert [each["id"] for each in answered] == list(range(len(answered)))
     with open_memory(home, watch=False) as memory:
         assert memory.stats().projects["categories"] == len(answered)

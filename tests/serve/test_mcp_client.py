@@ -61,17 +61,6 @@ def test_the_official_client_finds_everything(parameters, mode):
     asyncio.run(asyncio.wait_for(conversation(), SECONDS))
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_calls_the_official_client_makes_at_once_all_take_effect(parameters, mode):
-    async def conversation():
-        async with session(parameters, mode) as client:
-            await asyncio.gather(*(client.call_tool("append", {"text": str(n)}) for n in range(100)))
-            everything = (await client.call_tool("all", {})).content[0].text
-            assert everything.split("\n") == [str(n) for n in range(100)]
-
-    asyncio.run(asyncio.wait_for(conversation(), SECONDS))
-
-
 def test_the_official_client_ends_the_server_without_killing_it(parameters, tmp_path):
     said = tmp_path / "stderr"
 

@@ -130,23 +130,6 @@ def test_a_reply_may_be_larger_than_a_request(place):
     running(place, talk, lambda _: b"y" * (3 * LIMIT) + b"\n")
 
 
-def test_twenty_clients_at_once_and_one_that_vanishes(place):
-    async def talk(_):
-        async def client(number):
-            reader, writer = await dial(place)
-            for turn in range(20):
-                writer.write(b"%d %d\n" % (number, turn))
-                assert await reader.readline() == b"got %d %d\n" % (number, turn)
-            writer.close()
-
-        _, vanishing = await dial(place)
-        vanishing.write(b"nobody waits for this\nhalf a li")
-        vanishing.transport.abort()
-        await asyncio.gather(*(client(number) for number in range(20)))
-
-    running(place, talk)
-
-
 def test_a_stop_answers_what_is_in_progress_and_closes_the_rest(place):
     begun, go_on = threading.Event(), threading.Event()
 

@@ -1,172 +1,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 
-import pytest
-
-from commonplace.errors import ConfigError, InvalidInput
-from commonplace.serve.turns import InternalError, Stopping, Turns
+from commonplace.errors import ConfigError
+from commonplace.serve.turns import Turns
 
 
 class Pad:
-    def __init__(self):
-        self.lines, self.threads, self.closed = [], set(), False
+    closed = False
 
     def close(self):
         self.closed = True
 
-    def put(self, line):
-        self.lines.append(line)
-        self.threads.add(threading.get_ident())
-        return line
 
-
-@pytest.fixture
-def pad():
-    return Pad()
-
-
-@pytest.fixture
-def turns(pad):
-    turns = Turns(lambda: pad)
-    yield turns
-    turns.close()
-
-
-def test_calls_run_in_the_order_they_came_on_one_thread_beside_the_event_loop(turns, pad):
-    async def many():
-        return await asyncio.gather(*(turns.take(lambda memory, n=n: memory.put(n)) for n in range(200)))
-
-    assert asyncio.run(many()) == list(range(200)) == pad.lines
-    assert len(pad.threads) == 1
-    assert threading.get_ident() not in pad.threads
-
-
-def test_the_memory_is_opened_once_and_closed_at_the_end():
-    opened = []
-
-    def open_memory():
-        opened.append(Pad())
-        return opened[-1]
-
-    turns = Turns(open_memory)
-    turns.prepare()
-    turns.prepare()
-    assert asyncio.run(turns.take(lambda memory: memory.put("x"))) == "x"
-    turns.close()
-    assert [pad.closed for pad in opened] == [True]
-
-
-def test_a_memory_that_cannot_be_opened_fails_the_call_and_is_tried_again(pad):
-    answers = [ConfigError("config.yaml is broken"), ConfigError("config.yaml is broken still"), pad]
-
-    def open_memory():
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    turns = Turns(open_memory)
-    turns.prepare()
-    with pytest.raises(ConfigError, match="still"):
-        asyncio.run(turns.take(lambda memory: memory.put("x")))
-    assert asyncio.run(turns.take(lambda memory: memory.put("y"))) == "y"
-    turns.close()
-    assert pad.closed
-
-
-def test_errors_of_our_tree_pass_and_others_are_logged_and_said_plainly(turns, caplog):
-    def fail(error):
-        def call(memory):
-            raise error
-
-        return call
-
-    with pytest.raises(InvalidInput, match="wrong"):
-        asyncio.run(turns.take(fail(InvalidInput("wrong"))))
-    assert not caplog.records
-    with caplog.at_level(logging.ERROR), pytest.raises(InternalError) as seen:
-        asyncio.run(turns.take(fail(ValueError("/secret/place"))))
-    assert "/secret/place" not in str(seen.value)
-    assert "/secret/place" in caplog.text
-
-
-def test_a_cancelled_call_that_waits_is_never_carried_out(turns, pad):
-    gate, begun = threading.Event(), threading.Event()
-
-    def hold(memory):
-        begun.set()
-        assert gate.wait(60)
-        return memory.put("held")
-
-    async def session():
-        holding = asyncio.ensure_future(turns.take(hold))
-        waiting = asyncio.ensure_future(turns.take(lambda memory: memory.put("cancelled")))
-        last = asyncio.ensure_future(turns.take(lambda memory: memory.put("last")))
-        await asyncio.to_thread(begun.wait, 60)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        gate.set()
-        return await asyncio.gather(holding, last)
-
-    assert asyncio.run(session()) == ["held", "last"] == pad.lines
-
-
-def test_when_the_server_stops_the_running_call_ends_and_the_others_are_refused(turns, pad):
-    gate, begun = threading.Event(), threading.Event()
-
-    def hold(memory):
-        begun.set()
-        assert gate.wait(60)
-        return memory.put("held")
-
-    async def session():
-        holding = asyncio.ensure_future(turns.take(hold))
-        waiting = asyncio.ensure_future(turns.take(lambda memory: memory.put("waiting")))
-        await asyncio.to_thread(begun.wait, 60)
-        turns.refuse_waiting()
-        with pytest.raises(Stopping):
-            await waiting
-        with pytest.raises(Stopping):
-            await turns.take(lambda memory: memory.put("later"))
-        turns.prepare()
-        gate.set()
-        return await holding
-
-    assert asyncio.run(session()) == "held"
-    assert pad.lines == ["held"]
-
-
-def test_upkeep_runs_after_calls_and_before_the_memory_is_closed(pad, monkeypatch):
-    monkeypatch.setattr("commonplace.serve.turns.KEPT_UP_AFTER", 0)
-    kept, done = [], threading.Event()
-
-    def upkeep(memory):
-        kept.append((list(memory.lines), memory.closed))
-        done.set()
-
-    turns = Turns(lambda: pad, upkeep)
-
-    async def one():
-        await turns.take(lambda memory: memory.put("x"))
-        await asyncio.to_thread(done.wait, 20)
-
-    asyncio.run(one())
-    turns.close()
-    assert kept[0] == (["x"], False)
-    assert kept[-1] == (["x"], False)
-    assert len(kept) == 2
-
-
-def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(pad, caplog):
+def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(caplog):
     def upkeep(memory):
         raise ConfigError("the disk is full")
 
+    pad = Pad()
     turns = Turns(lambda: pad, upkeep)
-    asyncio.run(turns.take(lambda memory: memory.put("x")))
+    asyncio.run(turns.take(lambda memory: memory.closed))
     turns.close()
     assert pad.closed
     assert "the disk is full" in caplog.text

@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
 from pathlib import Path
 
 import pytest
 
 from commonplace import clock
-from commonplace.errors import Conflict, Exists, NotFound, OutsideError, StorageError
+from commonplace.errors import Conflict, Exists, NotFound, StorageError
 from commonplace.store.change import Step
 from commonplace.store.files import lock_file
 from commonplace.store.folder import FolderStore
@@ -52,40 +51,6 @@ def commit(home: Home, *steps: Step, verb: str = "write"):
 def files(notes: FolderStore) -> dict[str, str]:
     root = Path(notes.root)
     return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
-
-
-def test_a_written_file_is_there_with_mode_0600_in_folders_of_0700_whatever_the_umask(home, notes):
-    before = os.umask(0)
-    try:
-        commit(home, put(notes, "a/b/c.md", "text"))
-    finally:
-        os.umask(before)
-    assert files(notes) == {"a/b/c.md": "text"}
-    root = Path(notes.root)
-    assert stat.S_IMODE((root / "a/b/c.md").stat().st_mode) == 0o600
-    assert stat.S_IMODE((root / "a").stat().st_mode) == stat.S_IMODE((root / "a/b").stat().st_mode) == 0o700
-
-
-def test_an_existing_file_keeps_its_mode(home, notes):
-    commit(home, put(notes, "a.md", "one"))
-    os.chmod(Path(notes.root) / "a.md", 0o644)
-    commit(home, put(notes, "a.md", "two"))
-    assert stat.S_IMODE((Path(notes.root) / "a.md").stat().st_mode) == 0o644
-
-
-def test_a_replaced_text_is_in_the_history_as_the_very_same_file(home, notes):
-    commit(home, put(notes, "a.md", "one"))
-    inode = (Path(notes.root) / "a.md").stat().st_ino
-    change = commit(home, put(notes, "a.md", "two"))
-    digest = change.files[0].old
-    assert home.history.text(digest, "a.md") == b"one"
-    assert os.stat(home.history.object_path(digest)).st_ino == inode
-
-
-def test_changes_are_numbered_and_listed_newest_first(home, notes):
-    for text in ("one", "two", "three"):
-        commit(home, put(notes, "a.md", text))
-    assert [change.number for change in home.history.changes()] == [3, 2, 1]
 
 
 def test_a_file_changed_since_it_was_read_is_a_conflict_and_stays(home, notes):
@@ -132,47 +97,6 @@ def test_a_disk_that_refuses_the_journal_line_takes_everything_back(home, notes,
     with pytest.raises(StorageError, match="disk is full"):
         commit(home, put(notes, "a.md", "two"), put(notes, "b.md", "b"))
     assert files(notes) == {"a.md": "one"}
-
-
-def test_a_folder_moves_as_a_whole_and_a_removed_file_is_kept(home, notes):
-    commit(home, put(notes, "d/a.md", "a"), put(notes, "d/e/b.md", "b"))
-    commit(home, step(notes, "move", "d", to="x/y"))
-    assert files(notes) == {"x/y/a.md": "a", "x/y/e/b.md": "b"}
-    change = commit(home, step(notes, "remove", "x/y/a.md", old=notes.read("x/y/a.md")))
-    assert home.history.text(change.files[0].old, "") == b"a"
-
-
-def test_a_file_may_change_its_case(home, notes):
-    commit(home, put(notes, "readme.md", "r"))
-    commit(home, step(notes, "move", "readme.md", to="README.md", old=notes.read("readme.md")))
-    assert files(notes) == {"README.md": "r"}
-
-
-def test_a_symlink_on_the_way_is_refused(home, notes, tmp_path):
-    (tmp_path / "outside").mkdir()
-    os.symlink(tmp_path / "outside", Path(notes.root) / "link")
-    with pytest.raises(OutsideError):
-        commit(home, put_raw(notes, "link/a.md"))
-    assert list((tmp_path / "outside").iterdir()) == []
-
-
-def put_raw(notes: FolderStore, path: str) -> Step:
-    return step(notes, "put", path, data=b"x")
-
-
-def test_no_temp_file_stays_after_success_or_failure(home, notes):
-    commit(home, put(notes, "a/a.md", "one"))
-    with pytest.raises(Exists):
-        commit(home, put_raw(notes, "a/a.md"))
-    assert list(Path(notes.root).rglob(".*")) == []
-
-
-def test_a_text_without_history_is_gone_for_good(home, notes):
-    commit(home, put(notes, "a.md", "secret"))
-    gone = step(notes, "remove", "a.md", old=notes.read("a.md"), kept=False)
-    change = commit(home, gone)
-    with pytest.raises(NotFound):
-        home.history.text(change.files[0].old, "a.md")
 
 
 def test_purging_forgets_old_changes_and_their_texts_and_numbers_go_on(home, notes):

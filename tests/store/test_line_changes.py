@@ -21,7 +21,6 @@ ADA = person("Ada", "likes tea")
 BOB = person("Bob")
 EVE = person("Eve")
 KNOWS = '{"type":"relation","from":"Ada","to":"Bob","relationType":"knows"}\n'
-MADE = [{"name": name, "entityType": "person", "observations": []} for name in ("x", "y", "z")]
 
 
 def test_every_change_is_in_the_log_and_one_that_changes_nothing_is_not(kept: GraphFile) -> None:
@@ -33,14 +32,6 @@ def test_every_change_is_in_the_log_and_one_that_changes_nothing_is_not(kept: Gr
     kept.delete("Ada")
     assert kept.log() == ["delete", "edit", "edit", "write"]
     assert {(each.project, each.path) for each in kept.memory.log()} == {("memory", "memory.jsonl")}
-
-
-def test_an_addition_is_taken_back(kept: GraphFile) -> None:
-    kept.write(ADA)
-    kept.nodes("create_entities", entities=MADE)
-    assert kept.memory.undo().undoes == 1
-    assert kept.text == ADA
-    assert kept.names() == ["Ada"]
 
 
 def test_a_deletion_comes_back_where_it_stood_byte_for_byte(kept: GraphFile) -> None:
@@ -68,15 +59,6 @@ def test_an_edit_is_taken_back_and_the_undo_too(kept: GraphFile) -> None:
     assert kept.text == ADA + BOB + EVE.replace("person", "thing")
     assert kept.memory.undo(3).undoes == 3
     assert kept.text == edited
-
-
-def test_the_next_undo_takes_the_change_before_back(kept: GraphFile) -> None:
-    kept.nodes.entity("Ada")
-    kept.nodes.entity("Bob")
-    assert [kept.memory.undo().undoes, kept.memory.undo().undoes] == [2, 1]
-    assert kept.text == ""
-    with pytest.raises(CannotUndo, match="nothing to undo"):
-        kept.memory.undo()
 
 
 def test_lines_that_changed_since_are_not_taken_back(kept: GraphFile) -> None:
@@ -111,43 +93,6 @@ def test_what_undo_needs_outlives_the_clearing_of_the_history(kept: GraphFile) -
     kept.memory.undo()
     kept.memory.undo(1)
     assert kept.text == ADA
-
-
-def test_a_change_the_disk_refuses_is_not_in_the_log(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.write(ADA)
-    kept.nodes("read_graph")
-    inode, real = kept.place.stat().st_ino, os.write
-
-    def full(fd: int, data: bytes) -> int:
-        if os.fstat(fd).st_ino == inode:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(fd, data)
-
-    monkeypatch.setattr(os, "write", full)
-    said = kept.nodes.error("create_entities", entities=MADE)
-    assert said == "Could not write memory.jsonl: the disk is full. Nothing was changed."
-    monkeypatch.undo()
-    assert (kept.text, kept.log()) == (ADA, [])
-    kept.nodes("create_entities", entities=MADE)
-    assert [each.number for each in kept.memory.log()] == [1]
-
-
-def test_a_folder_that_will_not_sync_shows_the_old_file_again(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.write(ADA + BOB)
-    kept.nodes("read_graph")
-    folder, real = kept.place.parent.stat().st_ino, os.fsync
-
-    def refusing(fd: int) -> None:
-        if os.fstat(fd).st_ino == folder:
-            raise OSError(errno.EIO, "Input/output error")
-        real(fd)
-
-    monkeypatch.setattr(os, "fsync", refusing)
-    said = kept.nodes.error("delete_entities", entityNames=["Ada"])
-    assert said == "Could not write memory.jsonl: the disk reported an input/output error. Nothing was changed."
-    assert kept.text == ADA + BOB
-    assert (kept.names(), kept.log()) == (["Ada", "Bob"], [])
-    assert os.listdir(kept.place.parent) == ["memory.jsonl"]
 
 
 def test_a_change_that_can_be_neither_confirmed_nor_taken_back_is_told_as_made(
@@ -229,29 +174,6 @@ def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept:
         assert os.listdir(kept.place.parent) == ["memory.jsonl"]
     else:
         pytest.fail("it never lived")
-
-
-@pytest.mark.promise("002-14.26")
-def test_a_rewrite_that_died_before_its_rename_is_not_in_the_log(
-    kept: GraphFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept.write(ADA + BOB)
-    history, lines = kept.memory.engine.home.history, kept.memory.engine.home.lines
-
-    class Dead(BaseException):
-        pass
-
-    def dying(*_: Any) -> None:
-        raise Dead
-
-    monkeypatch.setattr(os, "rename", dying)
-    with pytest.raises(Dead):
-        kept.delete("Ada")
-    monkeypatch.undo()
-    assert lines.waits()
-    assert [each.verb for each in history.changes()] == ["delete"]
-    kept.nodes.entity("Eve", kind="person")
-    assert (kept.text, kept.log()) == (ADA + BOB + EVE, ["write"])
 
 
 @pytest.mark.promise("002-14.22", "002-14.26")

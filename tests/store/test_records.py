@@ -32,14 +32,6 @@ def test_unknown_keys_stay_byte_for_byte_also_when_their_line_changes(kept: Grap
     assert kept.data.decode() == line.replace('["a"]', "[]")
 
 
-def test_a_line_of_another_type_is_ignored_and_kept(kept: GraphFile) -> None:
-    other = '{"type":"session",  "name":"Ada"}\n'
-    kept.write(other + ADA)
-    assert (kept.names(), kept.warnings()) == (["Ada"], [])
-    kept.delete("Ada")
-    assert kept.data.decode() == other
-
-
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
@@ -175,23 +167,6 @@ def test_a_file_and_folders_we_make_are_private(kept: GraphFile) -> None:
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
-def test_an_addition_is_one_write_behind_the_old_bytes(kept: GraphFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.write(ADA)
-    inode, written = kept.place.stat().st_ino, []
-    write = os.write
-
-    def noted(fd: int, data: bytes) -> int:
-        if os.fstat(fd).st_ino == inode:
-            written.append(bytes(data))
-        return write(fd, data)
-
-    monkeypatch.setattr(os, "write", noted)
-    kept.nodes("create_entities", entities=[{"name": n, "entityType": "", "observations": []} for n in "xy"])
-    assert [data.count(b"\n") for data in written] == [2]
-    assert kept.data == ADA.encode() + written[0]
-    assert kept.place.stat().st_ino == inode
-
-
 def test_a_large_addition_is_renamed_over_the_file(kept: GraphFile) -> None:
     kept.write(ADA)
     inode = kept.place.stat().st_ino
@@ -275,23 +250,6 @@ def test_a_disk_that_refuses_leaves_the_file_as_it_was(
     assert kept.is_alone()
 
 
-def test_what_another_program_does_is_seen_by_the_next_call(kept: GraphFile) -> None:
-    kept.write(ADA)
-    assert kept.names() == ["Ada"]
-    with kept.place.open("a") as file:
-        file.write(BOB)
-    assert kept.names() == ["Ada", "Bob"]
-    other = kept.place.parent / "new"
-    other.write_text(BOB + ADA)
-    os.replace(other, kept.place)
-    kept.add("Bob", "x")
-    assert kept.data.decode() == BOB.replace("[]", '["x"]') + ADA
-    kept.place.unlink()
-    assert kept.names() == []
-    kept.nodes.relate("Ada knows Bob")
-    assert kept.data.decode() == KNOWS
-
-
 def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kept: GraphFile, tmp_path: Path) -> None:
     kept.nodes("create_entities", entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)])
     page = kept.nodes("read_graph", limit=2)
@@ -300,24 +258,6 @@ def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kep
         other("delete_entities", entityNames=["0", "1", "4"])
         other.entity("6")
     assert kept.nodes.names("read_graph", limit=2, cursor=page["nextCursor"]) == ["2", "3"]
-
-
-def test_the_leftover_of_a_dead_process_goes_at_the_next_start(
-    kept: GraphFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept.write(ADA)
-    real, left = os.rename, []
-
-    def watched(source: str, target: str) -> None:
-        left.append((Path(source), Path(source).read_bytes()))
-        real(source, target)
-
-    monkeypatch.setattr(os, "rename", watched)
-    kept.add("Ada", "x")
-    ((temp, data),) = left
-    temp.write_bytes(data[:10])
-    assert kept.names_anew() == ["Ada"]
-    assert kept.is_alone()
 
 
 def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None:
@@ -329,14 +269,6 @@ def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None
         {"type": "entity", "name": 'a\nb\u2028\x00 é"', "entityType": "", "observations": ["one\r\ntwo", "three"]},
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
     ]
-
-
-def test_words_in_any_order_are_ranked_by_where_they_stand(kept: GraphFile) -> None:
-    kept.nodes.entity("note", "green tea is liked")
-    kept.nodes.entity("tea", "liked")
-    assert kept.nodes.names("search_nodes", query="liked tea", ranked=True) == ["tea", "note"]
-    assert kept.nodes("search_nodes", query="liked TEA", ranked=True)["totalEntities"] == 2
-    assert kept.nodes.names("search_nodes", query="tea nothing", ranked=True) == []
 
 
 def test_a_torn_first_line_is_no_other_shape(kept: GraphFile) -> None:

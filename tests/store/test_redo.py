@@ -40,33 +40,6 @@ def test_an_older_longer_record_does_not_show_through(redo: RedoRecord) -> None:
     assert redo_lines(redo.read()) == SHORT
 
 
-def test_a_writer_that_dies_between_two_writes_leaves_whole_lines(
-    redo: RedoRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Died(BaseException):
-        pass
-
-    write(redo, LONG)
-    for at, seen in enumerate([[], [], SHORT[:1], SHORT[:1], SHORT]):
-        redo.drop()
-        left = [None] * at
-        put = RedoRecord._put
-
-        def mortal(self: RedoRecord, data: bytes, place: int, left: list[None] = left, put=put) -> None:
-            if not left:
-                raise Died
-            left.pop()
-            put(self, data, place)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(RedoRecord, "_put", mortal)
-            try:
-                write(redo, SHORT)
-            except Died:
-                assert at < 4
-        assert redo_lines(redo.read()) == seen
-
-
 def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: RedoRecord) -> None:
     write(redo, [{"mark": "a"}, {"steps": ["one", "two"]}])
     older = redo.read()
@@ -79,12 +52,6 @@ def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: RedoRecord) -> No
         if mixed not in (older, newer):
             with pytest.raises(ValueError, match="checksum"):
                 redo_lines(mixed)
-
-
-def test_a_very_long_record_gives_its_room_back(redo: RedoRecord, tmp_path: Path) -> None:
-    write(redo, [{"mark": "a"}, {"steps": ["y" * 100_000]}])
-    redo.drop()
-    assert (tmp_path / "redo").stat().st_size == 0
 
 
 def test_a_record_from_before_there_were_checksums_is_read() -> None:

@@ -176,28 +176,6 @@ def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(home
         assert home.history.text(newest.files[1].old, "b.md") == b"saved by hand"
 
 
-def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monkeypatch):
-    commit(home, put(notes, "a.md", "a1"))
-    commit(home, put(notes, "b.md", "b1"))
-    passing = put(notes, "a.md", "a2")
-    passing.kept = False
-    steps = [passing, put(notes, "b.md", "b2")]
-    with monkeypatch.context() as patch:
-
-        def full(*_):
-            raise OSError(errno.ENOSPC, "full")
-
-        patch.setattr(type(home.history), "append", full)
-        write = working.write_file
-        patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
-        with pytest.raises(StorageError):
-            commit(home, *steps)
-    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
-    again(home).close()
-    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
-    assert home.history.last == 2
-
-
 def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(home, notes, monkeypatch):
     commit(home, put(notes, "old.md", "old"))
     steps = [put(notes, "old.md", "new"), put(notes, "fresh/a.md", "a")]
@@ -212,37 +190,6 @@ def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(h
             commit(home, *steps)
     again(home).close()
     assert files(notes) == {"fresh/foreign.txt": "mine", "old.md": "old"}
-
-
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypatch, at):
-    commit(home, put(notes, "a.md", "a1"))
-    commit(home, put(notes, "b.md", "b1"))
-    seen = []
-    with monkeypatch.context() as patch:
-
-        def interrupted(function):
-            def call(*args, **more):
-                done = function(*args, **more)
-                seen.append(1)
-                if len(seen) == at:
-                    raise KeyboardInterrupt
-                return done
-
-            return call
-
-        patch.setattr(os, "rename", interrupted(os.rename))
-        synced = interrupted(os.fdatasync)
-        patch.setattr(os, "fdatasync", lambda fd: synced(fd) if fd == home.history._fd else None)
-        with pytest.raises(KeyboardInterrupt):
-            commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
-    with home.lock:
-        numbers = [each.number for each in home.history.changes()]
-    assert files(notes) in ({"a.md": "a1", "b.md": "b1"}, {"a.md": "a2", "b.md": "b2"})
-    assert (files(notes)["a.md"] == "a2") == (numbers == [3, 2, 1])
-    commit(home, put(notes, "c.md", "c"))
-    numbers = [each.number for each in home.history.changes()]
-    assert numbers == sorted(set(numbers), reverse=True)
 
 
 def test_removing_a_link_spares_a_file_that_took_its_place(home, notes):
@@ -308,3 +255,55 @@ def test_a_dead_move_is_finished_when_its_source_was_made_anew(home, notes, monk
     assert files(notes) == {"a.md": "another", "b.md": "b", "x/a.md": "moved"}
     with home.lock:
         assert (home.set_aside(), home.history.last) == ([], 2)
+
+
+def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    passing = put(notes, "a.md", "a2")
+    passing.kept = False
+    steps = [passing, put(notes, "b.md", "b2")]
+    with monkeypatch.context() as patch:
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, "full")
+
+        patch.setattr(type(home.history), "append", full)
+        write = working.write_file
+        patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
+        with pytest.raises(StorageError):
+            commit(home, *steps)
+    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
+    again(home).close()
+    assert files(notes) == {"a.md": "a1", "b.md": "b1"}
+    assert home.history.last == 2
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypatch, at):
+    commit(home, put(notes, "a.md", "a1"))
+    commit(home, put(notes, "b.md", "b1"))
+    seen = []
+    with monkeypatch.context() as patch:
+
+        def interrupted(function):
+            def call(*args, **more):
+                done = function(*args, **more)
+                seen.append(1)
+                if len(seen) == at:
+                    raise KeyboardInterrupt
+                return done
+
+            return call
+
+        patch.setattr(os, "rename", interrupted(os.rename))
+        patch.setattr(os, "fdatasync", interrupted(os.fdatasync))
+        with pytest.raises(KeyboardInterrupt):
+            commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
+    with home.lock:
+        numbers = [each.number for each in home.history.changes()]
+    assert files(notes) in ({"a.md": "a1", "b.md": "b1"}, {"a.md": "a2", "b.md": "b2"})
+    assert (files(notes)["a.md"] == "a2") == (numbers == [3, 2, 1])
+    commit(home, put(notes, "c.md", "c"))
+    numbers = [each.number for each in home.history.changes()]
+    assert numbers == sorted(set(numbers), reverse=True)

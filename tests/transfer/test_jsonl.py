@@ -77,9 +77,6 @@ def hand_made(home, path, text):
     place.write_bytes(text.encode())
 
 
-# --- export ------------------------------------------------------------------------------------
-
-
 @pytest.mark.promise("001-17.15")
 def test_a_line_has_all_keys_in_order_without_blanks_and_utf_8_as_is(memory):
     Upkeep(memory).put(
@@ -115,21 +112,6 @@ def test_export_is_oldest_first_then_by_id(memory):
     assert [json.loads(each)["id"] for each in lines(memory)] == [ids[2], ids[1], ids[0], ids[3]]
 
 
-def test_more_memories_than_a_page_are_all_exported_in_order(memory):
-    Upkeep(memory).put(
-        [Record(str(uuid.UUID(int=n)), f"n {n}", "people", MOMENT + timedelta(seconds=n), MOMENT)
-         for n in range(450)], "import",
-    )  # fmt: skip
-    assert [json.loads(each)["content"] for each in lines(memory)] == [f"n {n}" for n in range(450)]
-
-
-def test_export_can_be_of_one_category_or_scope(memory):
-    remember(memory, "one", "soul")
-    remember(memory, "two", "people", scope="agent:claude")
-    assert [json.loads(each)["content"] for each in lines(memory, category="soul")] == ["one"]
-    assert [json.loads(each)["content"] for each in lines(memory, scope="agent:claude")] == ["two"]
-
-
 @pytest.mark.promise("001-17.13")
 def test_an_agent_exports_what_it_sees_and_no_id_of_what_it_does_not(memory):
     open_one = remember(memory, "open")
@@ -149,8 +131,6 @@ def test_counts_of_reads_still_in_the_log_are_exported(memory):
     memory.read(info)
     assert json.loads(lines(memory)[0])["access_count"] == 2
 
-
-# --- there and back ----------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
     ["a\r\nb\r\n", "---\nx\n---\n", "\ufeffx", "👩‍🚀 e\u0301", "a\u2028b\u2029", "x\x00y", "\n\n", "  ", "[[x]]",
@@ -211,23 +191,6 @@ def test_export_and_import_into_an_empty_home_and_export_are_equal(records):
         shutil.rmtree(folder)
 
 
-@pytest.mark.promise("001-17.15")
-def test_reminders_and_unknown_keys_survive(tmp_path, memory):
-    reminder = {
-        "title": "Call", "aliases": ["ring"], "due_at": "2026-05-08T15:00:00Z", "due_text": "tomorrow at 3pm",
-        "all_day": False, "repeat": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0", "fired_at": "2026-05-08T15:00:01Z",
-        "reminder_of": TWO, "merged": [TWO], "unlinked": [TWO], "mood": "1.10", "0": ["no", {"a": None}],
-    }  # fmt: skip
-    Upkeep(memory).put([Record(ONE, "call Bob", "reminders", MOMENT, MOMENT, further=reminder)], "remind")
-    text = "".join(lines(memory))
-    with opened(tmp_path / "other") as other:
-        take(other, text)
-        assert "".join(lines(other)) == text
-        header = other.read(ONE).header
-        assert {key: header[key] for key in reminder} == reminder
-        assert (other.home / "categories" / "reminders" / "call-bob-550e8400.md").exists()
-
-
 @pytest.mark.promise("001-17.3")
 def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path, memory):
     head = "---\nid: {id}\ncontent_hash: {hash}\ntype: {type}\ncategory: {category}\nscope: global\ntags:\n  - a\nsource: manual\ncreated_at: 2026-05-07T10:00:00+08:00\nupdated_at: 2026-05-07T10:00:00.5Z\nexpires_at: {expires}\naccess_count: 3\nlinks:\n  - {link}\n  - Some title\nversion: 1\nconfidence: high\n---\n"  # noqa: E501
@@ -259,9 +222,6 @@ def test_files_made_by_hand_come_through(tmp_path, memory):
         assert take(other, "\n".join(lines(memory))).imported == 4
         assert lines(other) == lines(memory)
         assert other.memory_id(memory.list()[0][0].id)
-
-
-# --- import: what a record is ------------------------------------------------------------------
 
 
 def test_what_a_record_lacks_gets_defaults(memory):
@@ -337,21 +297,6 @@ def test_a_bad_record_imports_nothing_and_is_named(memory, line):
     assert warned == [f"warning: {caught.value}"]
 
 
-def test_a_bad_record_behind_many_good_ones_imports_nothing(memory):
-    text = "".join(f'{{"content":"n {n}"}}\n' for n in range(500)) + "x\n"
-    with pytest.raises(BadRecord, match="record 501"):
-        take(memory, text)
-    assert files(memory.home) == {}
-
-
-@pytest.mark.promise("001-17.13")
-def test_an_agent_imports_nothing_into_the_scope_of_another(memory):
-    claude = memory.as_caller("claude")
-    with pytest.raises(BadRecord, match='record 1: invalid scope "agent:codex"'):
-        take(claude, [{"content": "a", "scope": "agent:codex"}])
-    assert take(claude, [{"content": "a", "scope": "agent:claude"}]).imported == 1
-
-
 @pytest.mark.promise("001-17.13")
 def test_an_agent_cannot_take_the_id_of_a_memory_it_does_not_see(memory):
     foreign = remember(memory, "foreign", scope="agent:codex")
@@ -362,25 +307,8 @@ def test_an_agent_cannot_take_the_id_of_a_memory_it_does_not_see(memory):
     assert files(memory.home) == before
 
 
-def test_a_bom_and_crlf_lines_are_read(memory):
-    assert take(memory, '\ufeff{"content":"a"}\r\n{"content":"b"}\r\n').imported == 2
-
-
-# --- import: what is there already -------------------------------------------------------------
-
-
 def edited(line, **more):
     return json.dumps({**json.loads(line), **more})
-
-
-def test_importing_twice_changes_nothing(memory):
-    text = '{"content":"a"}\n' + json.dumps({"id": ONE, "content": "b"})
-    assert take(memory, text).imported == 2
-    before = files(memory.home)
-    changes = len(memory.log(limit=0))
-    assert take(memory, text) == Tally(unchanged=1, skipped=1)
-    assert files(memory.home) == before
-    assert len(memory.log(limit=0)) == changes
 
 
 def test_a_newer_record_replaces_the_memory_which_goes_to_the_history(memory):
@@ -405,12 +333,6 @@ def test_an_older_record_leaves_the_memory_and_can_be_restored(memory):
     assert memory.read(info.id).content == "once"
 
 
-def test_of_two_contents_of_one_time_the_one_here_stays(memory):
-    info = remember(memory, "here")
-    assert take(memory, edited(lines(memory)[0], content="there")) == Tally(skipped=1)
-    assert memory.read(info.id).content == "here"
-
-
 def test_how_often_a_memory_was_read_makes_no_other_record(memory):
     info = remember(memory, "read")
     backup = lines(memory)[0]
@@ -426,13 +348,6 @@ def test_a_deleted_memory_comes_back_with_its_count(memory):
     memory.delete(info)
     assert take(memory, backup) == Tally(imported=1)
     assert lines(memory) == [backup]
-
-
-def test_a_record_with_another_category_moves_the_file(memory):
-    info = remember(memory, "one", "people")
-    take(memory, edited(lines(memory)[0], category="soul", updated_at="2026-06-01T00:00:00Z"))
-    assert memory.memory_id(info.id).path.startswith("soul/")
-    assert len(files(memory.home)) == 1
 
 
 def test_a_partial_record_of_a_known_id_changes_what_it_names(memory):
@@ -496,14 +411,6 @@ def test_ids_that_begin_alike_get_files_of_their_own(memory):
     assert take(memory, records).imported == 6
     assert len(files(memory.home)) == 6
     assert take(memory, records) == Tally(unchanged=6)
-
-
-def test_a_dry_run_says_what_the_import_does(memory):
-    remember(memory, "old")
-    text = edited(lines(memory)[0], content="new", updated_at="2026-06-01T00:00:00Z") + '\n{"content":"fresh"}\n'
-    planned, said = plan(memory, text)
-    assert [each.split(" ")[:2] for each in said] == [["would", "update"], ["would", "import"]]
-    assert take(memory, text) == planned == Tally(imported=1, updated=1)
 
 
 def test_each_batch_can_be_taken_back(memory):

@@ -51,8 +51,6 @@ def counts(plan):
     return plan.count("import"), plan.count("update"), plan.unchanged, len(plan.skipped)
 
 
-# --- graph-jsonl -------------------------------------------------------------------------------
-
 GRAPH = """{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"],"createdAt":"2024-01-02","stars":5}
 not json
 {"type":"relation","from":"Ada","to":"Bob","relationType":"knows","since":1}
@@ -97,17 +95,6 @@ def test_an_entity_with_null_for_type_or_observations_is_moved_in_as_a_graph_fil
     assert list(graph_lines(NoteGraph(memory))) == ['{"type":"entity","name":"Ada","entityType":"","observations":[]}']
 
 
-@pytest.mark.promise("002-14.30")
-def test_moving_a_graph_in_twice_changes_nothing(memory):
-    graph_plan(memory).carry_out()
-    before = files(memory.home)
-    again = graph_plan(memory)
-    assert counts(again) == (0, 0, 4, 2)
-    again.carry_out()
-    assert files(memory.home) == before
-    assert len(memory.log(limit=0)) == 1
-
-
 def test_an_entity_that_is_there_gains_what_it_lacks(memory):
     text = '{"type":"entity","name":"Ada","entityType":"other","observations":["likes tea"]}'
     graph_plan(memory, text).carry_out()
@@ -145,9 +132,6 @@ def test_a_large_graph_goes_in_by_batches_that_can_be_taken_back(memory):
     assert files(memory.home) == {}
 
 
-# --- agent-memory ------------------------------------------------------------------------------
-
-
 def row(key, value="v", **more):
     fixed = {"created_at": "2026-05-01T10:00:00Z", "accessed_at": "2026-05-02T10:00:00Z", "expires_at": None}
     return {"key": key, "value": value, **fixed, "access_count": 4, **more}
@@ -182,17 +166,6 @@ def test_entries_become_notes_with_all_they_carry(memory, tmp_path):
     header = next(memory.read(info).header for info in memory.list()[0] if info.title.startswith(" odd"))
     assert (header["stars"], header["fields"]) == ("5", {"type": "x"})
     assert (header["type"], header["accessed_at"]) == ("kv", "2026-05-02T10:00:00Z")
-
-
-def test_moving_entries_in_twice_changes_nothing(memory, tmp_path):
-    place = agent_folder(tmp_path / "am", default=[row("a"), row("b", expires_at="2027-01-01T00:00:00.5Z")])
-    moving.plan_agent_memory(memory, place).carry_out()
-    before = files(memory.home)
-    again = moving.plan_agent_memory(memory, place)
-    assert counts(again) == (0, 0, 2, 0)
-    again.carry_out()
-    assert files(memory.home) == before
-    assert len(memory.log(limit=0)) == 1
 
 
 def test_expired_entries_and_blank_keys_stay_behind_and_are_named(memory, tmp_path):
@@ -260,16 +233,6 @@ def test_a_file_that_is_no_list_of_entries_stops_the_move_unless_bad_ones_are_le
     assert (counts(plan), plan.skipped) == ((1, 0, 0, 1), [("broken.json", "it is no list of entries")])
 
 
-def test_the_source_folder_is_as_it_was(memory, tmp_path):
-    place = agent_folder(tmp_path / "am", default=[row("a"), row("old", expires_at=1.5)])
-    before = files(place)
-    moving.plan_agent_memory(memory, place).carry_out()
-    assert files(place) == before
-
-
-# --- memory-bank -------------------------------------------------------------------------------
-
-
 def bank_plan(memory, place):
     return moving.plan_banks(memory, place, lambda folder: ("code", "my_repo"), is_bank_id)
 
@@ -329,9 +292,6 @@ def test_a_folder_whose_name_is_no_bank_id_is_named(memory, tmp_path):
     assert bank_plan(memory, root).skipped == [("projects/x (1)/", "its name cannot be a bank's id")]
 
 
-# --- basic-memory ------------------------------------------------------------------------------
-
-
 def test_a_vault_is_copied_with_its_folders_and_other_files(memory, tmp_path):
     root = laid(
         tmp_path / "vault",
@@ -381,12 +341,6 @@ def test_names_that_differ_in_case_only_do_not_meet(memory, tmp_path):
     assert sorted(name for name, _ in plan.skipped) == ["notes/a.md", "notes/plan.md"]
 
 
-def test_a_vault_can_go_into_another_project(memory, tmp_path):
-    memory.add_project("work", str(tmp_path / "work"))
-    moving.plan_vault(memory, laid(tmp_path / "vault", a_md="a"), "Work").carry_out()
-    assert files(tmp_path / "work") == {"a.md": b"a"}
-
-
 @pytest.mark.promise("001-17.13")
 def test_an_agent_moves_in_nothing_of_another_scope_and_learns_nothing_of_it(memory, tmp_path):
     memory.write(Draft("secret", title="Secret", scope="agent:codex"))
@@ -400,9 +354,6 @@ def test_an_agent_moves_in_nothing_of_another_scope_and_learns_nothing_of_it(mem
         ("notes/theirs.md", 'its scope is "agent:codex"'),
     ]
     assert [each.name for each in plan.items] == ["notes/mine.md"]
-
-
-# --- what is no such store ---------------------------------------------------------------------
 
 
 def test_a_path_that_is_no_such_store_is_named(memory, tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from commonplace.jobs import dedup
 from commonplace.jobs.dedup import lines, overlap, plain, plan_duplicates, plan_similar, terms
-from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs, unlinked_pairs
+from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
 LONG = "The quarterly report is due at the end of March and goes to the whole board, with all its appendices, at once"
@@ -163,7 +163,7 @@ def test_links_are_made_both_ways_and_once():
 
 def test_ties_hold_from_either_side_and_for_what_was_merged():
     known = [memory("a", "x", merged=("old",)), memory("b", "y", links=("a",)), memory("c", "z", unlinked=("old",))]
-    assert (linked_pairs(known), unlinked_pairs(known)) == ({(0, 1)}, {(0, 2)})
+    assert (linked_pairs(known), linked_pairs(known, "unlinked")) == ({(0, 1)}, {(0, 2)})
 
 
 def test_terms_are_words_and_pairs_of_han_characters():
@@ -291,7 +291,7 @@ def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(k
 def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_merge_or_link(known):
     found = plan_similar(known)
     after = after_actions(known, [each for each in found if each.verb == MERGE])
-    closed = linked_pairs(after) | unlinked_pairs(after)
+    closed = linked_pairs(after) | linked_pairs(after, "unlinked")
     expected = []
     for (n, a), (m, b) in combinations(enumerate(after), 2):
         own, other = terms(plain(a.content)), terms(plain(b.content))

@@ -1,30 +1,4 @@
-"""Every error commonplace raises, on one page.
-
-CommonplaceError            code           exit
-├── InvalidInput            invalid        1    an argument is of the wrong kind or value
-│   ├── TimeframeError      timeframe      1    a time frame nobody can read
-│   ├── TimeRefused         invalid_time   1   a reminder's text without one time ahead (contract 001, 8)
-│   │   ├── AmbiguousTime   ambiguous_time 1   several times, or one with a part missing
-│   │   ├── PastTime        past_time      1
-│   │   ├── NoTime          no_time        1
-│   │   ├── InvalidTime     invalid_time   1   a time that does not exist, or repeats too often
-│   │   └── VagueTime       vague_time     1
-│   ├── LineOutOfRange      invalid        1    a line number the file does not have
-│   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
-├── NotFound                not_found      1    no such note (or none the caller may see)
-├── Ambiguous               ambiguous      1    one name, several notes
-├── Exists                  exists         1    the destination is taken
-├── Conflict                conflict       1    the note changed since it was read
-├── CountMismatch           count          1    find_text occurs another number of times
-├── SectionError            section        1    a heading is missing or stands twice
-├── OutsideError            outside        1    a path that leaves its project
-├── Locked                  locked         1    the owner locked the note
-├── ProjectNotFound         project_not_found  1
-├── ProjectRefused          project_refused    1    a folder that cannot be a project
-├── NotText                 not_text       1    a file that is not UTF-8
-├── StorageError            storage        1    the disk said no: full, read-only, permission
-├── CannotUndo              cannot_undo    1    a later change is in the way
-└── ConfigError             config         1    config.yaml cannot be read
+"""Every error commonplace raises.
 
 Each carries a sentence that names the thing and the remedy, and the values a face
 needs to say it in its own words. Codes: contract 000b, section 8.
@@ -59,8 +33,8 @@ class TimeframeError(InvalidInput):
 
 
 class TimeRefused(InvalidInput):
-    """A time that is not taken. `phrase` is the user's own text; `candidates` are aware local times,
-    empty but for ambiguous ones."""
+    """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text; `candidates` are
+    aware local times, empty but for ambiguous ones."""
 
     code = "invalid_time"
     sentence = 'not a valid time: "{}"'

@@ -22,10 +22,14 @@ class CommonplaceError(Exception):
 
 
 class InvalidInput(CommonplaceError):
+    """An argument is of the wrong kind or value."""
+
     code = "invalid"
 
 
 class TimeframeError(InvalidInput):
+    """A time frame nobody can read."""
+
     code = "timeframe"
 
     def __init__(self, text: object):
@@ -168,6 +172,8 @@ class SectionError(CommonplaceError):
 
 
 class OutsideError(CommonplaceError):
+    """A path leaves its project."""
+
     code = "outside"
 
     def __init__(self, path: str, project: str = ""):
@@ -176,6 +182,8 @@ class OutsideError(CommonplaceError):
 
 
 class Locked(CommonplaceError):
+    """The owner locked the note."""
+
     code = "locked"
 
     def __init__(self, permalink: str):
@@ -213,6 +221,8 @@ class ReadOnlyProject(InvalidInput):
 
 
 class NotText(CommonplaceError):
+    """A file is not UTF-8."""
+
     code = "not_text"
 
     def __init__(self, path: str):
@@ -231,8 +241,12 @@ class StorageError(CommonplaceError):
 
 
 class CannotUndo(CommonplaceError):
+    """A later change is in the way."""
+
     code = "cannot_undo"
 
 
 class ConfigError(CommonplaceError):
+    """The configuration file cannot be read."""
+
     code = "config"

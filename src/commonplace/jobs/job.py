@@ -179,8 +179,7 @@ Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: its actions that were applied (under a dry run: planned), how many were skipped
-    because a memory had changed meanwhile, and the error that ended it early."""
+    """The actions of a job applied (under a dry run: planned), how many were skipped, and the error that ended it."""
 
     job: str
     actions: tuple[Action, ...] = ()
@@ -202,11 +201,8 @@ class Outcome:
 
 
 class Round:
-    """One run of jobs over the memories its caller sees; the owner sees all.
-
-    `now` is the time of all jobs. `stop` is asked before each action: when it says True, what is left of the round is
-    not done.
-    """
+    """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is asked before each
+    action: when it says True, what is left of the round is not done."""
 
     def __init__(self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False):
         self.memory = memory

@@ -2,11 +2,10 @@
 
 Pure: plans over `MemoryState` values. Source: contract 001, 6.
 
-The caps and a second run. A pair is *related* when the evidence would link it. A memory's links to related memories
-count towards its 3 whoever made them and whenever: so a second run gives it no more, and no night adds 3 further ones
-to a group of forty. Of the 50 of a run, related pairs both `updated` at `now` are taken as made by this very run: with
-the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow when a plan is carried
-out, therefore what was refused once is refused again.
+A pair is *related* when the evidence would link it. A memory's links to related memories count towards its 3 whoever
+made them: so a second run gives it no more. Of the 50 of a run, related pairs both `updated` at `now` are taken as made
+by this very run: with the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow
+when a plan is carried out, therefore what was refused once is refused again.
 """
 
 from __future__ import annotations

@@ -219,7 +219,6 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
 
 
 def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
-    """What is to fire, oldest due first."""
     zone, found = memory.settings.reading_zone, []
     for info in _visible(memory, pending):
         reminder = Reminder.of(info.header)
@@ -282,7 +281,7 @@ def notification_method(method: str) -> str:
 
 
 def _run(command: Sequence[str]) -> str | None:
-    """Run a program to its end. Returns why it failed, None when it did not."""
+    """Why a program failed, None when it did not."""
     import subprocess
 
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}

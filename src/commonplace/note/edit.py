@@ -227,8 +227,6 @@ Edit = (
 
 
 class _Sections:
-    """The headings of a text, and where their lines are."""
-
     def __init__(self, text: str):
         self.text = text
         self.headings = scan(text, split(text).body_at)[2]

@@ -17,8 +17,6 @@ from commonplace.clock import stamp
 
 
 class _Remove:
-    """The type of REMOVE."""
-
     def __repr__(self) -> str:
         return "REMOVE"
 

@@ -186,7 +186,6 @@ class _Lines:
             self._links(text, text, self.number)
 
     def _is_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Take a thematic break, the line under a heading, or a list item."""
         is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
         if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
             self._close(depth)
@@ -352,7 +351,6 @@ class _Lines:
         self.block.append(text)
 
     def _flush(self) -> None:
-        """Read the gathered lines of the paragraph that ends."""
         if not self.block:
             return
         raw, self.block = self.block, []

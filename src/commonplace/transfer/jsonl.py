@@ -171,7 +171,6 @@ class Import:
     def _action(
         self, number: int, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str], way: _Pass
     ) -> _Action:
-        """Raises BadRecord for what cannot be done."""
         record = given.record
         if not given.has_id:
             return _Action(SKIP if self._is_there(record, way) else NEW, number, record)

@@ -183,11 +183,9 @@ def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
 def plan_banks(
     memory: Memory, path: Path, named: Callable[[Path], tuple[str, str]], is_id: Callable[[str], bool]
 ) -> MovePlan:
-    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of these; a folder
-    of projects; or one plain folder of Markdown files, for which `named` tells kind (as BANK_KINDS) and id.
-
-    `is_id` judges the ids of banks. Raises WrongStore.
-    """
+    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of these; a folder of
+    projects; or one plain folder of Markdown files, for which `named` tells kind (as BANK_KINDS) and id. `is_id` judges
+    the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
     copying = _Copying(memory, BANKS)
     places = _bank_places(path, named)
@@ -236,8 +234,6 @@ def _bank_files(folder: Path) -> Iterator[SourceFile]:
 
 
 class _Copying:
-    """Plans and makes copies in one project."""
-
     def __init__(self, memory: Memory, project: str):
         self._memory, self._project = memory, project
         self._exchange = Exchange(memory)
@@ -435,7 +431,6 @@ def _collect(each: _Incoming, newest: dict[tuple[str, str], _Incoming], plan: Mo
 
 
 def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
-    """Put what becomes of an entry into the plan."""
     entry, _ = each
     name, size = _entry_name(entry), len(entry.value)
     there = entries.peek(entry.namespace, entry.key)

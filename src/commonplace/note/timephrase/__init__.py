@@ -135,7 +135,6 @@ def _without_doubtful(run: list[Token]) -> list[Token]:
 
 
 def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Reading:
-    """The reading of a group. Raises a TimeRefused."""
     phrase, now = group.phrase, now.astimezone(zone)
     if group.of("vague"):
         raise VagueTime(phrase)

@@ -112,7 +112,6 @@ def _weekday(value: tuple[int | None, int, bool], today: date) -> list[date]:
 
 
 def _first_day(span: tuple[str, int], today: date) -> date:
-    """The first day of a week, month or year."""
     unit, offset = span
     if unit == "week":
         return today - timedelta(days=today.weekday()) + timedelta(days=7 * offset)

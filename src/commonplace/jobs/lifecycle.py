@@ -185,12 +185,10 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
     found: dict[str, list[_Entry]] = {}
     for category, kinds in tables.items():
-        for kind, words in kinds.items():
-            for word in words:
-                entry = _Entry(
-                    word, word if kind == "exact" else word.lower(), category, _WEIGHTS[kind], kind == "exact"
-                )
-                found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
+        for kind, word in ((kind, word) for kind, words in kinds.items() for word in words):
+            is_exact = kind == "exact"
+            entry = _Entry(word, word if is_exact else word.lower(), category, _WEIGHTS[kind], is_exact)
+            found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
     for entries in found.values():
         entries.sort(key=lambda each: -len(each.sought))
     return tuple(tables), found

@@ -11,19 +11,15 @@ from commonplace.errors import InvalidInput, TimeframeError
 Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = {
-    name: seconds
-    for seconds, names in (
-        (60, "m min mins minute minutes"),
-        (3600, "h hour hours 小时"),
-        (86400, "d day days 天"),
-        (7 * 86400, "w week weeks 周"),
-        (30 * 86400, "mo month months"),
-        (365 * 86400, "y year years"),
-    )
-    for name in names.split()
-}
+_SPELLED = {
+    60: "m min mins minute minutes", 3600: "h hour hours 小时", 86400: "d day days 天", 7 * 86400: "w week weeks 周",
+    30 * 86400: "mo month months", 365 * 86400: "y year years",
+}  # fmt: skip
+_UNITS = {name: seconds for seconds, names in _SPELLED.items() for name in names.split()}
 _LONGEST = 4000
+_TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+_WRITTEN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?").fullmatch
+"""A date, or a date and a time of day, with or without an offset."""
 
 
 def now() -> datetime:
@@ -121,20 +117,12 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     elif squeezed == "lastmonth":
         day = (day.replace(day=1) - timedelta(days=1)).replace(day=1)
     elif squeezed not in ("today", "今天"):
-        return _written(written, zone, text)
+        match = _WRITTEN(written)
+        offset = ((match and match[3]) or "").replace(" ", "").upper()
+        try:
+            if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
+                raise ValueError(text)
+            return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
+        except (ValueError, OverflowError):
+            raise TimeframeError(text) from None
     return to_utc(day, zone)
-
-
-def _written(written: str, zone: tzinfo | None, text: str) -> datetime:
-    """A date, or a date and a time of day, with or without an offset. Raises TimeframeError naming `text`."""
-    match = re.fullmatch(
-        r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[t ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(.*))?",
-        written,
-    )
-    offset = ((match and match[3]) or "").replace(" ", "").upper()
-    try:
-        if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
-            raise ValueError(text)
-        return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
-    except (ValueError, OverflowError):
-        raise TimeframeError(text) from None

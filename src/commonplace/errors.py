@@ -48,10 +48,14 @@ class CommonplaceError(Exception):
 
 
 class InvalidInput(CommonplaceError):
+    """An argument is of the wrong kind or value."""
+
     code = "invalid"
 
 
 class TimeframeError(InvalidInput):
+    """A time frame nobody can read."""
+
     code = "timeframe"
 
     def __init__(self, text: object):
@@ -59,8 +63,8 @@ class TimeframeError(InvalidInput):
 
 
 class TimeRefused(InvalidInput):
-    """A time that is not taken. `phrase` is the user's own text; `candidates` are aware local times,
-    empty but for ambiguous ones."""
+    """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text; `candidates` are
+    aware local times, empty but for ambiguous ones."""
 
     code = "invalid_time"
     sentence = 'not a valid time: "{}"'
@@ -194,6 +198,8 @@ class SectionError(CommonplaceError):
 
 
 class OutsideError(CommonplaceError):
+    """A path leaves its project."""
+
     code = "outside"
 
     def __init__(self, path: str, project: str = ""):
@@ -202,6 +208,8 @@ class OutsideError(CommonplaceError):
 
 
 class Locked(CommonplaceError):
+    """The owner locked the note."""
+
     code = "locked"
 
     def __init__(self, permalink: str):
@@ -239,6 +247,8 @@ class ReadOnlyProject(InvalidInput):
 
 
 class NotText(CommonplaceError):
+    """A file is not UTF-8."""
+
     code = "not_text"
 
     def __init__(self, path: str):
@@ -257,8 +267,12 @@ class StorageError(CommonplaceError):
 
 
 class CannotUndo(CommonplaceError):
+    """A later change is in the way."""
+
     code = "cannot_undo"
 
 
 class ConfigError(CommonplaceError):
+    """The configuration file cannot be read."""
+
     code = "config"

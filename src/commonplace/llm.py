@@ -25,10 +25,9 @@ class NoAnswer(CommonplaceError):
 
 
 class _Endpoint:
-    """What is common to the endpoints: asking with patience, and leaving one alone that fails.
+    """An endpoint at `base_url` (http or https, `path` is added) that is left alone for a while when it fails.
 
-    `base_url` is http or https, `path` is added to it; an answer may take `seconds` (20), counted by `clock`, and
-    hold `longest` bytes. Not thread-safe.
+    An answer may take `seconds` (20), counted by `clock`, and hold `longest` bytes. Not thread-safe.
     """
 
     name = "language model"
@@ -78,10 +77,9 @@ class _Endpoint:
         from urllib.error import HTTPError
         from urllib.request import Request
 
+        data, headers = json.dumps(asked).encode(), {"Content-Type": "application/json"}
         try:
-            request = Request(
-                self._url, json.dumps(asked).encode(), {"Content-Type": "application/json"}, method="POST"
-            )
+            request = Request(self._url, data, headers, method="POST")
             if self._key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._key}")
             with _opener(self._url).open(request, timeout=self._seconds) as response:
@@ -100,10 +98,7 @@ class _Endpoint:
 
 
 class Endpoint(_Endpoint):
-    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None.
-
-    An answer may take `seconds` (20); `clock` counts them. Not thread-safe.
-    """
+    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None."""
 
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
         """What `read` makes of the JSON the model answers with, at temperature 0.
@@ -111,23 +106,20 @@ class Endpoint(_Endpoint):
         Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises ValueError;
         each but the first counts as a failure.
         """
-        return self._answer(lambda: read(_json(self._completion(system, user))))
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        kind = {"type": "json_object"}
+        asked = {"model": self._model, "temperature": 0, "response_format": kind, "messages": messages}
 
-    def _completion(self, system: str, user: str) -> str:
-        """The text of the model's message. Raises NoAnswer."""
-        asked = {
-            "model": self._model,
-            "temperature": 0,
-            "response_format": {"type": "json_object"},
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-        }
-        try:
-            content = json.loads(self._post(asked))["choices"][0]["message"]["content"]
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            raise NoAnswer("The language model's reply is not a chat completion.") from None
-        if not isinstance(content, str):
-            raise NoAnswer("The language model's reply holds no text.")
-        return content
+        def completion() -> str:
+            try:
+                content = json.loads(self._post(asked))["choices"][0]["message"]["content"]
+            except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+                raise NoAnswer("The language model's reply is not a chat completion.") from None
+            if not isinstance(content, str):
+                raise NoAnswer("The language model's reply holds no text.")
+            return content
+
+        return self._answer(lambda: read(_json(completion())))
 
 
 class Embeddings(_Endpoint):

@@ -53,7 +53,6 @@ class Query:
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
 _ONE = ("source", "scope", "status")
-_TIMES = ("before", "after")
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
     r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after):"
@@ -65,11 +64,10 @@ _FILTER = re.compile(
 def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
     """The query a person writes in one line: `dark mode tag:ui after:7d` (contract 000b, 6).
 
-    Filters `tag:` `type:` `category:` `project:` `source:` `scope:` `status:` `before:` `after:`
-    are taken out of the text; a value with blanks stands in double quotes. `tag:` and `category:`
-    given twice must both hold, of several `type:` and `project:` one; else the last one counts.
-    Any other `x:y`, a filter inside quotes and a time nobody can read stay text. `now` (default:
-    the clock) and `zone` (default: local) are for `before:` and `after:`. Never raises.
+    Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and `category:` given twice
+    must both hold, of several `type:` and `project:` one; else the last one counts. Any other `x:y`, a filter inside
+    quotes and a time nobody can read stay text. `now` (default: the clock) and `zone` (default: local) are for
+    `before:` and `after:`. Never raises.
     """
     found: dict[str, Any] = {}
 
@@ -82,31 +80,22 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
         elif name in _ONE:
             found[name] = value
         else:
-            moment = _moment(value, now, zone)
-            if moment is None:
+            try:
+                found[name] = clock.since(value, now or clock.now(), zone)
+            except TimeframeError:
                 return match[0]
-            found[name] = moment
         return " "
 
     rest = _FILTER.sub(take, text)
     return Query(text=" ".join(rest.split()) if found else text.strip(), **found)
 
 
-def _moment(value: str, now: datetime | None, zone: tzinfo | None) -> datetime | None:
-    try:
-        return clock.since(value, now or clock.now(), zone)
-    except TimeframeError:
-        return None
-
-
 def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
-    if category is not None and category not in CATEGORIES:
-        raise InvalidInput(f'invalid category "{category}"')
-    if phase is not None and phase not in PHASES:
-        raise InvalidInput(f'invalid phase "{phase}"')
-    if scope is not None and not SCOPE.fullmatch(scope):
-        raise InvalidInput(f'invalid scope "{scope}"')
+    checks = ("category", category, CATEGORIES.__contains__), ("phase", phase, PHASES.__contains__)
+    for name, value, is_known in (*checks, ("scope", scope, SCOPE.fullmatch)):
+        if value is not None and not is_known(value):
+            raise InvalidInput(f'invalid {name} "{value}"')
 
 
 def memory_query(

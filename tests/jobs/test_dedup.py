@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.jobs.dedup import lines, overlap, plain, plan_duplicates, plan_similar, terms
-from commonplace.jobs.job import LINK, MERGE, MemoryState, after_actions, linked_pairs, unlinked_pairs
+from commonplace.jobs.job import LINK, MERGE, MemoryState, after_actions, linked_pairs
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
 LONG = "The quarterly report is due at the end of March and goes to the whole board, with all its appendices, at once"
@@ -144,7 +144,7 @@ def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(k
 def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_merge_or_link(known):
     found = plan_similar(known)
     after = after_actions(known, [each for each in found if each.verb == MERGE])
-    closed = linked_pairs(after) | unlinked_pairs(after)
+    closed = linked_pairs(after) | linked_pairs(after, "unlinked")
     expected = []
     for (n, a), (m, b) in combinations(enumerate(after), 2):
         own, other = terms(plain(a.content)), terms(plain(b.content))

@@ -91,11 +91,8 @@ def expected(plan: IngestPlan) -> Ingestion:
 def apply(
     memory: Memory, plans: Sequence[IngestPlan], known: Known, progress: Callable[[int, int], None] | None = None
 ) -> list[Ingestion]:
-    """Carry out the plans; each batch of new memories is one change, and each changed memory.
-
-    Raises StorageError; what was stored before it stays. A memory that changed since the plan, or is locked, is
-    left as it is, with a warning.
-    """
+    """Carry out the plans; each batch of new memories is one change, and each changed memory. One that changed since
+    the plan, or is locked, is left as it is, with a warning. Raises StorageError; what was stored before it stays."""
     ingested, upkeep = Ingested(memory), Upkeep(memory)
     total = sum(len(each.new) + len(each.changed) for each in plans)
     done = 0
@@ -139,13 +136,9 @@ def _record(memory: Memory, note: SourceNote) -> Record:
 
 
 def _further(note: SourceNote, aliases: Sequence[str]) -> dict[str, Any]:
-    keys: dict[str, Any] = {"title": note.title}
-    if aliases:
-        keys["aliases"] = list(aliases)
-    keys |= {SOURCE_REF: note.source_ref, SOURCE_HASH: note.content_hash}
-    if note.date:
-        keys["date"] = note.date
-    return keys
+    named = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
+    dated = {"date": note.date} if note.date else {}
+    return named | {SOURCE_REF: note.source_ref, SOURCE_HASH: note.content_hash} | dated
 
 
 def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, warnings: list[str]) -> bool:

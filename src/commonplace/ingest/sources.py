@@ -152,16 +152,14 @@ class Source:
     scan: Callable[[Tree], Iterator[SourceNote]]
 
 
-SOURCES = {
-    each.name: each
-    for each in (
-        Source("claude", "~/.claude", scan_claude),
-        Source("car-agent", "~/.car-agent", scan_car_agent),
-        Source("fingersaver", "~/.fingersaver", scan_fingersaver),
-        Source("logseq", "~/logseq", scan_logseq),
-        Source("obsidian", None, scan_obsidian),
-    )
-}
+_EVERY = (
+    Source("claude", "~/.claude", scan_claude),
+    Source("car-agent", "~/.car-agent", scan_car_agent),
+    Source("fingersaver", "~/.fingersaver", scan_fingersaver),
+    Source("logseq", "~/logseq", scan_logseq),
+    Source("obsidian", None, scan_obsidian),
+)
+SOURCES = {each.name: each for each in _EVERY}
 """Every source by its name, in the order of the contract."""
 
 
@@ -188,8 +186,7 @@ def day(text: str) -> str | None:
 @lru_cache(maxsize=4)
 def header(text: str) -> dict[str, Any] | None:
     """The frontmatter's keys in lower case; None when there is none that can be read."""
-    yaml_text, _ = frontmatter.split(text)
-    if yaml_text is None:
+    if (yaml_text := frontmatter.split(text).yaml) is None:
         return None
     try:
         return {key.lower(): value for key, value in frontmatter.parse(yaml_text).items()}
@@ -226,18 +223,14 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
     """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with `bracketed` also
     `#[[two words]]`.
 
-    A tag stands after the start of a line, a blank or `(`, and is not of digits alone. What stands in code, in
-    comments or in an address is none.
+    A tag stands after the start of a line, a blank or `(`, and is not of digits alone, nor in code, comments or an
+    address.
     """
-    if "#" not in text:
-        return ()
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
-        if match[1] is not None:
-            name = match[1].strip().lower() if bracketed else ""
-        else:
-            name = (match[2] or "").strip("/").lower()
+        name = (match[2] or "").strip("/") if match[1] is None else match[1].strip() if bracketed else ""
+        name = name.lower()
         is_tag = any(map(str.isalnum, name)) and not name.isdigit()
         if not is_tag or _BEFORE_ADDRESS.search(text, max(0, match.start() - 200), match.start()):
             return match[0]

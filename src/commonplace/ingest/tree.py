@@ -42,10 +42,8 @@ class Tree:
                 path = f"{here}/{entry.name}" if here else entry.name
                 if entry.name.startswith(".") and not hidden:
                     continue
-                if entry.is_symlink():
-                    if not os.path.exists(entry.path):
-                        continue  # it leads nowhere, or to itself
-                    if not self._leads_inside(entry, path, hidden):
+                if entry.is_symlink():  # one that leads nowhere, or to itself, is left out
+                    if not os.path.exists(entry.path) or not self._leads_inside(entry, path, hidden):
                         continue
                     if self._is_new_folder(entry, followed):
                         linked.append(path)

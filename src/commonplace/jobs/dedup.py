@@ -10,21 +10,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import add
 from sys import intern
 
-from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs, unlinked_pairs
+from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
 
 PREFIX = 100
 """Characters of the normalised content that duplicates have in common."""
 FEWEST_TERMS = 5
 """Terms a memory needs to be compared by them."""
 MOST_LINKS = 10
-"""Links to similar memories a memory is given in all, so that a hundred notes of one form do not become five
-thousand links. Links to similar memories that it has already count."""
+"""Links to similar memories a memory is given in all, those it has already included."""
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
@@ -60,10 +59,6 @@ def lines(low: str) -> frozenset[str]:
     return frozenset([" ".join(parts) for parts in map(str.split, low.split("\n")) if parts])
 
 
-Near = Callable[[frozenset[str], frozenset[str]], float]
-"""Whether two sets of terms are near each other: not 0.0."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Text:
     """A memory with its text in comparable form."""
@@ -80,12 +75,16 @@ class _Text:
         return -len(self.lines), -len(self.text), -own.access_count, own.created, own.id
 
 
-def _texts(memories: Iterable[MemoryState], *, with_terms: bool) -> list[_Text]:
-    found = []
-    for each in memories:
-        low = plain(each.content)
-        found.append(_Text(each, " ".join(low.split()), lines(low), terms(low) if with_terms else frozenset()))
-    return found
+def _text(memory: MemoryState, *, with_terms: bool) -> _Text:
+    low = plain(memory.content)
+    return _Text(memory, " ".join(low.split()), lines(low), terms(low) if with_terms else frozenset())
+
+
+def _grouped(texts: Iterable[_Text], key: Callable[[_Text], Hashable]) -> Iterable[list[_Text]]:
+    groups: dict[Hashable, list[_Text]] = {}
+    for text in texts:
+        groups.setdefault(key(text), []).append(text)
+    return groups.values()
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
@@ -94,11 +93,8 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     The one with more lines stays, then the longer, then the one with the higher `access_count`, the older, the
     smaller id. Memories without text stay as they are. The plan does not depend on the order of `memories`.
     """
-    groups: dict[object, list[_Text]] = {}
-    for text in _texts(memories, with_terms=False):
-        if text.text:
-            groups.setdefault((text.memory.block, text.text[:PREFIX]), []).append(text)
-    return _merge_actions(job, groups.values())
+    texts = (text for each in memories if (text := _text(each, with_terms=False)).text)
+    return _merge_actions(job, _grouped(texts, lambda each: (each.memory.block, each.text[:PREFIX])))
 
 
 def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Action]:
@@ -109,19 +105,13 @@ def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Ac
     such links in all. Links are those to make after the merges, best first; the plan does not depend on the order
     of `memories`.
     """
-    compared = {each.memory.id: each for each in _texts(memories, with_terms=True) if len(each.terms) >= FEWEST_TERMS}
-    merges = _merge_actions(job, _blocks(compared.values()), overlap)
+    texts = (_text(each, with_terms=True) for each in memories)
+    compared = {each.memory.id: each for each in texts if len(each.terms) >= FEWEST_TERMS}
+    merges = _merge_actions(job, _grouped(compared.values(), lambda each: each.memory.block), by_terms=True)
     left = [replace(compared[each.id], memory=each) for each in after_actions(memories, merges) if each.id in compared]
-    links = sorted(link for block in _blocks(left) for link in _links(block))
+    links = sorted(link for block in _grouped(left, lambda each: each.memory.block) for link in _links(block))
     paths = {each.memory.id: each.memory.path for each in left}
     return merges + [Action(job, LINK, a, f"similar {-score:.2f}", paths[a], target=b) for score, a, b in links]
-
-
-def _blocks(texts: Iterable[_Text]) -> Iterable[list[_Text]]:
-    blocks: dict[object, list[_Text]] = {}
-    for text in texts:
-        blocks.setdefault(text.memory.block, []).append(text)
-    return blocks.values()
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
@@ -132,9 +122,9 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return shared / (both - shared)
 
 
-def _merge_actions(job: str, groups: Iterable[list[_Text]], near: Near | None = None) -> list[Action]:
+def _merge_actions(job: str, groups: Iterable[list[_Text]], *, by_terms: bool = False) -> list[Action]:
     """The merges within each group, by survivor, then the older first: the order in which tags and links are united."""
-    merges = [merge for group in groups if len(group) > 1 for merge in _merges(group, near)]
+    merges = [merge for group in groups if len(group) > 1 for merge in _merges(group, by_terms)]
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
     actions = []
     for gone, survivor in merges:
@@ -144,9 +134,10 @@ def _merge_actions(job: str, groups: Iterable[list[_Text]], near: Near | None = 
     return actions
 
 
-def _merges(texts: Iterable[_Text], near: Near | None) -> Iterator[tuple[_Text, _Text]]:
-    """Each text that lies in another one (and is `near` it), with where that one goes: at last to a text that lies in
-    none. What holds a text holds its rarest line, so only the texts with that line are looked at.
+def _merges(texts: Iterable[_Text], by_terms: bool) -> Iterator[tuple[_Text, _Text]]:
+    """Each text that lies in another one (and overlaps it, if `by_terms`), with the text that lies in none it goes to.
+
+    What holds a text holds its rarest line, so only the texts with that line are looked at.
     """
     survivors: dict[str, _Text] = {}
     by_lines: dict[frozenset[str], _Text] = {}
@@ -157,7 +148,7 @@ def _merges(texts: Iterable[_Text], near: Near | None) -> Iterator[tuple[_Text, 
             by_lines[text.lines] = text
             rarest = min((with_line.get(line, []) for line in text.lines), key=len)
             holders = (each for each in rarest if text.lines < each.lines)
-            holder = next((each for each in holders if near is None or near(text.terms, each.terms)), None)
+            holder = next((each for each in holders if not by_terms or overlap(text.terms, each.terms)), None)
             for line in text.lines:
                 with_line.setdefault(line, []).append(text)
         survivors[text.memory.id] = survivor = text if holder is None else survivors[holder.memory.id]
@@ -174,7 +165,7 @@ def _links(block: list[_Text]) -> list[tuple[float, str, str]]:
     block.sort(key=lambda each: (len(each.terms), each.memory.id))
     memories = [each.memory for each in block]
     linked = linked_pairs(memories)
-    closed = linked | unlinked_pairs(memories)
+    closed = linked | linked_pairs(memories, "unlinked")
     made = Counter(end for a, b in linked if overlap(block[a].terms, block[b].terms) for end in (a, b))
     counts = Counter(chain.from_iterable(each.terms for each in block))
     ranks = {term: rank for rank, term in enumerate(sorted(counts, key=lambda term: (counts[term], term)))}

@@ -22,16 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from commonplace.errors import InvalidInput
 from commonplace.jobs import reminders, report
 from commonplace.jobs.dedup import plain, plan_similar, terms
-from commonplace.jobs.job import (
-    LINK,
-    Action,
-    MemoryState,
-    Outcome,
-    Plan,
-    Round,
-    linked_pairs,
-    unlinked_pairs,
-)
+from commonplace.jobs.job import LINK, Action, MemoryState, Outcome, Round, linked_pairs
 from commonplace.jobs.lifecycle import organize
 from commonplace.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
 from commonplace.llm import Endpoint, NoAnswer
@@ -98,13 +89,13 @@ def run(
     """
     check(level)
     turn = Round(memory, dry_run=dry_run, stop=stop)
-    outcomes = [turn.run("classify", _classification(endpoint if level == 3 else None))]
+    outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None))]
     fresh = {each.id for each in outcomes[0].actions}
     if level >= 2:
-        outcomes += [turn.run("similar", _similar), turn.run("wikilinks", _wikilinks(memory))]
+        outcomes += [turn.run("similar", _similar), turn.run("wikilinks", partial(_wikilinks, memory=memory))]
     skipped: list[reminders.Skipped] = []
     if level == 3:
-        outcomes.append(turn.run("cross", _cross_links(endpoint, fresh)))
+        outcomes.append(turn.run("cross", partial(_cross_links, endpoint=endpoint, fresh=fresh)))
         outcomes.append(turn.run("remind", partial(reminders.plan_from_text, skipped=skipped)))
     found = report.report_of(turn, level, outcomes, skipped)
     if not dry_run:
@@ -113,19 +104,18 @@ def run(
 
 
 def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
-    return [each for each in memories if not each.is_reminder_copy]
+    """The memories but for reminders made of another memory's text: what that says stands there already."""
+    return [each for each in memories if not each.header.get("reminder_of")]
 
 
-def _classification(endpoint: Endpoint | None) -> Plan:
+def _classify(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None
+) -> list[Action]:
     """Level 1: every memory of the inbox gets its category; with an endpoint it may say those the table cannot."""
-
-    def plan(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-        inbox = [each for each in memories if each.phase == INBOX]
-        planned = {each.id: organize(NAME, "classify", each) for each in inbox}
-        unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
-        return list((planned | proposed_categories(endpoint, unsure)).values())
-
-    return plan
+    inbox = [each for each in memories if each.phase == INBOX]
+    planned = {each.id: organize(NAME, "classify", each) for each in inbox}
+    unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
+    return list((planned | proposed_categories(endpoint, unsure)).values())
 
 
 def _similar(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
@@ -133,32 +123,25 @@ def _similar(memories: Sequence[MemoryState], settings: Settings, now: datetime)
     return plan_similar(_without_copies(memories), NAME)
 
 
-def _wikilinks(memory: Memory) -> Plan:
+def _wikilinks(memories: Sequence[MemoryState], settings: Settings, now: datetime, memory: Memory) -> list[Action]:
     """Level 2: what a wikilink in the text of a memory leads to is linked with it."""
-
-    def plan(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-        by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
-        found: dict[frozenset[str], Action] = {}
-        for one in memory.resolve_links(dry_run=True).actions:
-            a, b = by_id.get(one.source), by_id.get(one.target)
-            if a is None or b is None or a is b or (a.id in b.links and b.id in a.links):
-                continue
+    by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
+    found: dict[frozenset[str], Action] = {}
+    for one in memory.resolve_links(dry_run=True).actions:
+        a, b = by_id.get(one.source), by_id.get(one.target)
+        if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
             found.setdefault(frozenset((a.id, b.id)), Action(NAME, LINK, a.id, one.reason, a.path, target=b.id))
-        return list(found.values())
-
-    return plan
+    return list(found.values())
 
 
-def _cross_links(endpoint: Endpoint | None, fresh: set[str]) -> Plan:
+def _cross_links(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None, fresh: set[str]
+) -> list[Action]:
     """Level 3: links across categories; an endpoint may add some for what this dream took out of the inbox, so that
     a second dream asks for nothing."""
-
-    def plan(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-        compared = _without_copies(memories)
-        links = plan_links(compared, now, NAME)
-        return [*links, *proposed_links(endpoint, compared, fresh, links)]
-
-    return plan
+    compared = _without_copies(memories)
+    links = plan_links(compared, now, NAME)
+    return [*links, *proposed_links(endpoint, compared, fresh, links)]
 
 
 def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
@@ -187,7 +170,7 @@ def proposed_links(
         return []
     may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
     positions = {each.id: at for at, each in enumerate(memories)}
-    closed = linked_pairs(memories) | unlinked_pairs(memories)
+    closed = linked_pairs(memories) | linked_pairs(memories, "unlinked")
     closed |= {(min(pair), max(pair)) for pair in ((positions[a], positions[b]) for a, b in map(_ends, made))}
     counts = Counter(end for each in made for end in _ends(each))
     found: list[Action] = []
@@ -212,10 +195,9 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
     """What `read` makes of the model's answer about these memories; None when there is none that can be used."""
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [{"id": each.id, "category": each.category, "text": each.content[:_TEXT]} for each in memories]
+    asked = json.dumps(rows, ensure_ascii=False)
     try:
-        return endpoint.ask(
-            system.substitute(categories=", ".join(CHOICES)), json.dumps(rows, ensure_ascii=False), read
-        )
+        return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
     except NoAnswer:
         return None
 

@@ -7,7 +7,7 @@ Source: contract 001, 4 and 5.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -39,9 +39,8 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
 
-    `content` is the text without the header. `targets` are the targets of its wikilinks as written, those in code left
-    out. `links`, `unlinked` and `merged` are whole ids (contract 001, 2). `info` is what the index had when the round
-    read it; under a dry run the other fields tell how the memory would stand by now.
+    `targets` are the targets of its wikilinks as written, those in code left out. `links`, `unlinked` and `merged` are
+    whole ids (contract 001, 2). `info` is what the index had; under a dry run the other fields may differ from it.
     """
 
     id: str
@@ -94,11 +93,6 @@ class MemoryState:
         return f"{CATEGORY_PROJECT}/{path}"
 
     @property
-    def is_reminder_copy(self) -> bool:
-        """Whether it is a reminder made of another memory's text: what that text says stands there already."""
-        return bool(self.header.get("reminder_of"))
-
-    @property
     def block(self) -> tuple[object, ...]:
         """Only memories of one block are merged or linked as similar: one scope, and reminders only with
         reminders of equal `due_at` and `repeat`."""
@@ -137,23 +131,14 @@ def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryS
     )
 
 
-def linked_pairs(memories: Sequence[MemoryState]) -> set[tuple[int, int]]:
-    """The pairs of positions (smaller first) in `memories` that are linked by either side.
+def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
+    """The pairs of positions (smaller first) in `memories` that either side's `links` name, or `unlinked` as `key`.
 
     An id merged into one of them counts as that one.
     """
-    return _pairs(memories, lambda each: each.links)
-
-
-def unlinked_pairs(memories: Sequence[MemoryState]) -> set[tuple[int, int]]:
-    """The pairs of positions (smaller first) of which either side remembers an `unlink` (contract 001, 4)."""
-    return _pairs(memories, lambda each: each.unlinked)
-
-
-def _pairs(memories: Sequence[MemoryState], ids: Callable[[MemoryState], Iterable[str]]) -> set[tuple[int, int]]:
     positions = {id: at for at, each in enumerate(memories) for id in each.merged}
     positions |= {each.id: at for at, each in enumerate(memories)}
-    met = ((at, positions[id]) for at, each in enumerate(memories) for id in ids(each) if id in positions)
+    met = ((at, positions[id]) for at, each in enumerate(memories) for id in getattr(each, key) if id in positions)
     return {(min(pair), max(pair)) for pair in met if pair[0] != pair[1]}
 
 
@@ -181,11 +166,8 @@ class Action:
         row: dict[str, Any] = {each: getattr(self, each) for each in ("job", "verb", "id", "reason", "path")}
         if self.verb in _ORGANIZING:
             row |= {"category": self.category, "words": list(self.words)}
-        if self.target is not None:
-            row["target"] = self.target
-        if self.phrase is not None:
-            row["phrase"] = self.phrase
-        return row
+        more = {"target": self.target, "phrase": self.phrase}
+        return row | {key: value for key, value in more.items() if value is not None}
 
     def line(self) -> str:
         """The action as a dry run prints it."""
@@ -197,8 +179,7 @@ Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: its actions that were applied (under a dry run: planned), how many were skipped
-    because a memory had changed meanwhile, and the error that ended it early."""
+    """The actions of a job applied (under a dry run: planned), how many were skipped, and the error that ended it."""
 
     job: str
     actions: tuple[Action, ...] = ()
@@ -220,11 +201,8 @@ class Outcome:
 
 
 class Round:
-    """One run of jobs over the memories its caller sees; the owner sees all.
-
-    `now` is the time of all jobs. `stop` is asked before each action: when it says True, what is left of the round is
-    not done.
-    """
+    """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is asked before each
+    action: when it says True, what is left of the round is not done."""
 
     def __init__(self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False):
         self.memory = memory
@@ -271,25 +249,18 @@ class Round:
                 if self._stop():
                     break
                 self._memories = None
-                if self._apply(action, infos):
-                    done.append(action)
-                else:
+                info, other = infos.get(action.id), infos.get(action.target or "")
+                try:
+                    infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
+                except _CHANGED_MEANWHILE:
                     skipped += 1
+                    continue
+                if action.verb in (*_REMOVING, MERGE):
+                    infos.pop(action.id, None)
+                done.append(action)
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
             return Outcome(job, tuple(done), skipped, error)
         return Outcome(job, tuple(done), skipped)
-
-    def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
-        """Carry out one action, unless its memories changed meanwhile. `infos` are the memories as planned with, and
-        follow what this round changes."""
-        info, other = infos.get(action.id), infos.get(action.target or "")
-        try:
-            infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
-        except _CHANGED_MEANWHILE:
-            return False
-        if action.verb in (*_REMOVING, MERGE):
-            infos.pop(action.id, None)
-        return True
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
@@ -321,17 +292,16 @@ def after_actions(
     gone = {each.id for each in actions if each.verb in _REMOVING}
     organized = {each.id: each.category for each in actions if each.verb in _ORGANIZING}
     into = {each.id: each.target or "" for each in actions if each.verb == MERGE}
-    linked: dict[str, list[str]] = {}
+    linked, merged = defaultdict[str, list[str]](list), defaultdict[str, list[MemoryState]](list)
     for a, b in [(each.id, each.target or "") for each in actions if each.verb == LINK]:
-        linked.setdefault(a, []).append(b)
-        linked.setdefault(b, []).append(a)
+        linked[a].append(b)
+        linked[b].append(a)
     before = {each.id: each for each in memories if each.id not in gone}
     for id, category in organized.items():
         state = before[id]
         before[id] = replace(state, phase=ORGANIZED, category=category or state.category, expires=None, updated=now)
-    merged: dict[str, list[MemoryState]] = {}
     for id, survivor in into.items():
-        merged.setdefault(survivor, []).append(before[id])
+        merged[survivor].append(before[id])
     after = []
     for state in before.values():
         if state.id in into:

@@ -65,14 +65,12 @@ def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[Mem
 def plan_upgrade(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
     """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized."""
     return [
-        organize("upgrade", "upgrade", each, f"read {_times(each.access_count)}")
+        organize(
+            "upgrade", "upgrade", each, "read once" if each.access_count == 1 else f"read {each.access_count} times"
+        )
         for each in memories
         if each.phase == INBOX and each.access_count >= settings.upgrade_access_threshold
     ]
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def plan_upgrade_of(memory: MemoryState, category: str | None = None) -> Action | None:
@@ -94,16 +92,11 @@ def organize(job: str, verb: str, memory: MemoryState, why: str = "") -> Action:
     return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
 
 
-def plan_consolidate(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Memories all of whose lines another one has are merged into it."""
-    return plan_duplicates(memories)
-
-
 JOBS: dict[str, Plan] = {
     "expire": plan_expire,
     "decay": plan_decay,
     "upgrade": plan_upgrade,
-    "consolidate": plan_consolidate,
+    "consolidate": lambda memories, settings, now: plan_duplicates(memories),
 }
 """The four jobs in their order."""
 
@@ -192,12 +185,10 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
     found: dict[str, list[_Entry]] = {}
     for category, kinds in tables.items():
-        for kind, words in kinds.items():
-            for word in words:
-                entry = _Entry(
-                    word, word if kind == "exact" else word.lower(), category, _WEIGHTS[kind], kind == "exact"
-                )
-                found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
+        for kind, word in ((kind, word) for kind, words in kinds.items() for word in words):
+            is_exact = kind == "exact"
+            entry = _Entry(word, word if is_exact else word.lower(), category, _WEIGHTS[kind], is_exact)
+            found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
     for entries in found.values():
         entries.sort(key=lambda each: -len(each.sought))
     return tuple(tables), found

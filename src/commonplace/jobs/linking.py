@@ -2,18 +2,17 @@
 
 Pure: plans over `MemoryState` values. Source: contract 001, 6.
 
-The caps and a second run. A pair is *related* when the evidence would link it. A memory's links to related memories
-count towards its 3 whoever made them and whenever: so a second run gives it no more, and no night adds 3 further ones
-to a group of forty. Of the 50 of a run, related pairs both `updated` at `now` are taken as made by this very run: with
-the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow when a plan is carried
-out, therefore what was refused once is refused again.
+A pair is *related* when the evidence would link it. A memory's links to related memories count towards its 3 whoever
+made them: so a second run gives it no more. Of the 50 of a run, related pairs both `updated` at `now` are taken as made
+by this very run: with the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow
+when a plan is carried out, therefore what was refused once is refused again.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +23,7 @@ from operator import add
 from pathlib import Path
 
 from commonplace.jobs.dedup import han_runs, plain, words
-from commonplace.jobs.job import LINK, Action, MemoryState, linked_pairs, unlinked_pairs
+from commonplace.jobs.job import LINK, Action, MemoryState, linked_pairs
 from commonplace.note.model import ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 
@@ -55,20 +54,20 @@ def evidence_words(low: str) -> set[str]:
     """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
     `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
     """
-    return set(filter(_is_evidence, set(words(without_wikilinks(low))) - _stop_words()))
+
+    def is_evidence(word: str) -> bool:
+        letters = sum(map(str.isalpha, word))
+        if _MARKED.search(word) is None:
+            return letters >= _SHORTEST
+        return letters > 0 or len(_SIGNS.findall(word)) > 1
+
+    return set(filter(is_evidence, set(words(without_wikilinks(low))) - _stop_words()))
 
 
 def evidence_pairs(low: str) -> set[str]:
     """The pairs of neighbouring Han characters of a plain text that can be evidence. Without wikilinks."""
     runs = han_runs(without_wikilinks(low))
     return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
-
-
-def _is_evidence(word: str) -> bool:
-    letters = sum(map(str.isalpha, word))
-    if _MARKED.search(word) is None:
-        return letters >= _SHORTEST
-    return letters > 0 or len(_SIGNS.findall(word)) > 1
 
 
 @cache
@@ -122,13 +121,13 @@ class _Pairs:
         marked, self._counts = _rare_marks(memories)
         self._marked = [each for each in marked if each.memory.phase == ORGANIZED]
         self.memories = [each.memory for each in self._marked]
-        self._with: dict[tuple[str, str, str], list[int]] = {}
+        self._with = defaultdict[tuple[str, str, str], list[int]](list)
         for at, each in enumerate(self._marked):
             for kind in ("tags", "targets", "words", "pairs"):
                 for mark in getattr(each, kind):
-                    self._with.setdefault((each.memory.scope, kind, mark), []).append(at)
+                    self._with[each.memory.scope, kind, mark].append(at)
         linked = linked_pairs(self.memories)
-        self._closed = linked | unlinked_pairs(self.memories)
+        self._closed = linked | linked_pairs(self.memories, "unlinked")
         self.related = [
             (a, b)
             for a, b in linked
@@ -202,20 +201,18 @@ class _Pairs:
         if pairs := mine.pairs & other.pairs:
             for phrase in phrases(mine.memory.content, pairs):
                 terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
-        best = [term for _, term in nsmallest(MOST_TERMS, terms)]
-        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags]
-        reasons += [f'link "{mine.targets[target]}"' for target in targets]
-        reasons += [f'term "{term}"' for term in best]
-        return TAG * len(tags) + TARGET * len(targets) + TERM * len(best), reasons
+        best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
+        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [f'link "{mine.targets[each]}"' for each in targets]
+        return TAG * len(tags) + TARGET * len(targets) + TERM * len(best), reasons + best
 
 
 @lru_cache(maxsize=1)
 def _han_positions(content: str) -> tuple[str, dict[str, list[int]]]:
     """The runs of Han characters of a text, one a line, and where each pair of characters stands in them."""
     text = "\n".join(han_runs(without_wikilinks(plain(content))))
-    positions: dict[str, list[int]] = {}
+    positions = defaultdict[str, list[int]](list)
     for at in range(len(text) - 1):
-        positions.setdefault(text[at : at + 2], []).append(at)
+        positions[text[at : at + 2]].append(at)
     return text, positions
 
 
@@ -241,17 +238,12 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
     every = []
     for memory in memories:
         low = plain(memory.content)
-        marked = _Marked(
-            memory,
-            {plain(tag).strip(): tag for tag in reversed(memory.tags)},
-            {key: target for target in reversed(memory.targets) if (key := plain(target).strip()[:_TARGET_LENGTH])},
-            evidence_words(low),
-            evidence_pairs(low),
-        )
-        every.append(marked)
-        tags.update(marked.tags.keys())
-        targets.update(marked.targets.keys())
-        terms.update(marked.words | marked.pairs)
+        tagged = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
+        linked = {key: each for each in reversed(memory.targets) if (key := plain(each).strip()[:_TARGET_LENGTH])}
+        every.append(_Marked(memory, tagged, linked, evidence_words(low), evidence_pairs(low)))
+        tags.update(tagged.keys())
+        targets.update(linked.keys())
+        terms.update(every[-1].words | every[-1].pairs)
     most = max(5, len(memories) // 100)
     rare = {term for term, count in terms.items() if 2 <= count <= most}
     return [

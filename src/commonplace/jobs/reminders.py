@@ -11,24 +11,15 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
 from commonplace.engine.memories import contents
 from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import (
-    AmbiguousTime,
-    Conflict,
-    InvalidInput,
-    Locked,
-    NotFound,
-    NotText,
-    PastTime,
-    TimeRefused,
-)
+from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
 from commonplace.jobs.job import REMIND, REMINDED, Action, MemoryState, texts
 from commonplace.note.compose import Record
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
@@ -41,6 +32,8 @@ if TYPE_CHECKING:
     from commonplace.index.rows import NoteInfo
     from commonplace.note.timephrase import Reading
 
+_Due = tuple["NoteInfo", datetime, dict[str, Any]]
+"""A reminder to fire, when it is due, and the header keys it gets."""
 DONE, FIRE = "done", "fire"
 SOURCE, TAG = "dream-engine", "auto-reminder"
 """What a reminder made from a text has as its source, and as one of its tags."""
@@ -70,10 +63,8 @@ def store(
     source: str | None = None,
 ) -> Note:
     """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
-    keys = keys_of(reading)
-    return memory.write(
-        Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), scope=scope, source=source, metadata=keys)
-    )
+    more: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
+    return memory.write(Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **more))
 
 
 def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
@@ -106,8 +97,7 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
     return upkeep.retried(ref, acknowledged)
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A time expression of the memory `id` that makes no reminder; `code` is `ambiguous_time` or `past_time`."""
 
     id: str
@@ -194,8 +184,7 @@ def _remind(memory: MemoryState, id: str, paragraph: str, reading: Reading, now:
     return Action("dream", REMIND, id, reason, memory.path, target=memory.id, phrase=reading.phrase, record=record)
 
 
-@dataclass(frozen=True, slots=True)
-class Notified:
+class Notified(NamedTuple):
     """`notified`: the reminders that fired (under a dry run: would fire), oldest due first; `pending`: how many of
     those the caller sees wait for an acknowledgement now. `failure`: why the desktop showed none."""
 
@@ -203,15 +192,6 @@ class Notified:
     pending: int
     actions: tuple[Action, ...] = ()
     failure: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Due:
-    """A reminder to fire, when it is due, and the header keys it gets."""
-
-    info: NoteInfo
-    due: datetime
-    keys: dict[str, Any]
 
 
 def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
@@ -224,28 +204,27 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     failure = None
     if dry_run:
         due = _due(memory, pending, now)
-        firing = {each.info.row: each.keys for each in due}
+        firing = {info.row: keys for info, _, keys in due}
     else:
         due, firing = _fire(memory, pending, now), None
         if due:  # not under the lock: a desktop that hangs must not keep others from writing
-            failure = show(memory.settings, contents(memory, [each.info for each in due]))
+            failure = show(memory.settings, contents(memory, [info for info, _, _ in due]))
     zone = memory.settings.reading_zone
     actions = []
-    for each in due:
-        reason = f"due {each.due.astimezone(zone):%Y-%m-%d %H:%M}"
-        actions.append(Action("notify", FIRE, each.info.id, reason, f"{CATEGORY_PROJECT}/{each.info.path}"))
+    for info, moment, _ in due:
+        reason = f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}"
+        actions.append(Action("notify", FIRE, info.id, reason, f"{CATEGORY_PROJECT}/{info.path}"))
     waiting = pending.listed(now, _visible(memory, pending), firing)
-    return Notified(tuple(each.info for each in due), len(waiting), tuple(actions), failure)
+    return Notified(tuple(info for info, _, _ in due), len(waiting), tuple(actions), failure)
 
 
 def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
-    """What is to fire, oldest due first."""
     zone, found = memory.settings.reading_zone, []
     for info in _visible(memory, pending):
         reminder = Reminder.of(info.header)
         if reminder.due is not None and reminder.is_due(now) and not info.locked:
-            found.append(_Due(info, reminder.due, reminder.once_fired(now, zone)))
-    return sorted(found, key=lambda each: (each.due, each.info.id))
+            found.append((info, reminder.due, reminder.once_fired(now, zone)))
+    return sorted(found, key=lambda each: (each[1], each[0].id))
 
 
 def _fire(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
@@ -253,10 +232,10 @@ def _fire(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
     upkeep, fired = Upkeep(memory), []
     with memory.alone():
         due = _due(memory, pending, now)
-        pending.refresh(now, {each.info.row: each.keys for each in due})
-        for each in due:
+        pending.refresh(now, {info.row: keys for info, _, keys in due})
+        for info, moment, keys in due:
             try:
-                fired.append(replace(each, info=upkeep.change(each.info, each.keys, FIRE, touch=False)))
+                fired.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
             except (Conflict, Locked, NotFound, NotText):  # somebody edits it at this moment: next time
                 continue
         if len(fired) < len(due):
@@ -302,7 +281,7 @@ def notification_method(method: str) -> str:
 
 
 def _run(command: Sequence[str]) -> str | None:
-    """Run a program to its end. Returns why it failed, None when it did not."""
+    """Why a program failed, None when it did not."""
     import subprocess
 
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}

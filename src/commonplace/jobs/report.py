@@ -29,7 +29,12 @@ Report = dict[str, Any]
 """`last_dream` (when any dream last was), and of the last dream that was deep or did something `level`, `processed`,
 `actions`, `report`; the latter with the keys of PARTS."""
 
-PARTS = ("classified", "merged", "similar", "links", "reminders", "skipped", "empty_categories")
+_IDS = {
+    "merged": ("id", "target"), "similar": ("a", "b"), "links": ("a", "b"), "reminders": ("id", "source"),
+    "skipped": ("id",),
+}  # fmt: skip
+"""The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
+PARTS = ("classified", *_IDS, "empty_categories")
 _KEYS = {"last_dream", "level", "processed", "actions", "report"}
 DEEP = 3
 MOST_SKIPPED = 20
@@ -40,29 +45,25 @@ def report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Seq
     """The report of the dream whose round this was."""
     actions = [action for each in outcomes for action in each.actions]
     categories = {each.id: each.category for each in turn.memories}
-    used = turn.categories | {REMINDERS for each in actions if each.verb == REMIND}
     links = [(each.job, action) for each in outcomes for action in each.actions if action.verb == LINK]
+    reminders = [each for each in actions if each.verb == REMIND]
+    used = turn.categories | ({REMINDERS} if reminders else set())
 
     def linked(action: Action) -> dict[str, Any]:
         a, b = action.id, action.target or ""
         ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
         return ends | {"reason": action.reason}
 
+    def reminded(each: Action) -> dict[str, Any]:
+        due = each.record.further["due_at"] if each.record else None
+        return {"id": each.id, "source": each.target, "due_at": due, "phrase": each.phrase}
+
     parts = {
         "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
         "merged": [_row(each, "id", "target") for each in actions if each.verb == MERGE],
         "similar": [_row(action, "a", "b") for job, action in links if job == "similar"],
         "links": [linked(action) for job, action in links if job != "similar"],
-        "reminders": [
-            {
-                "id": each.id,
-                "source": each.target,
-                "due_at": each.record.further["due_at"] if each.record else None,
-                "phrase": each.phrase,
-            }
-            for each in actions
-            if each.verb == REMIND
-        ],
+        "reminders": [reminded(each) for each in reminders],
         "skipped": [{"id": each.id, "phrase": each.phrase, "code": each.code} for each in skipped],
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }
@@ -144,11 +145,7 @@ def seen_by(memory: Memory, found: Report) -> Report:
     used = {name for _, name in memory.stats().categories}
     shown = {
         "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
-        "merged": visible(parts["merged"], "id", "target"),
-        "similar": visible(parts["similar"], "a", "b"),
-        "links": visible(parts["links"], "a", "b"),
-        "reminders": visible(parts["reminders"], "id", "source"),
-        "skipped": visible(parts["skipped"], "id"),
+        **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }
     return found | {"processed": len(actions), "actions": actions, "report": shown}

@@ -96,10 +96,9 @@ class Tick:
         """
         if name == "expire":
             self._state = Upkeep(self.memory).state()
-            if self._idle is not None:
-                state, until = self._idle
-                if state != self._state or (until is not None and turn.now >= until):
-                    self._idle = None
+            state, until = self._idle or (self._state, None)
+            if state != self._state or (until is not None and turn.now >= until):
+                self._idle = None
         if self._idle is not None:
             return 0
         outcome = turn.run(name, plan)
@@ -132,9 +131,9 @@ class Tick:
         changed = self._last_change()
         dreamt = dream.run(self.memory, level, endpoint=self.endpoint if level == report.DEEP else None, stop=self.stop)
         self._dreamt = (changed, level)
-        errors = [each.error for each in dreamt.outcomes if each.error is not None]
-        if errors:
-            raise errors[0]
+        for each in dreamt.outcomes:
+            if each.error is not None:
+                raise each.error
         return len(dreamt.actions)
 
     def level(self) -> int:

@@ -21,10 +21,10 @@ def compose_note(
 ) -> str:  # fmt: skip
     """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then the body.
 
-    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`, `tags`
-    (united) and `metadata` win; its own permalink and date stand before `permalink` and `created`.
-    `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over all. The body
-    is as given, with a final newline. Raises InvalidInput when content's frontmatter is not valid YAML.
+    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`, `tags` (united) and
+    `metadata` win; its own permalink and date stand before `permalink` and `created`. `keep` holds `id`, `permalink`,
+    `created_at` of a note that is replaced and wins over all. The body is as given, with a final newline.
+    Raises InvalidInput when content's frontmatter is not valid YAML.
     """
     own, rows, body = _parts(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
@@ -44,7 +44,9 @@ def compose_note(
             lines.append(frontmatter.dump({key: defaults[key]}))
     lines += [text for key, text in rows if key not in _FIRST and key not in extra]
     lines.append(frontmatter.dump({key: value for key, value in extra.items() if key not in _FIRST}))
-    return _file("".join(lines), body)
+    newline = "\r\n" if frontmatter.is_crlf(body) else "\n"
+    head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
+    return head + body + ("" if body.endswith("\n") else newline)
 
 
 def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
@@ -60,17 +62,15 @@ def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
             f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
         ) from None
     rows = frontmatter.entries(yaml_text)
-    if [key for key, _ in rows] != list(own) or not all(_is_whole(key, text, own) for key, text in rows):
+    try:  # whether the lines alone say what they said among the others: an anchor may be elsewhere
+        is_whole = [key for key, _ in rows] == list(own) and all(
+            frontmatter.parse(text) == {k: own[k]} for k, text in rows
+        )
+    except ValueError:
+        is_whole = False
+    if not is_whole:
         rows = [(key, frontmatter.dump({key: value})) for key, value in own.items()]
     return own, rows, content[body_at:]
-
-
-def _is_whole(key: str, text: str, own: Mapping[str, Any]) -> bool:
-    """Whether the lines alone say what they said among the others (an anchor may be elsewhere)."""
-    try:
-        return frontmatter.parse(text) == {key: own[key]}
-    except ValueError:
-        return False
 
 
 def _listed(value: Any) -> list[str]:
@@ -81,17 +81,9 @@ def _listed(value: Any) -> list[str]:
 def _united(tags: Sequence[str]) -> list[str]:
     found: dict[str, str] = {}
     for tag in tags:
-        text = tag.strip().lstrip("#").strip()
-        if text:
+        if text := tag.strip().lstrip("#").strip():
             found.setdefault(text.casefold(), text)
     return list(found.values())
-
-
-def _file(header: str, body: str) -> str:
-    newline = "\r\n" if frontmatter.is_crlf(body) else "\n"
-    if not body.endswith("\n"):
-        body += newline
-    return f"---\n{header}---\n".replace("\n", newline) + body
 
 
 def compose_memory(
@@ -101,29 +93,16 @@ def compose_memory(
 ) -> str:  # fmt: skip
     """The file of a memory, keys in the order of contract 001, 2; `extra` follows `version`.
 
-    The content is kept byte for byte, one newline added. `phase` is by default inbox in category
-    `inbox`, else organized.
+    The content is kept byte for byte, one newline added. `phase`: by default inbox in `inbox`, else organized.
     """
-    header: dict[str, Any] = {
-        "id": id,
-        "content_hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
-        "phase": phase or (INBOX if category == INBOX else ORGANIZED),
-        "category": category,
-        "scope": scope,
-    }
-    if united := _united(tags):
-        header["tags"] = united
-    header |= {
-        "source": source or "manual",
-        "created_at": created,
-        "updated_at": updated or created,
-        "expires_at": expires,
-        "access_count": access_count,
-    }
-    if links:
-        header["links"] = list(links)
-    header |= {"version": version, **(extra or {})}
-    return f"---\n{frontmatter.dump(header)}---\n{content}\n"
+    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    phase = phase or (INBOX if category == INBOX else ORGANIZED)
+    values = (
+        id, digest, phase, category, scope, _united(tags), source or "manual", created, updated or created, expires,
+        access_count, list(links), version,
+    )  # fmt: skip
+    header = {key: value for key, value in zip(MEMORY_KEYS, values, strict=True) if value != []}
+    return f"---\n{frontmatter.dump(header | dict(extra or {}))}---\n{content}\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from commonplace.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
 from commonplace.note.frontmatter import is_crlf, parse, set_keys, split
@@ -76,12 +76,9 @@ class Append:
 
     def apply(self, text: str) -> Edited:
         newline, fresh = _breaks(text, self.text)
-        _, body_at = split(text)
-        if len(text) > body_at or (body_at > 1 and not text.endswith("\n")):
-            ends = text.endswith("\n")
-            start = text if ends else text + newline
-        else:
-            ends, start = True, text
+        body_at = split(text).body_at
+        ends = text.endswith("\n") or (len(text) <= body_at and body_at <= 1)
+        start = text if ends else text + newline
         tail = newline if ends and not fresh.endswith("\n") else ""
         return Edited(start + fresh + tail, _line_at(start, len(start)))
 
@@ -95,9 +92,7 @@ class Prepend:
     def apply(self, text: str) -> Edited:
         newline, fresh = _breaks(text, self.text)
         at = split(text).body_at
-        before = text[:at]
-        if at > 1 and not before.endswith("\n"):
-            before += newline
+        before = text[:at] if at <= 1 or text[at - 1] == "\n" else text[:at] + newline
         tail = "" if fresh.endswith("\n") else newline
         return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
 
@@ -134,10 +129,8 @@ class FindReplace:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceSection:
-    """Replace the text under the heading `section`, subsections included; a missing one is added.
-
-    Blank lines directly after the heading and before the next one stay.
-    """
+    """Replace the text under the heading `section`, subsections included but for blank lines at its edges; a missing
+    one is added."""
 
     section: str
     text: str
@@ -165,22 +158,22 @@ class InsertBeforeSection:
 
     section: str
     text: str
+    _lines: ClassVar = 0
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when no heading or several match."""
-        return _Sections(text).insert_at_heading(self.section, self.text, 0)
+        sections = _Sections(text)
+        heading = sections.find(self.section)
+        if heading is None:
+            raise SectionError(self.section, [f"{'#' * each.level} {each.text}" for each in sections.headings])
+        return _inserted(text, sections.offset(heading.line + self._lines), self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class InsertAfterSection:
+class InsertAfterSection(InsertBeforeSection):
     """Put `text` directly after the line of the heading `section`."""
 
-    section: str
-    text: str
-
-    def apply(self, text: str) -> Edited:
-        """Raises SectionError when no heading or several match."""
-        return _Sections(text).insert_at_heading(self.section, self.text, 1)
+    __slots__ = ()
+    _lines = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +191,7 @@ class AddItem:
         if heading is None:
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
-        is_empty = not text[start:end].strip()
-        return _inserted(text, start if is_empty else end, (newline if is_empty else "") + fresh)
+        return _inserted(text, end, fresh) if text[start:end].strip() else _inserted(text, start, newline + fresh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +227,12 @@ Edit = (
 
 
 class _Sections:
-    """The headings of a text, and where their lines are."""
-
     def __init__(self, text: str):
         self.text = text
         self.headings = scan(text, split(text).body_at)[2]
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
-    def _offset(self, line: int) -> int:
+    def offset(self, line: int) -> int:
         """Where line `line` begins; the end of the text for a line after the last."""
         return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
 
@@ -254,25 +244,17 @@ class _Sections:
             raise SectionError(section, lines=[each.line for each in found])
         return found[0] if found else None
 
-    def insert_at_heading(self, section: str, fresh: str, lines: int) -> Edited:
-        """Put `fresh` in so many lines after the line of a heading begins. Raises SectionError."""
-        heading = self.find(section)
-        if heading is None:
-            raise SectionError(section, [f"{'#' * each.level} {each.text}" for each in self.headings])
-        return _inserted(self.text, self._offset(heading.line + lines), fresh)
-
     def inside(self, heading: Heading) -> tuple[int, int]:
         """Start and end of the text under a heading, blank lines at its end left out."""
-        start, end = self._offset(heading.line + 1), len(self.text)
-        for each in self.headings:
-            if each.line > heading.line and each.level <= heading.level:
-                end = self._offset(each.line)
-                break
+        start, end = self.offset(heading.line + 1), len(self.text)
+        below = (each.line for each in self.headings if each.line > heading.line and each.level <= heading.level)
+        if line := next(below, 0):
+            end = self.offset(line)
         kept = self.text[start:end].rstrip(" \t\r\n")
         if not kept:
             return start, start
-        line_end = self.text.find("\n", start + len(kept))
-        return start, end if line_end < 0 else min(line_end + 1, end)
+        line_end = self.text.find("\n", start + len(kept), end)
+        return start, end if line_end < 0 else line_end + 1
 
 
 def _named(section: str) -> tuple[int, str]:
@@ -301,9 +283,8 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
 def _inserted(text: str, at: int, text_to_insert: str) -> Edited:
     """Whole lines put in before offset `at`, the start of a line or the end of the text."""
     newline, fresh = _breaks(text, text_to_insert)
-    before = text[:at]
-    ends = not before or before.endswith("\n")
-    before += "" if ends else newline
+    ends = at == 0 or text[at - 1] == "\n"
+    before = text[:at] if ends else text[:at] + newline
     tail = newline if ends and not fresh.endswith("\n") else ""
     return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
 

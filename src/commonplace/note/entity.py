@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import chain, count
 from typing import Any
 
 from commonplace.note import frontmatter
@@ -76,13 +77,8 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
-    plain = plain.strip().strip(".").strip()
-    stem = f"{plain or 'entity'}-{digest}"
-    number, free = 1, stem
-    while is_taken(free):
-        number += 1
-        free = f"{stem}-{number}"
-    return free
+    stem = f"{plain.strip().strip('.').strip() or 'entity'}-{digest}"
+    return next(free for free in chain([stem], (f"{stem}-{number}" for number in count(2))) if not is_taken(free))
 
 
 def folded_name(stem: str) -> str:
@@ -123,9 +119,9 @@ def compose(
 
 def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, str]]) -> str:
     """The body of an entity's file; no section of observations for None. Relations are (type, target)."""
-    observed = None if observations is None else "".join(f"- {observation_item(each)}\n" for each in observations)
+    observed = "".join(f"- {observation_item(each)}\n" for each in observations or ())
     related = "".join(f"- {relation_item(*each)}\n" for each in relations)
-    text = "" if observed is None else "\n## Observations\n" + (observed and f"\n{observed}")
+    text = "" if observations is None else "\n## Observations\n" + (observed and f"\n{observed}")
     return text + (related and f"\n## Relations\n\n{related}")
 
 
@@ -148,7 +144,9 @@ class EntityText:
 
     def observed_lines(self) -> dict[int, str]:
         """The same by the line, from 1, in which each stands."""
-        return {line: _decoded(text) for section, line, text in self._items if section == OBSERVATIONS}
+        found = {line: text for section, line, text in self._items if section == OBSERVATIONS}
+        plain = {line: coded_text(text) for line, text in found.items() if text[0] == "`"}
+        return found | {line: text for line, text in plain.items() if text is not None}
 
     @property
     def relations(self) -> list[Relation]:
@@ -178,8 +176,9 @@ class EntityText:
     def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
         """Take out the items of `Relations` for which `is_dropped`. Raises ValueError when others would change."""
         before = self.relations
-        self._drop({each.line for each in before if is_dropped(each)})
-        _agree(self._pairs(), [(each.type, each.target) for each in before if not is_dropped(each)])
+        gone = {each.line for each in before if is_dropped(each)}
+        self._drop(gone)
+        _agree(self._pairs(), [(each.type, each.target) for each in before if each.line not in gone])
 
     def _pairs(self) -> list[tuple[str, str]]:
         return [(each.type, each.target) for each in self.relations]
@@ -201,10 +200,10 @@ class EntityText:
         """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
         fresh = {"type": type, "created_at": moment(created)}
         line = _PLACEHOLDER.search(self.text, 0, self.body_at)
-        if line:
-            self.text = self.text[: line.start()] + frontmatter.dump(fresh) + self.text[line.end() :]
-        else:
-            self.text = frontmatter.set_keys(self.text, {"placeholder": frontmatter.REMOVE, **fresh})
+        if line is None:
+            self.set_keys({"placeholder": frontmatter.REMOVE, **fresh})
+            return
+        self.text = self.text[: line.start()] + frontmatter.dump(fresh) + self.text[line.end() :]
         self._read()
 
     def ensure_observations(self) -> None:
@@ -230,8 +229,7 @@ class EntityText:
         own = [line for name, line, _ in self._items if name == section]
         if own:
             return _end(max(own) - 1, lines, self._starts()), fresh
-        heading = self._heading(section)
-        if heading is not None:
+        if heading := self._heading(section):
             return self._after_heading(heading.line - 1, fresh, lines)
         fresh = ["## " + _TITLES[section], *([""] if fresh else []), *fresh]
         below = self._heading(RELATIONS) if section == OBSERVATIONS else None
@@ -244,10 +242,8 @@ class EntityText:
         end = min((each.line - 1 for each in self._headings if each.line - 1 > at), default=len(lines))
         last = max(line for line in range(at, end) if line == at or lines[line].strip())
         blanks = end - last - 1
-        follows = end < len(lines)
-        if not blanks:
-            return last + 1, ["", *fresh, *([""] if follows else [])]
-        return last + 2, [*fresh, *([""] if follows and blanks == 1 else [])]
+        below = [""] if end < len(lines) and blanks < 2 else []
+        return (last + 2, [*fresh, *below]) if blanks else (last + 1, ["", *fresh, *below])
 
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:
@@ -298,12 +294,6 @@ def _relation_of(text: str, line: int) -> Relation | None:
     return found if found is not None and (found.target or "`" in text) else None
 
 
-def _decoded(text: str) -> str:
-    plain = coded_text(text) if text[0] == "`" else None
-    return text if plain is None else plain
-
-
 def _lines(text: str) -> list[str]:
     """The lines with their LF or CRLF; a lone CR ends none."""
-    parts = text.split("\n")
-    return [*(f"{part}\n" for part in parts[:-1]), *([parts[-1]] if parts[-1] else [])]
+    return re.findall(r"[^\n]*\n|[^\n]+", text)

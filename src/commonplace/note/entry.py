@@ -44,10 +44,8 @@ def namespace_of(header: Mapping[str, Any], path: str) -> str:
     """The namespace an entry at `path` belongs to; the empty one is `default`."""
     written = header.get("namespace")
     if isinstance(written, bool):
-        written = "true" if written else "false"
-    if not isinstance(written, str):
-        written = path.rpartition("/")[0]
-    return written or DEFAULT_NAMESPACE
+        written = str(written).lower()
+    return (written if isinstance(written, str) else path.rpartition("/")[0]) or DEFAULT_NAMESPACE
 
 
 def namespace_in(front: str, path: str) -> str:
@@ -73,7 +71,7 @@ def read_entry(text: str, path: str, changed: datetime, born: datetime | None = 
 
 def value_of(body: str) -> str:
     """The value in the text after the frontmatter: all but the one line break a writer adds."""
-    return body[:-1] if body.endswith("\n") else body
+    return body.removesuffix("\n")
 
 
 def is_passing(data: bytes) -> bool:
@@ -89,8 +87,7 @@ def compose_entry(
 ) -> str:  # fmt: skip
     """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay, such as `scope`.
 
-    `accessed` (default: as `created`) and `access_count` are those an entry brings along from elsewhere, and
-    `further` its other fields; one named like a key that means something here stands below `fields`.
+    `accessed` is by default as `created`; of `further` fields, one named like a key of ours stands below `fields`.
     """
     end = expires and milliseconds(expires)
     moments = seconds(created), seconds(accessed or created)

@@ -10,15 +10,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from commonplace.clock import stamp
 
 
 class _Remove:
-    """The type of REMOVE."""
-
     def __repr__(self) -> str:
         return "REMOVE"
 
@@ -44,11 +42,9 @@ def split(text: str) -> Parts:
 
     The header's YAML is without its fences. Without a header the body is all of the text.
     """
-    if opening := _OPENING.match(text):
-        # The line break of the opening fence may be the one before the closing fence.
-        closing = _CLOSING.search(text, opening.end() - 1)
-        if closing:
-            return Parts(text[opening.end() : closing.start() + 1], closing.end())
+    # The line break of the opening fence may be the one before the closing fence.
+    if (opening := _OPENING.match(text)) and (closing := _CLOSING.search(text, opening.end() - 1)):
+        return Parts(text[opening.end() : closing.start() + 1], closing.end())
     return Parts(None, 1 if text.startswith("\ufeff") else 0)
 
 
@@ -90,8 +86,7 @@ def _usual(text: str) -> dict[str, Any] | None:
             rows[key] = _TYPED.get(value, value)
             open_key = None
         elif row := _ROW(line):
-            key = row[1]
-            if key in rows:
+            if (key := row[1]) in rows:
                 return None
             rows[key] = value = _row_value(row)
             open_key, indent = (key, "-") if value is None and row.lastindex == 1 else (None, "")
@@ -102,9 +97,8 @@ def _usual(text: str) -> dict[str, Any] | None:
                 rows[open_key], indent = [], item[1]
             elif item[1] != indent:
                 return None
-            plain = item[2]
-            value = plain.rstrip() if plain else item[item.lastindex or 0]
-            rows[open_key].append(_TYPED.get(value, value) if plain else value)
+            value = item[item.lastindex or 0]
+            rows[open_key].append(_TYPED.get(value.rstrip(), value.rstrip()) if item[2] else value)
         elif line and not line.isspace() and not line.lstrip().startswith("#"):
             return None
     return rows
@@ -270,9 +264,8 @@ def _item_lines(value: Any, indent: str) -> list[str]:
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
     """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays.
 
-    A key that already holds the value keeps its writing, a changed one its comment. A new key goes behind
-    the keys that `order` names before it, one that `order` does not name to the end of the header, which is
-    made when there is none. Raises ValueError when the header there does not parse.
+    A key that already holds the value keeps its writing, a changed one its comment. A new key goes behind those that
+    `order` names before it, else to the end of the header. Raises ValueError when the header there does not parse.
     """
     yaml_text, body_at = split(text)
     if yaml_text is None:
@@ -289,13 +282,10 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     wanted = {key: value for key, value in (before | values).items() if value is not REMOVE}
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
-    tail = text[start + len(yaml_text) :]
-    changed = text[:start] + _by_lines(yaml_text, differing, newline, order) + tail
-    if _reads(changed, wanted):
-        return changed
-    changed = text[:start] + _by_round_trip(yaml_text, differing, newline) + tail
-    if _reads(changed, wanted):
-        return changed
+    for way in (partial(_by_lines, order=order), _by_round_trip):
+        changed = text[:start] + way(yaml_text, differing, newline) + text[start + len(yaml_text) :]
+        if _reads(changed, wanted):
+            return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
 
 from commonplace.note.items import coded_text, observation, read_relation, tagged
@@ -162,8 +163,7 @@ class _Lines:
             self._text(text, depth)
 
     def _blank(self) -> None:
-        if self.block:
-            self._flush()
+        self._flush()
         self.para = -1
         if self.bare:
             self.bare = False
@@ -171,8 +171,7 @@ class _Lines:
 
     def _close(self, depth: int) -> None:
         """End the paragraph, and the list items deeper than `depth`."""
-        if self.block:
-            self._flush()
+        self._flush()
         del self.offsets[depth:]
         self.para, self.bare = -1, False
 
@@ -187,11 +186,8 @@ class _Lines:
             self._links(text, text, self.number)
 
     def _is_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Take a thematic break, the line under a heading, or a list item."""
-        if text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets):
-            self._close(depth)
-            return True
-        if self.para == depth and text[0] == "-" and _SETEXT.match(text):
+        is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
+        if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
             self._close(depth)
             return True
         marker = _MARKER.match(text)
@@ -224,9 +220,7 @@ class _Lines:
     def _item_text(self, text: str, column: int, is_bare: bool) -> None:
         depth = len(self.offsets)
         self.bare = is_bare
-        if is_bare or self._opens_fence(text, column, 0, depth):
-            return
-        if text[0] in "-*_" and _RULE.match(text):
+        if is_bare or self._opens_fence(text, column, 0, depth) or (text[0] in "-*_" and _RULE.match(text)):
             return
         if text[0] == ">":
             self._quote(depth, text)
@@ -248,16 +242,13 @@ class _Lines:
         if not depth and not self.quoted:
             self.headings.append(Heading(level, text, self.number))
             if self.graph:
-                self._section(level, text.casefold())
+                # The first section of each name counts, down to a heading of its level or a higher one.
+                self.sections = tuple(section for section in self.sections if section[1] < level)
+                if (name := text.casefold()) in self.wanted:
+                    self.wanted -= {name}
+                    self.sections += ((name, level),)
         if self.has_links and "[[" in text:
             self._links(text, _masked(text), self.number)
-
-    def _section(self, level: int, name: str) -> None:
-        """The first section of each name counts, down to a heading of its level or a higher one."""
-        self.sections = tuple(section for section in self.sections if section[1] < level)
-        if name in self.wanted:
-            self.wanted -= {name}
-            self.sections += ((name, level),)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         fence = _FENCE.match(text) if text[0] in "`~" else None
@@ -360,7 +351,6 @@ class _Lines:
         self.block.append(text)
 
     def _flush(self) -> None:
-        """Read the gathered lines of the paragraph that ends."""
         if not self.block:
             return
         raw, self.block = self.block, []
@@ -369,9 +359,8 @@ class _Lines:
         if not is_item and "[[" not in text:
             return
         masked = _masked(text).split("\n")
-        for plain, line in zip(raw, masked, strict=True):
-            self._inline(plain, line, number, is_item=is_item)
-            number, is_item = number + 1, False
+        for at, (plain, line) in enumerate(zip(raw, masked, strict=True)):
+            self._inline(plain, line, number + at, is_item=is_item and not at)
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
         """A line of text; `masked` is the same with its code spans blotted out."""
@@ -390,8 +379,11 @@ class _Lines:
         if text[0] != "[" and ("[[" in text or '`"' in text) and (not self.graph or section == "relations"):
             relation = read_relation(text, number)
             if relation is not None:
-                if relation.target or "`" in text:
-                    self._relate(relation)
+                key = (relation.type, relation.target, relation.project)
+                known = self.relations.get(key)
+                if (relation.target or "`" in text) and (known is None or not known.is_item):
+                    self.relations.pop(key, None)
+                    self.relations[key] = relation
                 if relation.context and "[[" in relation.context:
                     self._links(relation.context, relation.context, number)
                 return True
@@ -403,15 +395,6 @@ class _Lines:
         if found is not None:
             self.observations.append(found)
         return False
-
-    def _relate(self, relation: Relation) -> None:
-        key = (relation.type, relation.target, relation.project)
-        known = self.relations.get(key)
-        if known is not None and relation.is_item and not known.is_item:
-            del self.relations[key]
-            known = None
-        if known is None:
-            self.relations[key] = relation
 
     def _links(self, text: str, masked: str, number: int) -> None:
         """Each `[[target]]` of a line is a relation of type `links_to`."""
@@ -465,11 +448,9 @@ def _code_spans(text: str) -> dict[int, int]:
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    closers: dict[int, list[int]] = {}
-    for start, end in runs:
-        closers.setdefault(end - start, []).append(start)
-    for starts in closers.values():
-        starts.reverse()
+    closers = defaultdict[int, list[int]](list)
+    for start, end in reversed(runs):
+        closers[end - start].append(start)
     spans: dict[int, int] = {}
     free = 0
     for start, end in runs:
@@ -478,7 +459,7 @@ def _code_spans(text: str) -> dict[int, int]:
         if start and text[start - 1] == "\\" and _is_escaped(text, start):
             start += 1  # the first backtick is escaped
         length = end - start
-        candidates = closers.get(length, [])
+        candidates = closers[length]
         while candidates and candidates[-1] < end:
             candidates.pop()
         if length and candidates:

@@ -35,13 +35,8 @@ def read_relation(text: str, number: int) -> Relation | None:
     The target is empty for `[[]]`-like ones; a coded name may be the empty string.
     """
     word, opening, rest = text.partition(" [[")
-    if (
-        opening
-        and word.isascii()
-        and word.isidentifier()
-        and rest[-2:] == "]]"
-        and _PLAIN_TARGET(rest, 0, len(rest) - 2)
-    ):
+    is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
+    if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
         return Relation(word, rest[:-2].strip(), None, None, number, True)
     match = _RELATION(text)
     if match is None:
@@ -50,14 +45,9 @@ def read_relation(text: str, number: int) -> Relation | None:
     kind = word or (quoted.strip() if quoted else _decoded(coded_type))
     if kind is None or (quoted and not kind):
         return None
-    if coded_target is not None:
-        project, target = None, _decoded(coded_target)
-        if target is None:
-            return None
-    elif inner[-1] == "\\":
+    project, target = (None, _decoded(coded_target)) if coded_target is not None else parse_link(inner)
+    if target is None or (inner and inner[-1] == "\\"):
         return None
-    else:
-        project, target = parse_link(inner)
     return Relation(kind, target, (context or "").strip() or None, project, number, True)
 
 

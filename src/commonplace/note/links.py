@@ -55,10 +55,8 @@ def slug(path: str) -> str:
     path = without_suffix(path)
     if _PLAIN_SLUG.fullmatch(path):
         return path
-    text = path
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(_FULL_WIDTH)
-    text = _ascii_slug(text) if text.isascii() else _unicode_slug(text)
+    text = path if path.isascii() else unicodedata.normalize("NFC", path).translate(_FULL_WIDTH)
+    text = _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", "")) if text.isascii() else _unicode_slug(text)
     if "/" in text:
         text = _EDGES.sub("/", text)
     text = text.strip("-/")
@@ -67,21 +65,13 @@ def slug(path: str) -> str:
     return text
 
 
-def _ascii_slug(text: str) -> str:
-    return _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", ""))
-
-
 def _unicode_slug(text: str) -> str:
     """`slug` beyond ASCII, hyphens at edges left in: combining marks stay on letters that are not Latin."""
     text = _glued().sub("-", text)
-    parts: list[str] = []
-    before, on_latin = "", False
-    for char in text:
-        if char.isupper() and (before.islower() or before.isdigit()):
-            parts.append("-")
-        parts.append(char)
-        before = char
+    camel = zip(" " + text, text, strict=False)
+    parts = [f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c for before, c in camel]
     letters: list[str] = []
+    on_latin = False
     for char in "".join(parts).lower().translate(_APOSTROPHES):
         base = char if char.isascii() else unicodedata.normalize("NFD", char)[0]
         if char in "/." or char.isalnum():

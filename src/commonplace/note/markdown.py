@@ -37,10 +37,8 @@ def parse_note(
 ) -> Note:
     """The note that `text`, the whole file at `path` of `project`, says; never an error.
 
-    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is
-    read as one of project `graph`. What cannot be read is left out and named in `warnings`; broken YAML by one that
-    begins with `bad_frontmatter`.
-    `etag` is left to the caller, who has the bytes.
+    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is read as
+    one of project `graph`. What cannot be read is left out and named in `warnings`. `etag` is left to the caller.
     """
     yaml_text, body_at = split(text)
     header: dict[str, Any] = {}
@@ -72,7 +70,10 @@ def parse_note(
     if warnings and not header:  # of a header that cannot be read, what closes the note still counts
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or ""):
             _READERS[key](note, value.strip().strip("\"'"))
-    _date(note, None if entity else born)
+    dates = (header[key] for key in ("created_at", "created") if header.get(key) is not None)
+    written = next((moment for value in dates if (moment := _moment(note, value)) is not None), None)
+    if written is not None or (born is not None and born < changed and not entity):
+        note.created = written or born or changed
     if project == CATEGORY_PROJECT:
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
@@ -123,9 +124,8 @@ def _texts(value: Any) -> list[str]:
 def _tags(value: Any) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for tag in _texts(value):
-        if tag[0] == "#" and not (tag := tag.lstrip("#").strip()):
-            continue
-        found.setdefault(tag.casefold(), tag)
+        if tag[0] != "#" or (tag := tag.lstrip("#").strip()):
+            found.setdefault(tag.casefold(), tag)
     return tuple(found.values())
 
 
@@ -153,8 +153,7 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 
 def _read_scope(note: Note, value: Any) -> None:
     """A scope nobody can read stays as written: it must not show the note to everybody."""
-    text = _text(value) or (f"{value}" if value else '""')
-    note.scope = text
+    note.scope = text = _text(value) or (f"{value}" if value else '""')
     if not SCOPE.fullmatch(text):
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
@@ -176,17 +175,6 @@ _READERS: dict[str, Callable[[Note, Any], None]] = {
     "access_count": lambda note, value: setattr(note, "access_count", _count(note, "access_count", value, 0)),
     "version": lambda note, value: setattr(note, "version", _count(note, "version", value, 1)),
 }
-
-
-def _date(note: Note, born: datetime | None) -> None:
-    """The written time: `created_at`, else `created`, else the file's older time."""
-    for key in ("created_at", "created"):
-        value = note.header.get(key)
-        if value is not None and (moment := _moment(note, value)) is not None:
-            note.created = moment
-            return
-    if born is not None and born < note.changed:
-        note.created = born
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:

@@ -83,11 +83,9 @@ class Heading:
 class Note:
     """One Markdown note: what the text says, and where it lies.
 
-    `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01`
-    stay so), except plain `true`, `false`, `null`. `text` is the whole file, `text[body_at:]`
-    the body. `permalink` is the frontmatter's verbatim, else derived from the path; two notes
-    of one derived permalink are told apart by the index, not here. `date` is the event time as
-    written. Times are aware UTC.
+    `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01` stay so), except plain
+    `true`, `false`, `null`. `text` is the whole file, `text[body_at:]` the body. `permalink` is the frontmatter's
+    verbatim, else derived from the path. `date` is the event time as written. Times are aware UTC.
     """
 
     project: str

@@ -123,9 +123,7 @@ def moment_of(value: object) -> datetime | None:
 
 def keys_of(reading: Reading) -> dict[str, Any]:
     """The header keys of a reminder whose time was read so."""
-    keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
-    if reading.all_day:
-        keys["all_day"] = True
-    if reading.repeat:
-        keys["repeat"] = reading.repeat
-    return keys
+    more = {"all_day": reading.all_day, "repeat": reading.repeat}
+    return {"due_at": stamp(reading.due), "due_text": reading.phrase} | {
+        key: each for key, each in more.items() if each
+    }

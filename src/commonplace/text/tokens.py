@@ -1,8 +1,7 @@
 """Text as the full-text index sees it: words, CJK pairs, passages.
 
-SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Korean for one word and so finds
-nothing inside it. Here such runs become overlapping pairs before they are indexed, and a query's
-runs become phrases of pairs.
+SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Korean for one word and finds nothing inside it. So
+such runs become overlapping pairs before they are indexed, and a query's runs become phrases of pairs.
 """
 
 from __future__ import annotations
@@ -66,22 +65,16 @@ def fts_text(text: str) -> str:
 
 
 def query_text(text: str) -> tuple[str, bool]:
-    """`text` as a phrase to look for, and whether its last token must be a prefix.
-
-    The phrase is empty when the text holds no letter or digit. A last CJK run may go on in the
-    note, so it has no lone last character unless it is one (then a prefix).
-    """
+    """`text` as a phrase to look for (empty when it holds no letter or digit), and whether its last token must be a
+    prefix. A last CJK run may go on in the note, so it has no lone last character unless it is one (then a prefix)."""
     plain = _plain(text.replace("\0", " "))
     words = _word().findall(plain)
     if not words:
         return "", False
-    last = words[-1]
-    phrase = runs().sub(_pairs, plain)
-    if runs().fullmatch(last):
-        if len(last) == 1:
-            return phrase.strip(), True
-        return phrase.rstrip()[: -len(last[-1])].rstrip(), False
-    return phrase.strip(), False
+    phrase, is_run = runs().sub(_pairs, plain), is_cjk(words[-1])
+    if is_run and len(words[-1]) > 1:
+        return phrase.rstrip()[:-1].rstrip(), False
+    return phrase.strip(), is_run
 
 
 def tokens(text: str) -> list[str]:
@@ -113,20 +106,18 @@ IN_WORD = _InWord()
 def words(text: str) -> list[str]:
     """The informative words of `text`, lower case, each once, in order.
 
-    Stop words (a data file) and single Latin letters are left out; a CJK run is cut at its stop
-    words. If nothing is left, all words are returned.
+    Stop words and single Latin letters are left out; a CJK run is cut at its stop words. If nothing is left, all words
+    are returned.
     """
     latin, cjk = _stop_words()
-    found: dict[str, None] = {}
+    found: list[str] = []
     every = [word.lower() for word in tokens(text)]
     for word in every:
         if is_cjk(word):
-            for piece in cjk.split(word):
-                if piece:
-                    found[piece] = None
+            found += filter(None, cjk.split(word))
         elif word not in latin and (len(word) > 1 or word.isdigit()):
-            found[word] = None
-    return list(found) or list(dict.fromkeys(every))
+            found.append(word)
+    return list(dict.fromkeys(found or every))
 
 
 def stop_words() -> frozenset[str]:
@@ -205,16 +196,12 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     found = []
     while start < end:
         reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
-        stop = reach
         if reach < end:
             cuts = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
             lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
-            if lines:
-                stop = lines[-1]
-            elif cuts and cuts[-1] > start:
-                stop = cuts[-1]
-        found.append((start, stop))
-        start = stop
+            reach = (lines or cuts or [reach])[-1]
+        found.append((start, reach))
+        start = reach
     return found
 
 

@@ -171,7 +171,6 @@ class Import:
     def _action(
         self, number: int, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str], way: _Pass
     ) -> _Action:
-        """Raises BadRecord for what cannot be done."""
         record = given.record
         if not given.has_id:
             return _Action(SKIP if self._is_there(record, way) else NEW, number, record)
@@ -210,11 +209,9 @@ class Import:
         """Whether the content is there in the scope; a content seen once is there from then on."""
         if way.contents is None:
             way.contents = self._exchange.contents()
-        of = digest(record.scope, record.content)
-        if of in way.contents:
-            return True
-        way.contents.add(of)
-        return False
+        before = len(way.contents)
+        way.contents.add(digest(record.scope, record.content))
+        return len(way.contents) == before
 
     def _note(self, record: Record, way: _Pass) -> None:
         if way.contents is not None:
@@ -226,10 +223,8 @@ class Import:
         """On a trial run: the record against an earlier one of the input with its id."""
         moment, text = way.written[record.id]
         now, own = _state(record)
-        if own == text:
-            return _Action(UNCHANGED, number, record)
-        if now <= moment:
-            return _Action(OLDER, number, record)
+        if own == text or now <= moment:
+            return _Action(UNCHANGED if own == text else OLDER, number, record)
         self._note(record, way)
         return _Action(UPDATE, number, record)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from commonplace.engine.entities import Entity, Graph, GraphText, Key, Relation
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
@@ -25,6 +26,7 @@ from commonplace.note.markdown import parse_note
 from commonplace.store import path_guard
 from commonplace.store.files import reason
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -147,7 +149,7 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
                 continue
             path = f"{folder}/{each.name}" if folder else each.name
             status = each.stat(follow_symlinks=False)
-            if not _is_text(each.name):
+            if not (is_valid_unicode(each.name) and each.name.isprintable()):
                 yield SourceFile(path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text")
             elif stat.S_ISDIR(status.st_mode):
                 inner.append(path)
@@ -158,16 +160,7 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
         waiting += reversed(inner)
 
 
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return name.isprintable()
-
-
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(NamedTuple):
     """A file to copy: where it lies, and where in the project it goes."""
 
     source: Path
@@ -190,11 +183,9 @@ def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
 def plan_banks(
     memory: Memory, path: Path, named: Callable[[Path], tuple[str, str]], is_id: Callable[[str], bool]
 ) -> MovePlan:
-    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of these; a folder
-    of projects; or one plain folder of Markdown files, for which `named` tells kind (as BANK_KINDS) and id.
-
-    `is_id` judges the ids of banks. Raises WrongStore.
-    """
+    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of these; a folder of
+    projects; or one plain folder of Markdown files, for which `named` tells kind (as BANK_KINDS) and id. `is_id` judges
+    the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
     copying = _Copying(memory, BANKS)
     places = _bank_places(path, named)
@@ -225,9 +216,8 @@ def _bank_places(path: Path, named: Callable[[Path], tuple[str, str]]) -> list[t
 
 
 def _bank_folders(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return []
-    folders = [each for each in sorted(path.iterdir()) if each.is_dir() and not each.is_symlink()]
+    entries = sorted(path.iterdir()) if path.is_dir() else ()
+    folders = [each for each in entries if each.is_dir() and not each.is_symlink()]
     return [each for each in folders if each.name[0] != "." and any(_is_note(file.path) for file in files_below(each))]
 
 
@@ -244,8 +234,6 @@ def _bank_files(folder: Path) -> Iterator[SourceFile]:
 
 
 class _Copying:
-    """Plans and makes copies in one project."""
-
     def __init__(self, memory: Memory, project: str):
         self._memory, self._project = memory, project
         self._exchange = Exchange(memory)
@@ -328,12 +316,17 @@ def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
     observations or unknown keys, and each new relation. Bad lines are skipped."""
     groups = _groups(found)
     there = graph.named(groups)
-    observed: dict[str, set[str]] = {}
+    observed = defaultdict[str, set[str]](set)
     for key, texts in zip(there, graph.observations(there), strict=True):
-        observed.setdefault(key.name, set()).update(texts)
+        observed[key.name].update(texts)
     gaining = _gaining(graph, there, groups)
     known = {each.triple for each in graph.relations({name for name, each in groups.items() if each.relations})}
-    made = MovePlan(lambda items: _merge(graph, items))
+
+    def merge(items: Sequence[Item]) -> None:
+        entities = [each.what for each in items if not isinstance(each.what, Relation)]
+        graph.merge(entities, [each.what for each in items if isinstance(each.what, Relation)])
+
+    made = MovePlan(merge)
     made.skipped = [(f"line {number}", why) for number, why in found.bad]
     for name, group in groups.items():
         if group.entity is not None:
@@ -368,11 +361,6 @@ def _groups(found: GraphText) -> dict[str, _Group]:
             seen.add(each.triple)
             groups.setdefault(each.source, _Group()).relations.append(each)
     return groups
-
-
-def _merge(graph: MergingGraph, items: Sequence[Item]) -> None:
-    entities = [each.what for each in items if not isinstance(each.what, Relation)]
-    graph.merge(entities, [each.what for each in items if isinstance(each.what, Relation)])
 
 
 def _gaining(graph: MergingGraph, there: Sequence[Key], groups: dict[str, _Group]) -> set[str]:
@@ -436,16 +424,13 @@ def _collect(each: _Incoming, newest: dict[tuple[str, str], _Incoming], plan: Mo
     elif not entry.key.strip():
         plan.skipped.append((_entry_name(entry), "its key is blank"))
     else:
-        names = entry.namespace, entry.key
-        other = newest.get(names)
-        if other is None or entry.created >= other[0].created:
-            newest[names] = each
-        if other is not None:
+        other = newest.setdefault((entry.namespace, entry.key), each)
+        if other is not each:
+            newest[entry.namespace, entry.key] = max(each, other, key=lambda one: one[0].created)
             plan.skipped.append((_entry_name(entry), "another with its key is newer"))
 
 
 def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
-    """Put what becomes of an entry into the plan."""
     entry, _ = each
     name, size = _entry_name(entry), len(entry.value)
     there = entries.peek(entry.namespace, entry.key)

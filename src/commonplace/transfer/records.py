@@ -123,7 +123,11 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     """
     values = _values(data)
     fields = {name: key for key, name in _NAMES.items() if values.get(key) is not None or key == "expires_at" in values}
-    content, category = _content(values), values.get("category") or INBOX
+    content, category = values.get("content"), values.get("category") or INBOX
+    if not isinstance(content, str):
+        raise InvalidInput("content must be a text" if "content" in values else "content is missing")
+    if not content.strip() and values.get("id") is None:
+        raise InvalidInput("content must not be empty")
     scope = values.get("scope") or GLOBAL
     old = values.get("type") if isinstance(values.get("type"), str) else None
     phase = values.get("phase") or _OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
@@ -137,9 +141,12 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
         fields["phase"] = "type"
     further = _further(values, old in _OLD_PHASES)
     tags, links = tuple(_texts(values, "tags")), tuple(_texts(values, "links"))
+    identity, updated, source = _id(values), _time(values, "updated_at") or created, values.get("source")
+    if source is not None and not isinstance(source, str):
+        raise InvalidInput("source must be a text")
     record = Record(
-        _id(values), content, category, created, _time(values, "updated_at") or created, scope, phase,
-        tags, (_text(values, "source") or "").strip() or MANUAL, expires,
+        identity, content, category, created, updated, scope, phase,
+        tags, (source or "").strip() or MANUAL, expires,
         _number(values, "access_count", 0), links, _number(values, "version", 1), further,
     )  # fmt: skip
     _check_shape([further, tags, links])
@@ -167,17 +174,16 @@ def _check_shape(value: Any) -> None:
     raise InvalidInput("it is nested too deeply")
 
 
-_NAMES = {
-    "id": "id", "content": "content", "category": "category", "created_at": "created", "updated_at": "updated",
-    "scope": "scope", "phase": "phase", "tags": "tags", "source": "source", "expires_at": "expires",
-    "access_count": "access_count", "links": "links", "version": "version",
-}  # fmt: skip
+_NAMES = {key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"}
 """The keys of a line and the fields of Record they fill."""
 
 
 def _values(data: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no JSON")
+
     try:
-        values = json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        values = json.loads(data.decode("utf-8"), parse_constant=refuse)
     except UnicodeDecodeError:
         raise InvalidInput("it is not valid UTF-8") from None
     except json.JSONDecodeError as error:
@@ -189,19 +195,6 @@ def _values(data: bytes) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InvalidInput("it is no JSON object")
     return values
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _content(values: dict[str, Any]) -> str:
-    content = values.get("content")
-    if not isinstance(content, str):
-        raise InvalidInput("content must be a text" if "content" in values else "content is missing")
-    if not content.strip() and values.get("id") is None:
-        raise InvalidInput("content must not be empty")
-    return content
 
 
 def _id(values: dict[str, Any]) -> str:
@@ -233,20 +226,10 @@ def _time(values: dict[str, Any], key: str) -> datetime | None:
         raise InvalidInput(f"{key} is no time: {json.dumps(value, ensure_ascii=False)}") from None
 
 
-def _text(values: dict[str, Any], key: str) -> str | None:
-    value = values.get(key)
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"{key} must be a text")
-    return value
-
-
 def _texts(values: dict[str, Any], key: str) -> list[str]:
     """A list of texts, or one text with commas; each once, trimmed."""
     value = values.get(key)
-    if isinstance(value, str):
-        value = value.split(",")
-    if value is None:
-        return []
+    value = [] if value is None else value.split(",") if isinstance(value, str) else value
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise InvalidInput(f"{key} must be a list of texts")
     return list(dict.fromkeys(text for each in value if (text := each.strip())))
@@ -268,9 +251,7 @@ def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
         raise InvalidInput("extra must be an object")
     if extra and (ours := sorted(extra.keys() & _HEADER)):
         raise InvalidInput(f"extra must not hold {', '.join(ours)}")
-    others = {key: value for key, value in values.items() if key not in _FIXED and key != "extra"}
-    if has_old_phase:
-        others.pop("type", None)
-    others |= extra or {}
+    left_out = _FIXED | {"extra", "type"} if has_old_phase else _FIXED | {"extra"}
+    others = {key: value for key, value in values.items() if key not in left_out} | (extra or {})
     known = {key: others[key] for key in FURTHER if others.get(key) is not None}
     return known | {key: value for key, value in others.items() if key not in FURTHER}

@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import product
 
 from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, VagueTime
 from commonplace.note.timephrase.candidates import (
@@ -52,11 +53,10 @@ class Reading:
 
 
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
-    """The time `text` speaks of, by its first group of time words.
+    """The time `text` speaks of, by its first group of time words, after `now` (aware).
 
-    `now` is aware; days and clocks are those of `zone`; a day without a clock fires at `day_hour` (0-23).
-    `due` lies after `now`. Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (all TimeRefused,
-    with the code and sentence of contract 001, 8). A vague word refuses wherever it stands.
+    Days and clocks are those of `zone`; a day without a clock fires at `day_hour` (0-23). A vague word refuses wherever
+    it stands. Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract 001, 8).
     """
     written = Text(text)
     groups = _groups(written)
@@ -80,15 +80,14 @@ def read_all(
     ends = [blank.end() for blank in _PARAGRAPH.finditer(text)]
     paragraphs = [bisect(ends, group.span[0]) for group in groups]
     vague = {paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")}
-    found: list[tuple[tuple[int, int], Reading | TimeRefused]] = []
-    outcome: Reading | TimeRefused
-    for paragraph, group in zip(paragraphs, groups, strict=True):
+
+    def outcome(paragraph: int, group: _Group) -> Reading | TimeRefused:
         try:
-            outcome = VagueTime(group.phrase) if paragraph in vague else _meaning(group, now, zone, day_hour)
+            return VagueTime(group.phrase) if paragraph in vague else _meaning(group, now, zone, day_hour)
         except TimeRefused as refusal:
-            outcome = refusal
-        found.append((group.span, outcome))
-    return found
+            return refusal
+
+    return [(group.span, outcome(each, group)) for each, group in zip(paragraphs, groups, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +106,9 @@ def _groups(text: Text) -> list[_Group]:
     """The groups of a text in order. Words that count only in company ("the morning sun") make none alone."""
     runs: list[list[Token]] = []
     for token in scan(text.plain):
-        if runs and _are_adjacent(text.plain, runs[-1][-1], token):
-            runs[-1].append(token)
-        else:
-            runs.append([token])
+        if not runs or not _are_adjacent(text.plain, runs[-1][-1], token):
+            runs.append([])
+        runs[-1].append(token)
     found = []
     for run in runs:
         if tokens := _without_doubtful(run):
@@ -137,7 +135,6 @@ def _without_doubtful(run: list[Token]) -> list[Token]:
 
 
 def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Reading:
-    """The reading of a group. Raises a TimeRefused."""
     phrase, now = group.phrase, now.astimezone(zone)
     if group.of("vague"):
         raise VagueTime(phrase)
@@ -171,9 +168,8 @@ def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple
     rest = []
     for token in group.tokens:
         if token.kind == "instant":
-            written = token.value
-            local = written.astimezone(zone) if written.tzinfo else wall_time(written.date(), written.time(), zone)
-            moments.add(local)
+            at = token.value
+            moments.add(at.astimezone(zone) if at.tzinfo else wall_time(at.date(), at.time(), zone))
         elif token.kind == "delay" and token.value.seconds:
             moments.add(_later(token.value, now, zone))
         else:
@@ -184,7 +180,10 @@ def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple
     if days and not hours:
         return moments | {_all_day(day, len(days) == 1, now, zone, day_hour) for day in days}, True
     if days:
-        return moments | {_on(day, hour, now, zone) for day in days for hour in hours}, False
+        for day, hour in product(days, hours):  # midnight of today is the one ahead
+            is_ahead = hour.word == "midnight" and day == now.date()
+            moments.add((hour._replace(days=1) if is_ahead else hour).on(day, zone))
+        return moments, False
     if any(token.kind in DAY_KINDS for token in rest):
         return moments, False
     return moments | {_next(hour, now, zone) for hour in hours}, False
@@ -202,13 +201,6 @@ def _all_day(day: date, alone: bool, now: datetime, zone: tzinfo, day_hour: int)
     """The usual hour of a day; when it has passed today, the late one."""
     usual, late = wall_time(day, time(day_hour), zone), wall_time(day, time(_LATE), zone)
     return late if alone and usual <= now < late else usual
-
-
-def _on(day: date, hour: Hour, now: datetime, zone: tzinfo) -> datetime:
-    """`hour` of a day. Midnight of today is the one ahead."""
-    if hour.word == "midnight" and day == now.date():
-        hour = hour._replace(days=1)
-    return hour.on(day, zone)
 
 
 def _next(hour: Hour, now: datetime, zone: tzinfo) -> datetime:

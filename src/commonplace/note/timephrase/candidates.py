@@ -57,7 +57,13 @@ def possible_days(tokens: Sequence[Token], today: date) -> list[date]:
         if token.kind == "span" and token.value not in used and not (token.weak and choices):
             choices.append((token, [_first_day(token.value, today)]))
     every = sorted({day for _, days in choices for day in days})
-    return [day for day in every if all(_fits(day, token, days) for token, days in choices)] or every
+
+    def fits(day: date, token: Token, days: list[date]) -> bool:
+        if token.kind == "weekday" and token.value[0] is None:  # by its bare name it may be of any week
+            return day.weekday() == token.value[1]
+        return day in days
+
+    return [day for day in every if all(fits(day, token, days) for token, days in choices)] or every
 
 
 def _takes_span(token: Token) -> bool:
@@ -65,13 +71,6 @@ def _takes_span(token: Token) -> bool:
     if token.kind in ("weekday", "weekend"):
         return token.value[0] is None
     return token.kind != "date" or token.value[0][0] is None
-
-
-def _fits(day: date, token: Token, days: list[date]) -> bool:
-    """Whether `day` may be meant. A weekday by its bare name may be of any week."""
-    if token.kind == "weekday" and token.value[0] is None:
-        return day.weekday() == token.value[1]
-    return day in days
 
 
 def _days(token: Token, span: tuple[str, int] | None, today: date) -> list[date]:
@@ -113,7 +112,6 @@ def _weekday(value: tuple[int | None, int, bool], today: date) -> list[date]:
 
 
 def _first_day(span: tuple[str, int], today: date) -> date:
-    """The first day of a week, month or year."""
     unit, offset = span
     if unit == "week":
         return today - timedelta(days=today.weekday()) + timedelta(days=7 * offset)
@@ -127,10 +125,9 @@ def _next_date(today: date, day: int, month: int | None = None) -> date:
     first = today.replace(day=1)
     for months in range(97 if month else 13):  # 29 February may be eight years away
         found = shifted(first, months)
-        if month in (None, found.month) and 1 <= day <= month_length(found.year, found.month):
-            found = found.replace(day=day)
-            if found >= today:
-                return found
+        is_there = month in (None, found.month) and 1 <= day <= month_length(found.year, found.month)
+        if is_there and found.replace(day=day) >= today:
+            return found.replace(day=day)
     raise ValueError(day)
 
 
@@ -205,13 +202,8 @@ def _hours(clock: TimeOfDay, part: str | None) -> list[Hour]:
     if clock.form in ("bare", "colon"):
         if part == "morning" or (part == "noon" and hour >= 10):
             return [_hour(clock, hour)]
-        if part == "small hours":
-            return [_hour(clock, hour % 12)]
-        if part == "noon":
-            return [_hour(clock, hour + 12)]
-        if (part == "night" and (hour == 12 or hour < 5)) or (part == "evening" and hour == 12):
-            return [_hour(clock, 24 + hour % 12)]
-        return [_hour(clock, hour % 12 + 12)]
+        is_next_day = (part == "night" and (hour == 12 or hour < 5)) or (part == "evening" and hour == 12)
+        return [_hour(clock, hour % 12 + (0 if part == "small hours" else 24 if is_next_day else 12))]
     if part == "night" and (hour in (0, 24) or clock.form == "midnight"):
         return [_hour(clock, 24)]
     if hour not in _SPANS[part]:

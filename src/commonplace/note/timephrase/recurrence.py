@@ -65,15 +65,10 @@ def parse_rule(text: str) -> Rule:
         if len(parts) > len(values) or values.keys() - {"FREQ", "INTERVAL"} != set(needed):
             raise ValueError(text)
         (interval,) = _numbers(values.get("INTERVAL", "1"), 1, 999_999)
-        rule = Rule(
-            values["FREQ"],
-            interval,
-            _numbers(values.get("BYMONTH"), 1, 12),
-            _numbers(values.get("BYMONTHDAY"), -1, 31),
-            tuple(sorted({_DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name})),
-            _numbers(values.get("BYHOUR"), 0, 23),
-            _numbers(values.get("BYMINUTE"), 0, 59),
-        )
+        days = tuple(sorted({_DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name}))
+        months, monthdays = _numbers(values.get("BYMONTH"), 1, 12), _numbers(values.get("BYMONTHDAY"), -1, 31)
+        hours, minutes = _numbers(values.get("BYHOUR"), 0, 23), _numbers(values.get("BYMINUTE"), 0, 59)
+        rule = Rule(values["FREQ"], interval, months, monthdays, days, hours, minutes)
         if rule.is_too_often or 0 in rule.monthdays or (rule.freq == "WEEKLY" and not rule.days):
             raise ValueError(text)
     except (KeyError, ValueError):
@@ -99,10 +94,9 @@ def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
 def following(repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None) -> datetime:
     """The first time of the rule `repeat` strictly after the moment `after`, aware, in `zone`.
 
-    `since` is a time of the rule (the reminder's present due time); with an INTERVAL the periods count from
-    it. Without it they count from `after` when that is a time of the rule, else from the time found. Hours
-    and minutes are elapsed time, the rest is wall time; a month without the day is skipped. Raises
-    InvalidInput for a text that is no rule, or a rule with no time left.
+    `since` is a time of the rule; with an INTERVAL the periods count from it, without it from `after` when that is a
+    time of the rule, else from the time found. Hours and minutes are elapsed time, the rest is wall time; a month
+    without the day is skipped. Raises InvalidInput for a text that is no rule, or a rule with no time left.
     """
     rule = parse_rule(repeat)
     if since is None and not rule.is_elapsed:
@@ -208,12 +202,10 @@ def _rules(repetition: Repetition, named: list[Token]) -> list[Rule]:
     if unit != "year":
         return []
     if kind == "date" and value[0][0] is None:
-        known_dates = [
-            (month, day) for _, month, day in value if 1 <= month <= 12 and 1 <= day <= month_length(2000, month)
-        ]
-        if not known_dates:
+        dates = [(m, d) for _, m, d in value if 1 <= m <= 12 and 1 <= d <= month_length(2000, m)]
+        if not dates:
             raise ValueError(value)
-        return [replace(plain, months=(month,), monthdays=(day,)) for month, day in known_dates]
+        return [replace(plain, months=(month,), monthdays=(day,)) for month, day in dates]
     if kind == "month_edge" and value[0] is None:
         return [replace(plain, months=(value[1],), monthdays=(-1 if value[2] else 1,))]
     if kind == "edge" and value[:2] == ("year", 0):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,7 @@ def _file(name: str) -> dict[str, Any]:
 @cache
 def table(path: str) -> Any:
     """A table or list of words.toml, e.g. `english.months`."""
-    found = _file("words.toml")
-    for part in path.split("."):
-        found = found[part]
-    return found
+    return reduce(getitem, path.split("."), _file("words.toml"))
 
 
 @cache

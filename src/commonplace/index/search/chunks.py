@@ -283,10 +283,11 @@ class _WordFinder:
             while at >= 0:
                 if not at or not IN_WORD[flat[at - 1]]:
                     token = word_at(flat, at)
-                    if token not in known:
-                        known[token] = self._bits(token)
-                    if known[token]:
-                        yield at, known[token]
+                    bits = known.get(token)
+                    if bits is None:
+                        bits = known[token] = self._bits(token)
+                    if bits:
+                        yield at, bits
                 at = flat.find(head, at + 1)
         for run, bit in self._runs:
             at = flat.find(run)

@@ -103,9 +103,11 @@ def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Itera
     for row, start, stop, score in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
         passage = text.text[start:stop].strip()
-        group, name = _group(note), len(_name(note)) + 3
-        whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
-        head = 1 if row in given else name if group in groups else whole
+        head, group = 1, _group(note)
+        if row not in given:
+            name = len(_name(note)) + 3
+            whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
+            head = name if group in groups else whole
         if len(passage) + head > space:
             if given or head >= space:
                 continue

@@ -252,7 +252,9 @@ class _TermFinder:
 
     def held(self, flat: str) -> float:
         """1 when `flat` contains the term as whole words, less for a prefix, 0 when not at all."""
-        places = self.places(flat, 0, len(flat)) if self._word in flat else ()
+        if self._word not in flat:
+            return 0.0
+        places = self.places(flat, 0, len(flat))
         return max((1.0 if whole else weights.EXACT.prefix for _, whole in places), default=0.0)
 
     def _spans(self, flat: str, start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -220,7 +220,8 @@ class QuestionRanking:
 
     def held(self, row: int) -> list[str]:
         """The words of the question a note contains."""
-        self._look_up([row])
+        if row not in self.bits:
+            self._look_up([row])
         bits = self.bits.get(row, 0)
         return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
 
@@ -325,7 +326,8 @@ class QuestionRanking:
     def _look_up(self, rows: Collection[int]) -> None:
         asked = set(rows)
         for bits, group in self._groups.items():
-            self.bits.update(dict.fromkeys(group & asked, bits))
+            if found := group & asked:
+                self.bits.update(dict.fromkeys(found, bits))
 
     def _score_words(self) -> dict[int, float]:
         """The score of each note by its words, 1 for the best: of equal ones the shorter is worth more."""
@@ -355,7 +357,8 @@ class QuestionRanking:
         for row, value in own.items():
             place = self.features[row].conversation
             if place is not None:
-                best[place] = max(value, best.get(place, -1.0))
+                if value > best.get(place, -1.0):
+                    best[place] = value
                 together[place] = together.get(place, 0) | bits(row, 0)
         return best, together
 

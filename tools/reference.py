@@ -13,8 +13,8 @@ import click
 
 from commonplace import config
 from commonplace.cli import command_group
-from commonplace.cli.syntax import Command, Group, Words
-from commonplace.engine.memories import KEYS
+from commonplace.cli.syntax import Command, Group, PositionalWords
+from commonplace.engine.memory_rows import KEYS
 from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
 from commonplace.faces.tool import Tool, Toolset
 from commonplace.note.model import FURTHER
@@ -63,7 +63,7 @@ def _commands(group: Group, context: click.Context) -> Iterator[str]:
 
 
 def _command(each: Command, context: click.Context) -> str:
-    words = next(param for param in each.params if isinstance(param, Words))
+    words = next(param for param in each.params if isinstance(param, PositionalWords))
     own = [param for param in each.params if isinstance(param, click.Option) and param not in each.globals]
     usage = " ".join([context.command_path, *(["[OPTIONS]"] if own else []), *words.names])
     parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(each) + "\n"]

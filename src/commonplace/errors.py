@@ -115,7 +115,7 @@ class LineOutOfRange(InvalidInput):
 
 
 class NotFound(CommonplaceError):
-    """No note answers to `identifier`; `suggestions` are permalinks that come near."""
+    """No note has this `identifier`; `suggestions` are permalinks that come near."""
 
     code = "not_found"
 

@@ -74,7 +74,7 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
         assert not any("Errno" in text or str(tmp_path) in text for text in failed)
         assert list(home.rglob(".tmp-*")) == []
         with open_memory(home, watch=False) as memory:
-            with memory.alone():
+            with memory.exclusive():
                 assert not memory.engine.home.unfinished()
             assert len(memory.log(limit=0)) == done
         shutil.rmtree(home)

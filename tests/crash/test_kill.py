@@ -64,7 +64,7 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
     """What the next process finds: one of the states from the acknowledged one on, whole, indexed and clean."""
     with open_memory(home, watch=False) as memory:
         memory.sync()
-        with memory.alone():
+        with memory.exclusive():
             assert not memory.engine.home.unfinished()
         found = tree(home)
         assert found in possible[acknowledged : acknowledged + 2]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from commonplace.engine import Memory
-from commonplace.engine.entities import Entity, Relation
+from commonplace.engine.entities import Entity, GraphRelation
 from commonplace.engine.graph import open_graph
 from commonplace.errors import NotFound, ReadOnlyProject
 from commonplace.note.edit import Append
@@ -130,7 +130,7 @@ def test_what_the_graph_tools_write_is_found_at_once(opened: Opened) -> None:
     assert memory.sync().total == 1
     assert titles(memory, "sings") == ["Eve"]
     graph.add_observations([("Eve", ["dances"])])
-    graph.create_relations([Relation("Eve", "Ada", "knows")])
+    graph.create_relations([GraphRelation("Eve", "Ada", "knows")])
     assert titles(memory, "dances") == ["Eve"]
     assert memory.sync().total == 0
     graph.delete_entities(["Eve"])

@@ -13,7 +13,7 @@ from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
 from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.index.index import Index
-from commonplace.index.notes import Notes
+from commonplace.index.note_queries import NoteQueries
 from commonplace.note.edit import Append
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify or Linux file names")
@@ -198,7 +198,7 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
     note(memory, "log", "start")
     memory.sync()
     failed = []
-    permalink_as_ever = Notes.permalink
+    permalink_as_ever = NoteQueries.permalink
 
     def damaged(*args):
         if not failed:
@@ -206,7 +206,7 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
             raise sqlite3.DatabaseError("no such table: note")
         return permalink_as_ever(*args)
 
-    monkeypatch.setattr(Notes, "permalink", damaged)
+    monkeypatch.setattr(NoteQueries, "permalink", damaged)
     memory.edit("log", Append("once"))
     assert (memory.home / "notes" / "log.md").read_text().count("once") == 1
     assert memory.search("once").total == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import Memory, open_memory
-from commonplace.engine.files import Files, NotADirectory
+from commonplace.engine.plain_files import Files, NotADirectory
 from commonplace.errors import Conflict, Exists, OutsideError
 from commonplace.store.base import File
 

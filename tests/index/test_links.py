@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from commonplace.index.links import MOST_VISITED
+from commonplace.index.link_queries import MOST_VISITED
 from index.conftest import START, Desk
 
 

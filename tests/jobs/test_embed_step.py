@@ -16,7 +16,7 @@ from commonplace import config
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding
 from commonplace.jobs import tick as ticks
-from commonplace.jobs.tick import FACE, Tick
+from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve import turns
 from commonplace.serve.stdio import embed_some
@@ -44,7 +44,7 @@ def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(memory: Memor
     monkeypatch.setattr(ticks, "EMBED_SECONDS", 0.0)
     monkeypatch.setattr(ticks, "EMBED_BETWEEN", 0.0)
     write(memory, 70)
-    tick = Tick(memory)
+    tick = Scheduler(memory)
     tick.keep_up()
     assert embedded(memory) == 0  # nothing says yet that there is something to do
     assert dict(tick.steps())["embed"]() == 32
@@ -60,7 +60,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: 
     settings = replace(config.load(tmp_path / "home"), semantic_model=str(broken))
     with open_memory(config=settings, face=FACE) as memory, caplog.at_level(logging.WARNING):
         write(memory, 1)
-        step = dict(Tick(memory).steps())["embed"]
+        step = dict(Scheduler(memory).steps())["embed"]
         assert (step(), step()) == (0, 0)
     assert [each.getMessage() for each in caplog.records] == [
         f'[embed] semantic.model: {broken}: hidden_act "silu" is not known; only BERT encoders run with numpy alone.'
@@ -82,7 +82,7 @@ def test_a_server_embeds_between_calls_as_long_as_there_is_more(memory: Memory, 
                 loop.call_soon_threadsafe(finished.set)
             return pieces[-1]
 
-        served = turns.Turns(lambda: memory, background=piece)
+        served = turns.CallQueue(lambda: memory, background=piece)
         await served.take(lambda opened: write(opened, 70))
         await asyncio.wait_for(finished.wait(), 60)
         served.refuse_waiting()

@@ -14,7 +14,7 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.errors import NotFound
 from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.tick import FACE, Tick
+from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
 
@@ -34,7 +34,7 @@ class Month:
         self.home.mkdir()
         (self.home / "config.yaml").write_text(CONFIG)
         self.memory = open_memory(self.home, face="cli", clock=lambda: self.now)
-        self.daemon = Daemon(Tick(self.memory.as_caller(None, FACE)), timedelta(hours=1))
+        self.daemon = Daemon(Scheduler(self.memory.as_caller(None, FACE)), timedelta(hours=1))
         return self
 
     def __exit__(self, *_):

@@ -13,7 +13,7 @@ from commonplace.clock import stamp
 from commonplace.engine.overview import Overview, Pending
 from commonplace.errors import StorageError
 from commonplace.jobs import reminders
-from commonplace.jobs.tick import Tick
+from commonplace.jobs.tick import Scheduler
 from jobs.homes import MOMENT, Home
 
 pytestmark = pytest.mark.promise("001-17.9")
@@ -156,9 +156,9 @@ def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
 ) -> None:
     monkeypatch.setattr(reminders, "show", lambda settings, texts: "notify: notify-send failed: no bus")
     remind(home, ONE, "call Bob")
-    assert dict(Tick(home.memory).steps())["notify"]() == 1
+    assert dict(Scheduler(home.memory).steps())["notify"]() == 1
     assert caplog.messages == ["notify: notify-send failed: no bus"]
-    assert dict(Tick(home.memory).steps())["notify"]() == 0
+    assert dict(Scheduler(home.memory).steps())["notify"]() == 0
 
 
 def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.jobs.job import Outcome, Round
-from commonplace.jobs.tick import FACE, Tick
+from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
 
@@ -44,7 +44,7 @@ def somebody_writes(memory, text="a text"):
 
 @pytest.mark.promise("001-17.10")
 def test_the_steps_come_in_the_order_of_the_contract(memory):
-    assert [name for name, _ in Tick(memory).steps()] == [
+    assert [name for name, _ in Scheduler(memory).steps()] == [
         "sync", "fold", "expire", "decay", "upgrade", "consolidate", "notify", "purge", "history", "dream", "embed",
         "memory.md",
     ]  # fmt: skip
@@ -53,7 +53,7 @@ def test_the_steps_come_in_the_order_of_the_contract(memory):
 @pytest.mark.promise("001-17.10")
 def test_a_dream_of_each_level_comes_once_in_an_idle_period(memory, clock):
     somebody_writes(memory)
-    tick = Tick(memory)
+    tick = Scheduler(memory)
     daemon = Daemon(tick, timedelta(minutes=1))
     levels = []
     for minutes in (0, 4, 2, 10, 20, 30, 60, 60, 500):
@@ -70,14 +70,14 @@ def test_a_dream_of_each_level_comes_once_in_an_idle_period(memory, clock):
 def test_after_a_long_absence_the_deepest_due_dream_comes_alone(memory, clock):
     somebody_writes(memory)
     clock.move(hours=3)
-    tick = Tick(memory)
+    tick = Scheduler(memory)
     assert tick.level() == 3
     assert Daemon(tick, timedelta(minutes=1)).tick()
     assert tick.level() == 0
 
 
 def test_where_nothing_ever_changed_one_light_dream_comes(memory, clock):
-    tick = Tick(memory)
+    tick = Scheduler(memory)
     assert tick.level() == 1
     assert Daemon(tick, timedelta(minutes=1)).tick()
     clock.move(hours=5)
@@ -86,7 +86,7 @@ def test_where_nothing_ever_changed_one_light_dream_comes(memory, clock):
 
 def test_a_change_by_hand_starts_a_new_idle_period(memory, clock):
     somebody_writes(memory)
-    tick = Tick(memory)
+    tick = Scheduler(memory)
     daemon = Daemon(tick, timedelta(minutes=1))
     clock.move(hours=3)
     daemon.tick()
@@ -107,14 +107,14 @@ def dreamless(tmp_path, clock):
 
 
 def test_dreams_can_be_switched_off(dreamless):
-    assert Tick(dreamless).level() == 0
+    assert Scheduler(dreamless).level() == 0
 
 
 def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, caplog):
     def fail():
         raise RuntimeError("the disk is on fire")
 
-    class Burning(Tick):
+    class Burning(Scheduler):
         def steps(self):
             return [("sync", fail), *super().steps()[1:]]
 
@@ -126,7 +126,7 @@ def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, caplog
 
 def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memory, clock, monkeypatch):
     somebody_writes(memory)
-    daemon = Daemon(Tick(memory), timedelta(minutes=1))
+    daemon = Daemon(Scheduler(memory), timedelta(minutes=1))
     daemon.tick()
     looked = []
     monkeypatch.setattr(Round, "run", lambda turn, name, plan: looked.append(name) or Outcome(name))
@@ -141,7 +141,7 @@ def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memo
 
 def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(dreamless, clock, monkeypatch):
     somebody_writes(dreamless)
-    daemon = Daemon(Tick(dreamless), timedelta(minutes=1))
+    daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
     daemon.tick()
     clock.move(minutes=1)
     dreamless.read(dreamless.log()[0].path.rpartition("-")[2].removesuffix(".md"))
@@ -163,7 +163,7 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(drea
 
 def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless, clock):
     somebody_writes(dreamless)
-    daemon = Daemon(Tick(dreamless), timedelta(minutes=1))
+    daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
     daemon.tick()
     clock.move(days=7)
     daemon.tick()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from commonplace.errors import ConfigError
-from commonplace.serve.turns import Turns
+from commonplace.serve.turns import CallQueue
 
 
 class Pad:
@@ -18,7 +18,7 @@ def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(caplog):
         raise ConfigError("the disk is full")
 
     pad = Pad()
-    turns = Turns(lambda: pad, upkeep)
+    turns = CallQueue(lambda: pad, upkeep)
     asyncio.run(turns.take(lambda memory: memory.closed))
     turns.close()
     assert pad.closed

@@ -62,7 +62,7 @@ def serve(
 def _serve(call: Invocation, settings: Settings, every: timedelta, served: Registry | None, *, once: bool) -> int:
     from commonplace.engine import open_memory
     from commonplace.jobs import dream
-    from commonplace.jobs.tick import FACE, Tick
+    from commonplace.jobs.tick import FACE, Scheduler
     from commonplace.serve.daemon import Daemon, daemon_lock
     from commonplace.serve.socket import Listener
     from commonplace.store.files import make_private, reason
@@ -81,7 +81,7 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
         memory = held.enter_context(open_memory(config=settings, face=FACE))
-        tick, callers = Tick(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
+        tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
         daemon = Daemon(tick, every, callers, served, listener)
         if once:
             return 0 if daemon.tick() else 1

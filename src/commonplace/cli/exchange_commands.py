@@ -25,8 +25,8 @@ from commonplace.store.files import reason
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.entities import GraphText
+    from commonplace.engine.file_graph import FileGraph
     from commonplace.engine.graph import NoteGraph
-    from commonplace.engine.graph_file import FileGraph
     from commonplace.transfer.moving import MovePlan
 
 _KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")

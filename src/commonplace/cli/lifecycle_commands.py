@@ -11,7 +11,7 @@ from commonplace.cli.memory_commands import category_option, content_from, minut
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
-from commonplace.engine.memories import content_of, record, records
+from commonplace.engine.memory_rows import content_of, record, records
 from commonplace.errors import CommonplaceError
 from commonplace.note.model import CATEGORIES, INBOX
 from commonplace.text.unicode import one_line

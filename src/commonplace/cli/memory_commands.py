@@ -13,7 +13,7 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.clock import parse_stamp
-from commonplace.engine.memories import contents, holding, record, records
+from commonplace.engine.memory_rows import contents, holding, record, records
 from commonplace.errors import NotFound
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, PHASES, Draft
 from commonplace.query import check_memory, day, memory_query, split_list

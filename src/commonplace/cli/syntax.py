@@ -86,7 +86,7 @@ def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
     return Usage(f'invalid value "{value}" for {name}: {why}')
 
 
-class Words(click.Argument):
+class PositionalWords(click.Argument):
     """All positional arguments of a command; a wrong number of them is reported in the contract's words."""
 
     def __init__(self, names: Sequence[str], complete: Completion | None = None):
@@ -184,7 +184,7 @@ class Command(_Documented):
         self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
         super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
         self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
-        self.params = [Words(words, complete), *self.params]
+        self.params = [PositionalWords(words, complete), *self.params]
         self.add_globals(*(["agent"] if own_agent else []), *([] if self.takes_now else ["now"]))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -300,7 +300,7 @@ def usage_hint(error: click.UsageError) -> str:
     if error.ctx is None:
         return "Run 'memory --help' for usage."
     hint = f"Run '{error.ctx.command_path} --help' for usage."
-    takes_text = any(isinstance(each, Words) and each.most is None for each in error.ctx.command.params)
+    takes_text = any(isinstance(each, PositionalWords) and each.most is None for each in error.ctx.command.params)
     if takes_text and isinstance(error, click.NoSuchOption):
         hint += "\nPut -- in front of text that begins with a dash."
     return hint

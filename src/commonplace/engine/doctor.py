@@ -9,9 +9,9 @@ import sqlite3
 import stat
 from dataclasses import dataclass
 
+from commonplace.engine.engine import Engine, absolute
 from commonplace.engine.freshness import NOT_UTF8
 from commonplace.engine.reading import ReadVerbs
-from commonplace.engine.session import Engine, absolute
 from commonplace.engine.writing import links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.model import CATEGORY_PROJECT
@@ -97,7 +97,7 @@ def _graph_files(engine: Engine) -> list[Finding]:
         places.append(str(absolute(engine.settings.graph_file)))
     if not places:
         return []
-    from commonplace.store.inplace.graph_file import GraphStore
+    from commonplace.store.inplace.graph_store import GraphStore
 
     found = []
     for place in dict.fromkeys(places):

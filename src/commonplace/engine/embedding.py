@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from commonplace.engine.session import verb
+from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import StorageError
-from commonplace.index.vectors import model
-from commonplace.index.vectors.model import NoModel as NoModel
+from commonplace.index.vectors import model_choice
+from commonplace.index.vectors.model_choice import NoModel as NoModel
 from commonplace.store.files import make_private, reason
 
 if TYPE_CHECKING:
     from commonplace.index.search.question import Nearness
-    from commonplace.index.vectors.nearest import Counts, Near, Vectors
+    from commonplace.index.vectors.nearest import EmbeddingCounts, VectorHit, Vectors
 
 AT_ONCE, CHARACTERS = 32, 8_000
 """Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
@@ -41,9 +41,9 @@ class Embedding:
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:
                 settings = engine.settings
-                choice = model.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+                choice = model_choice.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
                 try:
-                    model.identify(choice)
+                    model_choice.identify(choice)
                     from commonplace.index.vectors.nearest import Vectors
 
                     engine.vectors = Vectors(engine.index, engine.layout.vectors, choice)
@@ -62,7 +62,7 @@ class Embedding:
         return None if (vectors := self.vectors) is None else vectors.identity.name
 
     @verb
-    def nearest(self, text: str, most: int = 50, rows: Collection[int] | None = None) -> list[Near]:
+    def nearest(self, text: str, most: int = 50, rows: Collection[int] | None = None) -> list[VectorHit]:
         """The passages whose meaning is nearest to `text`, of those the caller may see; [] without a model.
 
         `rows`: of these notes only. See `Vectors.nearest`.
@@ -94,7 +94,7 @@ class Embedding:
         return near
 
     @verb
-    def counts(self) -> Counts | None:
+    def counts(self) -> EmbeddingCounts | None:
         """How far embedding is; None without a model."""
         self.engine.fresh()
         return None if (vectors := self.vectors) is None else vectors.counts()
@@ -110,7 +110,7 @@ class Embedding:
         """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits, there is no model,
         or another process is at it.
 
-        Calls of other threads get their turns meanwhile. `progress` hears (done, total). `thorough`: every note is
+        The guard is released between batches. `progress` is called with (done, total). `thorough`: every note is
         looked at, another process is waited for, and no vector of a text that is gone stays. Raises NoModel (the
         model cannot be loaded), NoAnswer, StorageError.
         """

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.inplace.graph_file import BadLine, Entity, Relation, dump_line, parse_graph_object
+from commonplace.store.inplace.graph_store import BadLine, Entity, GraphRelation, dump_line, parse_graph_object
 from commonplace.text.unicode import is_valid_unicode
 
 __all__ = [
     "AmbiguousEntity",
     "Entity",
     "Graph",
+    "GraphRelation",
     "GraphText",
     "Key",
     "NoEntity",
-    "Relation",
     "graph_lines",
     "parse_graph",
 ]
@@ -67,7 +67,7 @@ class Graph(Protocol):
         """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
         ...
 
-    def create_relations(self, relations: Sequence[Relation]) -> list[Relation]:
+    def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
         """Store those that are new; their ends need not exist. Returns them."""
         ...
 
@@ -83,7 +83,7 @@ class Graph(Protocol):
         """Remove all copies of observations; what is not there is no error."""
         ...
 
-    def delete_relations(self, relations: Sequence[Relation]) -> None:
+    def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove relations; what is not there is no error."""
         ...
 
@@ -107,7 +107,7 @@ class Graph(Protocol):
         """What each of these entities says, in stored order."""
         ...
 
-    def relations(self, names: set[str] | None = None) -> list[Relation]:
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations with at least one end among `names` (None: all), in order."""
         ...
 
@@ -147,7 +147,7 @@ class GraphText:
     """What a text holds: entities with the keys we do not know, relations, and (line, why) of bad ones."""
 
     entities: list[tuple[Entity, dict[str, Any]]] = field(default_factory=list)
-    relations: list[Relation] = field(default_factory=list)
+    relations: list[GraphRelation] = field(default_factory=list)
     bad: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -217,7 +217,7 @@ def entity_line(entity: Entity, more: dict[str, Any] | None = None) -> str:
     return dump_line(value | {key: each for key, each in (more or {}).items() if key not in _ENTITY_KEYS})
 
 
-def relation_line(relation: Relation) -> str:
+def relation_line(relation: GraphRelation) -> str:
     """A relation as one line of JSON."""
     ends = {"from": relation.source, "to": relation.target, "relationType": relation.type}
     return dump_line({"type": "relation", **ends})

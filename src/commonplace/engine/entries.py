@@ -15,11 +15,11 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from commonplace.engine.engine import verb
 from commonplace.engine.history import EXPIRE
-from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
-from commonplace.index.notes import Expired, Kept
+from commonplace.index.note_queries import Expired, Kept
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
@@ -143,7 +143,7 @@ class Entries(Protocol):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Make a method remove some expired entries too, as a change of its own: a secret ends without a daemon."""
+    """Make a method remove some expired entries too, as a change of its own: they go even if no daemon runs."""
 
     @wraps(method)
     def call(self: E, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -223,7 +223,7 @@ class NoteEntries:
     @verb
     def count(self, entry: Entry) -> Entry:
         """A line in the access log; the file stays as it is."""
-        self.engine.access.note(entry.id)
+        self.engine.access.count_read(entry.id)
         pending = self.engine.access.counts().get(entry.id, 0)
         return replace(entry, accessed=self.engine.clock(), access_count=entry.access_count + pending)
 
@@ -334,13 +334,13 @@ class NoteEntries:
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
         """Note entries that are older than those with their keys in the history, but for those with a time to live."""
-        from commonplace.engine.exchange import Lost, keep_lost
+        from commonplace.engine.exchange import Overruled, keep_lost
 
         lost = []
         for entry, further in entries:
             found = next(self._claims(entry.namespace, entry.key), None)
             if found is not None and entry.expires is None and found.note.expires is None:
-                lost.append(Lost(PROJECT, found.path, found.note.scope, found.file.etag, _compose(entry, further)))
+                lost.append(Overruled(PROJECT, found.path, found.note.scope, found.file.etag, _compose(entry, further)))
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:

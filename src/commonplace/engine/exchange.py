@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from commonplace.clock import stamp
+from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.session import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list, scope_of
@@ -32,7 +32,7 @@ SOURCE_REF, SOURCE_HASH = "source_ref", "source_hash"
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class Overruled:
     """The text `data` that lost against the note at `path`, whose SHA-256 is `etag`."""
 
     project: str
@@ -58,7 +58,7 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
         then by id. Eight bytes each."""
         self.engine.fresh()
-        found = self._index.notes.in_time(CATEGORY_PROJECT, self.memory.agent, category, scope)
+        found = self._index.notes.rows_by_creation(CATEGORY_PROJECT, self.memory.agent, category, scope)
         self._index_identity = self._index.identity
         return found
 
@@ -115,7 +115,7 @@ class Exchange:
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
         """Put texts that lost against the memory there into the history, as if each had stood there just before."""
-        lost = [Lost(info.project, info.path, info.scope, info.etag, data) for info, data in older]
+        lost = [Overruled(info.project, info.path, info.scope, info.etag, data) for info, data in older]
         keep_lost(self.memory, lost)
 
     # --- files ----------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Exchange:
                 change.put(project, path, data, scope=scope_of(data))
 
 
-def keep_lost(session: HomeSession, lost: Sequence[Lost]) -> None:
+def keep_lost(session: HomeSession, lost: Sequence[Overruled]) -> None:
     """Note texts in the history as what stood there just before, as one change; `restore` and `undo` bring them.
 
     A text the history holds already is left out, so that doing it twice is doing it once.
@@ -171,14 +171,14 @@ def keep_lost(session: HomeSession, lost: Sequence[Lost]) -> None:
 
 
 def digest(scope: str, content: str) -> bytes:
-    """What tells one content in one scope from all others."""
+    """A hash of scope and content."""
     import hashlib
 
     return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(slots=True)
-class Known:
+class IngestedTexts:
     """The texts and files that memories the caller sees were made from.
 
     `hashes` counts the memories that have a text, by its SHA-256: the one they hold and the one they were made
@@ -210,10 +210,10 @@ class Ingested:
         self.engine = memory.engine
 
     @verb
-    def known(self) -> Known:
+    def known(self) -> IngestedTexts:
         """What is known now: one pass over the memories, one over the history."""
         upkeep = Upkeep(self.memory)
-        known, merged = Known(), set[str]()
+        known, merged = IngestedTexts(), set[str]()
         with self.engine.writing():
             for info in upkeep.every():
                 known.hold(info.id, frozenset(_texts_of(upkeep.content(info), info.header)))
@@ -253,7 +253,7 @@ class Ingested:
                 yield each.old, each.path
 
     @verb
-    def store(self, batches: Sequence[Sequence[Record]], known: Known, advance: Callable[[int], None]) -> int:
+    def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:
         """Store new memories, each batch as one change, and tell `advance` how many a batch had.
 
         What another run took in since `known` was made is left out. Returns how many were stored. Raises
@@ -265,7 +265,7 @@ class Ingested:
             advance(len(batch))
         return stored
 
-    def _store(self, records: Sequence[Record], known: Known) -> int:
+    def _store(self, records: Sequence[Record], known: IngestedTexts) -> int:
         with self.engine.writing():
             if self._others_ingested(known.change):
                 now = self.known()

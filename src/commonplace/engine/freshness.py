@@ -28,7 +28,7 @@ NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
 class Freshness:
-    """What is known of the disk, for one thread at a time: the caller holds the engine's guard.
+    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds the engine's guard.
 
     `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store.
     With `watch` the system tells of changes.
@@ -122,7 +122,7 @@ class Freshness:
     def retire_expired(self) -> None:
         """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""
         now, index = microseconds(self._clock()), self._index
-        if index.notes.over(now, 1):
+        if index.notes.expired_paths(now, 1):
             with self._home.lock, index.transaction():
                 index.entries.retire(now)
 

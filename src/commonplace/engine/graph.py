@@ -12,31 +12,31 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from commonplace.clock import microseconds, parse_stamp
+from commonplace.engine.engine import verb
 from commonplace.engine.entities import (
     AmbiguousEntity,
     Entity,
     Graph,
+    GraphRelation,
     Key,
     NoEntity,
-    Relation,
     T,
     merge_entities,
     unique_entities,
 )
-from commonplace.engine.graph_file import FileGraph, store_of
+from commonplace.engine.file_graph import FileGraph, store_of
 from commonplace.engine.reading import ReadVerbs
-from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import editable, read_unlocked
 from commonplace.errors import InvalidInput
-from commonplace.index.entities import PROJECT, EntityRow, target_name
+from commonplace.index.entity_queries import PROJECT, EntityRow, target_name
 from commonplace.index.rows import Edge, NoteInfo
 from commonplace.note.entity import EntityText, compose, file_stem, folded_name
 from commonplace.note.grammar import scan
 from commonplace.note.model import Relation as Item
 from commonplace.query import Query
 from commonplace.store.base import File
-from commonplace.store.inplace.graph_file import GraphStore
+from commonplace.store.inplace.graph_store import GraphStore
 
 EVERY = "*"
 _LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
@@ -103,7 +103,7 @@ class NoteGraph:
         ]
 
     @verb
-    def relations(self, names: set[str] | None = None) -> list[Relation]:
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations with at least one end among `names` (None: all), in order."""
         self.engine.fresh()
         entities, viewer = self._index.entities, self.session.agent
@@ -114,7 +114,7 @@ class NoteGraph:
         else:
             rows = entities.relations_at(names, viewer)
         return [
-            Relation(source, target, kind, (created, path, position))
+            GraphRelation(source, target, kind, (created, path, position))
             for created, path, position, source, kind, target in rows
         ]
 
@@ -157,7 +157,7 @@ class NoteGraph:
         return list(wanted.values())
 
     @verb
-    def create_relations(self, relations: Sequence[Relation]) -> list[Relation]:
+    def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
         """Store those that are new; their ends need not exist. Returns them."""
         wanted = list({each.triple: each for each in relations}.values())
         new: set[tuple[str, str, str]] = set()
@@ -198,7 +198,7 @@ class NoteGraph:
         return results
 
     @verb
-    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[Relation]) -> None:
+    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
         """Take in another graph as one change: entities that exist get the observations they lack, twins become
         one. The keys that come with an entity go into its frontmatter, where it has none of that name."""
         wanted = merge_entities((each, _header_keys(more)) for each, more in entities)
@@ -250,7 +250,7 @@ class NoteGraph:
                         text.drop_observations({each for texts in group for each in texts})
 
     @verb
-    def delete_relations(self, relations: Sequence[Relation]) -> None:
+    def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove relations; what is not there is no error."""
         with self._editing("edit") as edits:
             by_source = _grouped((each.source, (each.type, each.target)) for each in relations)
@@ -424,12 +424,12 @@ class ProjectGraph(NoteGraph):
         return [_observations("".join(self._index.notes.text_of(key.handle))) for key in keys]
 
     @verb
-    def relations(self, names: set[str] | None = None) -> list[Relation]:
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations of the note grammar with at least one end among `names` (None: all), in order."""
         self.engine.fresh()
         index, viewer = self._index, self.session.agent
         rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self._notes(names)]
-        found: set[Relation] = set()
+        found: set[GraphRelation] = set()
         for info in index.notes.in_order(rows):
             found.update(self._leaving(info))
             if names is not None:
@@ -440,7 +440,7 @@ class ProjectGraph(NoteGraph):
             found.update(each for each in self._leaving(info) if names and each.target in names)
         return sorted(found, key=lambda each: (each.order, each.triple))
 
-    def _leaving(self, info: NoteInfo) -> list[Relation]:
+    def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
         found = []
         for edge in self._index.links.outgoing(info, self.session.agent):
             is_here = edge.note is not None and edge.note.project == self.project
@@ -505,7 +505,7 @@ class EveryGraph:
         """What each of these entities says."""
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
 
-    def relations(self, names: set[str] | None = None) -> list[Relation]:
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations of all projects."""
         found = [each for graph in self._graphs.values() for each in graph.relations(names)]
         return sorted(found, key=lambda each: each.order)
@@ -565,9 +565,9 @@ def _row(info: NoteInfo) -> EntityRow:
     return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
 
 
-def _relation(source: NoteInfo, edge: Edge, target: str) -> Relation:
+def _relation(source: NoteInfo, edge: Edge, target: str) -> GraphRelation:
     order = (microseconds(parse_stamp(source.created)), source.path, edge.line)
-    return Relation(source.title, target, edge.type, order)
+    return GraphRelation(source.title, target, edge.type, order)
 
 
 def _observations(text: str) -> list[str]:

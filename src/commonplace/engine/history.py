@@ -9,9 +9,9 @@ from typing import Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine import locations
+from commonplace.engine.engine import verb
 from commonplace.engine.locations import Location, LocationGone
 from commonplace.engine.notes import NoteVerbs
-from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import as_file, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
@@ -132,7 +132,7 @@ class HistoryVerbs(NoteVerbs):
             if texts and not any(each.kept for each in texts):
                 raise CannotUndo(f"cannot undo #{done.number}: {_PASSING}")
             if any(each.do == LINES for each in done.files):
-                from commonplace.engine.graph_file import undo_lines
+                from commonplace.engine.file_graph import undo_lines
 
                 return undo_lines(self, done, lambda project, path: _blocked(done, project, path, later))
             about = (done.project, done.path)

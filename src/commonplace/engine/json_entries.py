@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.clock import parse_stamp
+from commonplace.engine.engine import Engine, verb
 from commonplace.engine.entries import (
     PURGED_AT_ONCE,
     Entry,
@@ -30,7 +31,6 @@ from commonplace.engine.entries import (
     expiry,
     purging,
 )
-from commonplace.engine.session import Engine, verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
@@ -140,9 +140,9 @@ class JsonEntries:
         access = self.engine.access
         try:
             with self._files.shared(stem_of(entry.namespace)):
-                access.note(entry.id)
+                access.count_read(entry.id)
         except OSError:
-            access.note(entry.id)
+            access.count_read(entry.id)
         now = self._folder.recalled[entry.id] = self.engine.clock()
         return replace(entry, accessed=now, access_count=entry.access_count + access.counts().get(entry.id, 0))
 
@@ -156,7 +156,7 @@ class JsonEntries:
 
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """By the files; one that cannot be read is said, not left out."""
+        """Reads the files. An unreadable file is an error, not an empty result."""
         wanted, counts, matches = text.lower(), self.engine.access.counts(), []
         for stem in self._stems() if namespace is None else [stem_of(namespace)]:
             content = self._read(stem, namespace or stem)
@@ -206,7 +206,7 @@ class JsonEntries:
 
     @verb
     def purge(self, most: int = PURGED_AT_ONCE) -> None:
-        """Remove up to `most` expired entries and count the rest; a file that cannot be read stays out of it."""
+        """Remove up to `most` expired entries, then record how many remain; unreadable files are left out."""
         entries, names = 0, set[str]()
         for stem in self._stems():
             try:
@@ -260,7 +260,7 @@ class JsonEntries:
         return len(meant)
 
     def _forget(self, stem: str, rows: Sequence[Row]) -> None:
-        """Counted recalls of rows that ended are not those of what comes after."""
+        """Drop the counts of removed rows, so that a new row with the key starts at zero."""
         counts = self.engine.access.counts()
         for name in {self._folder.name(row, stem) for row in rows}:
             if counts.get(name):

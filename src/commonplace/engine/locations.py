@@ -15,14 +15,14 @@ from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
-    from commonplace.engine.session import Engine
+    from commonplace.engine.engine import Engine
 
 Location = tuple[str, str, str]
 """(project, path, root): `root` as in the journal, empty for a project where this home keeps it."""
 
 
 class LocationGone(CommonplaceError):
-    """The folder a change was made in cannot be told or used any more."""
+    """The folder of a change is unknown or no longer usable."""
 
     code = "storage"
 

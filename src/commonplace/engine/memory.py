@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
+from commonplace.engine.engine import Engine
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.projects import ProjectVerbs
-from commonplace.engine.session import Engine
 
 
 class Memory(HistoryVerbs, ProjectVerbs):

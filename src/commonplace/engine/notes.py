@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
-from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import (
     check_etag,
@@ -516,7 +516,7 @@ class NoteVerbs(ReadVerbs):
         plan = ResolvedLinks([], 0, 0, [])
         gained: set[int] = set()
         place = {info.row: number for number, info in enumerate(infos)}
-        leading = self.index.links.leading(sorted(by_row), self.agent)
+        leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
         for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
             info = by_row[row]
             if reached is None:

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.memories import content_of
+from commonplace.engine.engine import verb
+from commonplace.engine.memory_rows import content_of
 from commonplace.engine.reading import ReadVerbs
-from commonplace.engine.session import verb
 from commonplace.engine.writing import is_agent
 from commonplace.index.rows import NoteInfo
 from commonplace.note.frontmatter import REMOVE
@@ -26,7 +26,7 @@ from commonplace.store.files import put_derived
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from commonplace.index.notes import Section
+    from commonplace.index.note_queries import Section
 
 MOST_LINES = 200
 _LENGTH = 80

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import config
+from commonplace.engine.engine import GRAPH_FILE_SUFFIX, verb
 from commonplace.engine.reading import ReadVerbs
-from commonplace.engine.session import GRAPH_FILE_SUFFIX, verb
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store.base import Store
@@ -111,7 +111,7 @@ class ProjectVerbs(ReadVerbs):
 
     def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
-        from commonplace.store.inplace.graph_file import GraphStore
+        from commonplace.store.inplace.graph_store import GraphStore
 
         private = Path(os.path.realpath(self.engine.layout.private))
         if private in Path(os.path.realpath(file)).parents:
@@ -187,7 +187,7 @@ def _root(folder: str) -> Path:
 
 def _is_graph_file(root: Path) -> bool:
     """Whether what lies there is meant as a graph file (contract 002, 8)."""
-    from commonplace.store.inplace.graph_file import holds_graph
+    from commonplace.store.inplace.graph_store import holds_graph
 
     try:
         return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from commonplace import clock
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.engine.session import verb
+from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo
@@ -22,7 +22,7 @@ from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 
 if TYPE_CHECKING:
-    from commonplace.index.notes import Counts
+    from commonplace.index.note_queries import HomeCounts
     from commonplace.index.rows import Edge, Hits, Reached, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Result
@@ -37,7 +37,7 @@ _ID_LENGTH = 36
 
 
 @dataclass(slots=True)
-class Context:
+class NoteContext:
     """A note with what it says and what it is linked to, nearest first."""
 
     note: NoteInfo
@@ -114,7 +114,7 @@ class ReadVerbs(HomeSession):
         info = ref if self._is_current(ref) else self.find_ref(ref, project)
         note = self.parse(info.project, info.path, self.engine.store(info.project).read(info.path))
         if count:
-            self.engine.access.note(note.id)
+            self.engine.access.count_read(note.id)
         return self.as_indexed(note)
 
     def _is_current(self, ref: Ref) -> TypeGuard[NoteInfo]:
@@ -322,12 +322,12 @@ class ReadVerbs(HomeSession):
     @verb
     def context(
         self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10, project: str | None = None
-    ) -> Context:
+    ) -> NoteContext:
         """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
         info = self.find_ref(ref, project)
         edges = self.index.links.outgoing(info, self.agent) + self.index.links.incoming(info, self.agent)
         reached = self.index.links.neighbours(info, depth=depth, viewer=self.agent, since=since, limit=limit)
-        return Context(info, self.index.notes.observations(info), edges, reached)
+        return NoteContext(info, self.index.notes.observations(info), edges, reached)
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
@@ -369,7 +369,7 @@ class ReadVerbs(HomeSession):
         return sum(counts.projects.values()), len(counts.projects)
 
     @verb
-    def stats(self) -> Counts:
+    def stats(self) -> HomeCounts:
         """How many notes there are per project, phase and category, as far as this caller sees."""
         self.engine.fresh()
         return self.index.notes.counts(self.agent)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 from commonplace.engine import locations
-from commonplace.engine.session import Engine
+from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput, NotText, StorageError
 from commonplace.index.index import Index
 from commonplace.note.model import GLOBAL, SCOPE, Note
@@ -50,7 +50,7 @@ class HomeSession:
         """The same open home for another caller."""
         return type(self)(self.engine, agent, face or self.face)
 
-    def alone(self) -> AbstractContextManager[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
         return self.engine.writing()
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
+from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.session import verb
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import (
     as_file,
@@ -55,7 +55,7 @@ FOLDED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class PutCounts:
     """How many records were new, and how many took the place of one with their id."""
 
     created: int
@@ -110,7 +110,7 @@ class Upkeep:
     # --- whole records --------------------------------------------------------------------------
 
     @verb
-    def put(self, records: Sequence[Record], verb: str, *, both_ways: bool = False) -> Put:
+    def put(self, records: Sequence[Record], verb: str, *, both_ways: bool = False) -> PutCounts:
         """Store records as one change; one whose id a memory has takes its place, the old text goes to the history.
 
         With `both_ways` the memories a record links to gain the link back. Raises InvalidInput, Locked.
@@ -124,7 +124,7 @@ class Upkeep:
                 self._put_record(change, record, before, taken)
             if both_ways:
                 self._link_back(change, records)
-        return Put(created, len(records) - created)
+        return PutCounts(created, len(records) - created)
 
     def _known(self, identity: str) -> NoteInfo | None:
         found = self._index.notes.with_ids([identity], (CATEGORY_PROJECT,))
@@ -387,7 +387,7 @@ def _count(info: NoteInfo) -> int:
 
 
 def _plain(identity: str) -> str:
-    """An id as a part of a file's name: itself, unless other programs gave it signs that do not belong there."""
+    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong there."""
     if _PLAIN_ID.fullmatch(identity):
         return identity
     return sha256(identity.encode("utf-8", "replace"))

@@ -23,7 +23,7 @@ _log = logging.getLogger("commonplace.hooks")
 
 
 @dataclass(slots=True)
-class Context:
+class HookContext:
     """Who calls: `agent` is the caller's identity, None the owner."""
 
     agent: str | None
@@ -96,7 +96,7 @@ class Hooks:
         """`run(arguments)` with hooks and events around it."""
         if not self._hooks and not self._subscriptions:
             return run(arguments)
-        context = Context(agent)
+        context = HookContext(agent)
         self._emit("tool_start", name, arguments)
         if not self._allowed(context, name, arguments):
             text = f"tool {name} blocked by before_tool_call hook"
@@ -109,7 +109,7 @@ class Hooks:
             self._emit("tool_end", name, reply)
         return reply
 
-    def _allowed(self, context: Context, name: str, arguments: Any) -> bool:
+    def _allowed(self, context: HookContext, name: str, arguments: Any) -> bool:
         for hook in self._having("before_tool_call"):
             try:
                 if not hook.before_tool_call(context, name, arguments):
@@ -119,7 +119,7 @@ class Hooks:
                 return False
         return True
 
-    def _changed(self, context: Context, name: str, arguments: Any, reply: Reply) -> Reply:
+    def _changed(self, context: HookContext, name: str, arguments: Any, reply: Reply) -> Reply:
         for hook in self._having("after_tool_call"):
             try:
                 changed = hook.after_tool_call(context, name, arguments, reply)

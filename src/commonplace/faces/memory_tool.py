@@ -33,7 +33,7 @@ from commonplace.store.path_guard import NAME_BYTES, climbs
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.engine.files import Files
+    from commonplace.engine.plain_files import Files
 
 PROJECT = "memories"
 MAX_LINES = 999_999
@@ -121,7 +121,7 @@ class MemoryCommands:
         return Reply("All memory cleared")
 
     def _files(self, memory: Memory) -> Files:
-        from commonplace.engine.files import Files  # the engine is needed by the first call, not by the handshake
+        from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
 
         return Files(memory, PROJECT, self._folder)
 
@@ -133,7 +133,7 @@ class MemoryCommands:
             arguments = arguments | {"old_path": arguments.get("path")}
         args = check(arguments, _SCHEMAS[command], "memory", command)
         files = self._files(memory)
-        with files.alone():  # from the first check to the end of the write
+        with files.exclusive():  # from the first check to the end of the write
             if command == "view":
                 return self._view(files, args["path"], _line_range(arguments.get("view_range")))
             if command == "create":

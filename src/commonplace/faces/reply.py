@@ -31,5 +31,5 @@ def error_reply(error: CommonplaceError) -> Reply:
 
 
 def plain_error_reply(error: CommonplaceError) -> Reply:
-    """The reply for an error in the contracts whose clients know no codes."""
+    """The reply for an error of a toolset whose replies have no error code."""
     return Reply(str(error), {"error": str(error), "is_error": True}, is_error=True)

@@ -39,7 +39,7 @@ _SETTINGS = (
 )
 
 
-class Connection(sqlite3.Connection):
+class IndexConnection(sqlite3.Connection):
     """A connection to an index, with what this process caches of it: that goes when it is closed."""
 
     def __init__(self, *arguments: Any, **more: Any):
@@ -49,7 +49,7 @@ class Connection(sqlite3.Connection):
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """The object of class `kind` that is cached for `db`, made by the first call."""
-    cache = db.held if isinstance(db, Connection) else {}
+    cache = db.held if isinstance(db, IndexConnection) else {}
     if kind not in cache:
         cache[kind] = kind()
     return cache[kind]
@@ -271,7 +271,7 @@ def _make(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=Connection)
+    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=IndexConnection)
     for setting in _SETTINGS:
         db.execute(f"pragma {setting}")
     return db

@@ -43,7 +43,7 @@ class Style(NamedTuple):
     has_time: bool
 
 
-class Words(NamedTuple):
+class StemColumns(NamedTuple):
     """What the stemmed full-text table holds of a note. `names`: title, headings and tags; `address`: path and
     permalink; `facet`: its facet tokens."""
 
@@ -54,7 +54,7 @@ class Words(NamedTuple):
 
 
 def put(
-    db: sqlite3.Connection, row: int, words: Words, *, project: int, path: str, source: str | None, day: str,
+    db: sqlite3.Connection, row: int, words: StemColumns, *, project: int, path: str, source: str | None, day: str,
     dated: bool, created: int,
 ) -> None:  # fmt: skip
     """Store the features of the note in `row`.
@@ -70,7 +70,7 @@ def put(
     db.execute("insert into stem_fts (rowid, words) values (?, ?)", (row, _stem_text(words)))
 
 
-def remove(db: sqlite3.Connection, row: int, words: Words) -> None:
+def remove(db: sqlite3.Connection, row: int, words: StemColumns) -> None:
     """Delete the features; the full-text table needs the very words it was given."""
     db.execute("insert into stem_fts (stem_fts, rowid, words) values ('delete', ?, ?)", (row, _stem_text(words)))
     db.execute("delete from feature where row = ?", (row,))
@@ -101,7 +101,7 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
     return list(_turns(text)) or [(one.start, one.end) for one in passages(text)]
 
 
-def _stem_text(words: Words) -> str:
+def _stem_text(words: StemColumns) -> str:
     """Every word once, without stop words: no question looks for those."""
     text = fts_text(f"{words.names}\n{words.address}\n{words.body}").lower()
     return " ".join([*sorted(set(tokens(text)) - stop_words()), words.facet])

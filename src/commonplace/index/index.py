@@ -1,7 +1,7 @@
 """The index of the notes on disk: the one object the engine speaks to.
 
 Everything in it can be made again from the notes. All SQL lives in this package, so that another database can take
-SQLite's place by offering the methods of `Index`, `Notes`, `Links`, `Entities` and `Entries`.
+SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`, `EntityQueries` and `Entries`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from commonplace.index import database
 from commonplace.index.database import Database
-from commonplace.index.notes import Entries, Notes
+from commonplace.index.note_queries import Entries, NoteQueries
 from commonplace.store.base import Listing, Stamp
 
 if TYPE_CHECKING:
-    from commonplace.index.entities import Entities
-    from commonplace.index.links import Links
+    from commonplace.index.entity_queries import EntityQueries
+    from commonplace.index.link_queries import LinkQueries
     from commonplace.index.rows import Hit, Hits, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Change, Load, Progress, Result
@@ -39,21 +39,21 @@ class Index(Database):
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         super().__init__(path, lock)
-        self.notes, self.entries = Notes(self), Entries(self)
+        self.notes, self.entries = NoteQueries(self), Entries(self)
 
     @cached_property
-    def links(self) -> Links:
+    def links(self) -> LinkQueries:
         """The links between notes."""
-        from commonplace.index.links import Links
+        from commonplace.index.link_queries import LinkQueries
 
-        return Links(self)
+        return LinkQueries(self)
 
     @cached_property
-    def entities(self) -> Entities:
+    def entities(self) -> EntityQueries:
         """The notes of project `graph` as entities and relations."""
-        from commonplace.index.entities import Entities
+        from commonplace.index.entity_queries import EntityQueries
 
-        return Entities(self)
+        return EntityQueries(self)
 
     def put(self, note: Note, stamp: Stamp) -> int:
         """Index `note`, in place of what was at its (project, path). Returns its row."""
@@ -104,7 +104,7 @@ class Index(Database):
         return None if found is None or found[0] is None else Stamp(*found)
 
     def see(self, project: str, file: Stamp | None) -> None:
-        """Note that the index shows the project's one file as it has this stamp."""
+        """Record the stamp of the project's file that the index now shows."""
         self.connection.execute(
             "insert into project (name, size, mtime_ns, inode) values (?, ?, ?, ?) on conflict (name) do update"
             " set size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",

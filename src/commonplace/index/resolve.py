@@ -60,7 +60,7 @@ class Candidate(NamedTuple):
         return titles
 
 
-class Answer(NamedTuple):
+class LinkTarget(NamedTuple):
     """What a target means: a row when resolved, several when ambiguous, none when not written."""
 
     state: str
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
         return self.rows[0] if self.state == RESOLVED else None
 
 
-_NOTHING = Answer(UNWRITTEN)
+_NOTHING = LinkTarget(UNWRITTEN)
 
 
 class Resolver:
@@ -84,7 +84,7 @@ class Resolver:
         self._candidates: dict[str, list[Candidate]] = {}
         names = [name for (name,) in db.execute("select name from project")]
         self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
-        self._answers: dict[tuple[str, str, str, str | None, str | None], Answer] = {}
+        self._answers: dict[tuple[str, str, str, str | None, str | None], LinkTarget] = {}
 
     def prefetch(self, targets: Iterable[str], folder: str = "") -> None:
         """Looks up the candidates of many targets in a few queries."""
@@ -93,7 +93,7 @@ class Resolver:
         for at in range(0, len(names), _MOST_VALUES):
             self._fetch(names[at : at + _MOST_VALUES])
 
-    def link(self, target: str, project: str, folder: str, target_project: str | None, scope: str | None) -> Answer:
+    def link(self, target: str, project: str, folder: str, target_project: str | None, scope: str | None) -> LinkTarget:
         """What a link in `folder` of `project` means (contract 000b, 3.4)."""
         relative = target.startswith(("./", "../"))
         asked = (target, project, folder if relative else "", target_project,
@@ -102,7 +102,7 @@ class Resolver:
             self._answers[asked] = self._link(target, project, asked[2], target_project, scope)
         return self._answers[asked]
 
-    def _link(self, target: str, project: str, folder: str, other: str | None, scope: str | None) -> Answer:
+    def _link(self, target: str, project: str, folder: str, other: str | None, scope: str | None) -> LinkTarget:
         candidates = self.candidates(target, folder)
         home = other if other is not None else project
         inside = [one for one in candidates if one.project.casefold() == home.casefold()]
@@ -221,10 +221,10 @@ def _is_path(one: Candidate, path: str) -> bool:
     return path in (one.path, posixpath.splitext(one.path)[0])
 
 
-def _answer(found: list[Candidate]) -> Answer:
+def _answer(found: list[Candidate]) -> LinkTarget:
     if not found:
         return _NOTHING
-    return Answer(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
+    return LinkTarget(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
 
 
 @in_snapshot  # else another process may replace the row before it is read

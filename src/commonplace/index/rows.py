@@ -68,7 +68,7 @@ class NoteInfo:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header as written. It is read when it is first asked for: of most notes in a list nobody asks."""
+        """The header as written, parsed at first use: most listed notes never need it."""
         if self._header is None:
             self._header = header_of(*self.written)
         return self._header

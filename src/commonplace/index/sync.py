@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedFile:
     """A file the index does not know."""
 
     path: str
@@ -27,7 +27,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Modified:
+class ModifiedFile:
     """A known file with another stamp."""
 
     path: str
@@ -35,7 +35,7 @@ class Modified:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedFile:
     """A known file (same inode, size and time) under another path."""
 
     path: str
@@ -44,13 +44,13 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedFile:
     """A known file that is gone."""
 
     path: str
 
 
-Change = Added | Modified | Moved | Removed
+Change = AddedFile | ModifiedFile | MovedFile | RemovedFile
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
         if before is None:
             fresh[path] = bounded(values)
         elif before != values and before != (stamp := bounded(values)):
-            changes.append(Modified(path, stamp))
+            changes.append(ModifiedFile(path, stamp))
     if listing.unreadable and known:
         folders = tuple(f"{folder}/" if folder else "" for folder in listing.unreadable)
         known = {path: stamp for path, stamp in known.items() if not path.startswith(folders)}
@@ -89,10 +89,10 @@ def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
 def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Change]:
     """The same for the single note at `path`: `stamp` is that of the file, if it is there."""
     if stamp is None:
-        return [] if known is None else [Removed(path)]
+        return [] if known is None else [RemovedFile(path)]
     if known is None:
-        return [Added(path, stamp)]
-    return [] if known == stamp else [Modified(path, stamp)]
+        return [AddedFile(path, stamp)]
+    return [] if known == stamp else [ModifiedFile(path, stamp)]
 
 
 def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change]:
@@ -103,15 +103,15 @@ def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change
     for path, stamp in fresh.items():
         old = by_stamp.pop(stamp, None)
         if old is None:
-            added.append(Added(path, stamp))
+            added.append(AddedFile(path, stamp))
         else:
             del gone[old]
-            moved.append(Moved(path, old, stamp))
-    return [*map(Removed, gone), *moved, *sorted(added, key=_age)]
+            moved.append(MovedFile(path, old, stamp))
+    return [*map(RemovedFile, gone), *moved, *sorted(added, key=_age)]
 
 
 def _age(change: Change) -> tuple[int, str]:
-    return (0 if isinstance(change, Removed) else change.stamp.mtime_ns, change.path)
+    return (0 if isinstance(change, RemovedFile) else change.stamp.mtime_ns, change.path)
 
 
 def apply(
@@ -132,13 +132,13 @@ def apply(
 def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
     from commonplace.index import writer  # 8 ms, and most calls find nothing new
 
-    if isinstance(change, Removed):
+    if isinstance(change, RemovedFile):
         if load(change.path) is None and writer.remove(db, project, change.path):
             result.removed += 1
         return
     loaded = load(change.path)
     row = None
-    if isinstance(change, Moved):
+    if isinstance(change, MovedFile):
         old = get(db, project, change.old_path)
         if old is not None and loaded is not None and old.etag == loaded[0].etag:
             row = old.row  # a row's text never changes
@@ -147,7 +147,7 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
         writer.remove(db, project, change.path)
         return
     note, stamp = loaded
-    if isinstance(change, Modified):
+    if isinstance(change, ModifiedFile):
         known = get(db, project, change.path)
         if known is not None and known.etag == note.etag and known.mtime_ns == stamp.mtime_ns:
             writer.touch(db, project, change.path, stamp)

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from commonplace.clock import microseconds
-from commonplace.index import entities, features
+from commonplace.index import entity_queries, features
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.listing import folds_to_ascii
@@ -150,8 +150,8 @@ def _insert(
                  day=_day(note), dated=note.date is not None, created=created)  # fmt: skip
     db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in _keys(note.project, old)])
     _put_links(db, note, new)
-    if note.project == entities.PROJECT:
-        entities.put(db, note, new, created)
+    if note.project == entity_queries.PROJECT:
+        entity_queries.put(db, note, new, created)
     return new
 
 
@@ -159,7 +159,7 @@ def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
     known = {one.target for one in note.relations if one.type == "links_to"}
     relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
     if relations:
-        path, in_graph = note.path, note.project == entities.PROJECT  # where a name is no path
+        path, in_graph = note.path, note.project == entity_queries.PROJECT  # where a name is no path
         db.executemany(
             "insert into link values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
@@ -214,7 +214,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
     for place in ("link where note", "entity where note", "merged where note", "text where row", "note where row"):
-        if place[:6] != "entity" or project == entities.PROJECT:
+        if place[:6] != "entity" or project == entity_queries.PROJECT:
             db.execute(f"delete from {place} = ?", (row,))
 
 
@@ -225,9 +225,9 @@ def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...
     return (titles, headings, fts_text(old.text), tags, address, old.facet), (titles, headings, tags, old.facet)
 
 
-def _stem_words(project: str, old: _Indexed) -> features.Words:
+def _stem_words(project: str, old: _Indexed) -> features.StemColumns:
     names = "\n".join([old.title, *_from_list(old.aliases), old.headings, old.tags])
-    return features.Words(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
+    return features.StemColumns(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
 
 
 def _voice(note: Note) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, VERB, Ingested, Known
+from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, VERB, Ingested, IngestedTexts
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText
 from commonplace.index.rows import NoteInfo
@@ -46,7 +46,7 @@ class Ingestion:
     warnings: list[str] = field(default_factory=list)
 
 
-def plan(reads: Sequence[tuple[Source, Tree]], known: Known, *, again: bool = False) -> list[IngestPlan]:
+def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False) -> list[IngestPlan]:
     """What the files of these sources ask for, given what is `known`, which takes the plan up.
 
     A text some memory has is skipped; a known file with a new text changes its memory; what was removed stays
@@ -89,7 +89,10 @@ def expected(plan: IngestPlan) -> Ingestion:
 
 
 def apply(
-    memory: Memory, plans: Sequence[IngestPlan], known: Known, progress: Callable[[int, int], None] | None = None
+    memory: Memory,
+    plans: Sequence[IngestPlan],
+    known: IngestedTexts,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Ingestion]:
     """Carry out the plans; each batch of new memories is one change, and each changed memory. One that changed since
     the plan, or is locked, is left as it is, with a warning. Raises StorageError; what was stored before it stays."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine.memories import contents
+from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED

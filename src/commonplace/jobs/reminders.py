@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
-from commonplace.engine.memories import contents
+from commonplace.engine.memory_rows import contents
 from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
@@ -230,7 +230,7 @@ def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
 def _fire(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
     """Put what is due into the pending lists, then mark it as fired. Returns what was marked."""
     upkeep, fired = Upkeep(memory), []
-    with memory.alone():
+    with memory.exclusive():
         due = _due(memory, pending, now)
         pending.refresh(now, {info.row: keys for info, _, keys in due})
         for info, moment, keys in due:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.llm import Endpoint
 
 FACE = "daemon"
-"""The face whose changes are no sign of life."""
+"""The face whose changes do not count as activity: they do not reset the idle time."""
 IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
 """Dream level, and for how long nothing but the daemon must have changed anything."""
 EMBED_SECONDS, EMBED_BETWEEN = 10.0, 3.0
@@ -33,7 +33,7 @@ _log = logging.getLogger("commonplace.daemon")
 Step = tuple[str, Callable[[], int]]
 
 
-class Tick:
+class Scheduler:
     """The rounds over `memory`, which is the owner's and has face `daemon`.
 
     `endpoint` may help deep dreams. `stop` is asked between actions: when it says True, a round ends early.

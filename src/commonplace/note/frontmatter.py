@@ -364,7 +364,7 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: S
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
-    """The same through ruamel.yaml, for headers too unusual for surgery by lines."""
+    """The same through ruamel.yaml, for headers that cannot be edited line by line."""
     import io
 
     from ruamel.yaml import YAML

@@ -363,7 +363,7 @@ class _Lines:
             self._inline(plain, line, number + at, is_item=is_item and not at)
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
-        """A line of text; `masked` is the same with its code spans blotted out."""
+        """A line of text; `masked` is the same with its code spans replaced by NUL."""
         if is_item and not self.quoted and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number):
             return
         if self.has_links and "[[" in masked:

@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 
-class Connection:
+class ClientConnection:
     """One client: its lines as the SDK's messages and back, and the number of requests without an answer.
 
     It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
@@ -77,7 +77,7 @@ class Connection:
     async def aclose(self) -> None:
         """The SDK has nothing more to say."""
 
-    async def __aenter__(self) -> Connection:
+    async def __aenter__(self) -> ClientConnection:
         return self
 
     async def __aexit__(self, *exception: object) -> None:

@@ -24,7 +24,7 @@ from commonplace.store.files import lock_file, lock_owner
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
-    from commonplace.jobs.tick import Tick
+    from commonplace.jobs.tick import Scheduler
 
 _log = logging.getLogger("commonplace.daemon")
 
@@ -60,7 +60,7 @@ class Daemon:
     `memory` is the owner's; `served` is what the socket's callers get when they name no agent.
     """
 
-    def __init__(self, tick: Tick, interval: timedelta, served: Memory | None = None,
+    def __init__(self, tick: Scheduler, interval: timedelta, served: Memory | None = None,
                  registry: Registry | None = None, listener: Listener | None = None):  # fmt: skip
         self._tick = tick
         self._interval = interval.total_seconds()

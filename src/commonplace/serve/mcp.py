@@ -23,9 +23,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from commonplace.errors import CommonplaceError
 from commonplace.faces.tool import Registry
-from commonplace.serve import offers
-from commonplace.serve.connection import Connection
-from commonplace.serve.turns import Turns
+from commonplace.serve import mcp_values
+from commonplace.serve.connection import ClientConnection
+from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -44,7 +44,7 @@ _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ServerIdentity:
     """Who serves, and who calls: `agent`, or if None what `agent_of` makes of the client's name with `clients`."""
 
     name: str
@@ -78,7 +78,9 @@ def _known_clients() -> Mapping[str, str]:
     return tomllib.loads(files("commonplace.serve").joinpath("clients.toml").read_text("utf-8"))
 
 
-async def converse(connection: Connection, registry: Registry, turns: Turns, identity: Identity) -> None:
+async def converse(
+    connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
+) -> None:
     """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
     handlers = _Handlers(registry, turns, identity)
     connection.at_end = handlers.listen.close  # ends every stream with its answer
@@ -128,7 +130,7 @@ class _Handlers:
     seen by the version of each watched resource, compared after every call that used the memory.
     """
 
-    def __init__(self, registry: Registry, turns: Turns, identity: Identity):
+    def __init__(self, registry: Registry, turns: CallQueue, identity: ServerIdentity):
         self._registry, self._turns, self._identity = registry, turns, identity
         self._versions: dict[str, Any] = {}
         self._subscribed: set[str] = set()
@@ -143,14 +145,14 @@ class _Handlers:
         tools, prompts = self._registry.tools, self._registry.prompts
         templates, resources = self._registry.templates, self._registry.resources
         handlers: dict[str, Any] = {"on_call_tool": self.call}
-        handlers["on_list_tools"] = _listing("tools", offers.tool_entry, tools.values())
+        handlers["on_list_tools"] = _listing("tools", mcp_values.tool_entry, tools.values())
         if prompts:
             handlers["on_get_prompt"] = self.prompt
-            handlers["on_list_prompts"] = _listing("prompts", offers.prompt_entry, prompts.values())
+            handlers["on_list_prompts"] = _listing("prompts", mcp_values.prompt_entry, prompts.values())
         if templates or resources:
             handlers["on_read_resource"] = self.read
-            handlers["on_list_resources"] = _listing("resources", offers.resource_entry, resources.values())
-            handlers["on_list_resource_templates"] = _listing("resourceTemplates", offers.template_entry, templates)
+            handlers["on_list_resources"] = _listing("resources", mcp_values.resource_entry, resources.values())
+            handlers["on_list_resource_templates"] = _listing("resourceTemplates", mcp_values.template_entry, templates)
         if prompts or templates:
             handlers["on_completion"] = self.complete
         handlers = {name: _completed(handler) for name, handler in handlers.items()}
@@ -168,37 +170,37 @@ class _Handlers:
             reply = await self._take(ctx, lambda memory: self._registry.call(memory, params.name, arguments))
         except CommonplaceError as error:
             reply = self._registry.refusal(params.name, error)
-        return offers.tool_result(reply)
+        return mcp_values.tool_result(reply)
 
     async def prompt(self, ctx: Any, params: Any) -> Result:
         def render(memory: Memory) -> Result:
-            prompt = offers.prompt_named(self._registry, params.name)
-            return offers.prompt_result(memory, prompt, params.arguments or {})
+            prompt = mcp_values.prompt_named(self._registry, params.name)
+            return mcp_values.prompt_result(memory, prompt, params.arguments or {})
 
         return await self._answer(ctx, render)
 
     async def read(self, ctx: Any, params: Any) -> Result:
         missing = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
         templates, resources = self._registry.templates, self._registry.resources
-        read = partial(offers.resource_result, templates=templates, uri=params.uri, resources=resources)
+        read = partial(mcp_values.resource_result, templates=templates, uri=params.uri, resources=resources)
         return await self._answer(ctx, read, missing, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         def values(memory: Memory) -> Result:
             template = None
             if params.ref.type == "ref/prompt":
-                offers.prompt_named(self._registry, params.ref.name)
+                mcp_values.prompt_named(self._registry, params.ref.name)
             else:
-                template = offers.template_named(self._registry, params.ref.uri)
+                template = mcp_values.template_named(self._registry, params.ref.uri)
             others = (params.context.arguments if params.context else None) or {}
-            return offers.completion_result(memory, template, params.argument.name, params.argument.value, others)
+            return mcp_values.completion_result(memory, template, params.argument.name, params.argument.value, others)
 
         return await self._answer(ctx, values)
 
     async def subscribe(self, ctx: Any, params: Any) -> Result:
         def begin(memory: Memory) -> Result:
             if params.uri not in self._registry.resources:
-                raise offers.NoResource(params.uri, (), self._registry.resources)
+                raise mcp_values.NoResource(params.uri, (), self._registry.resources)
             self._subscribed.add(params.uri)
             return self._watch(memory, [params.uri])
 

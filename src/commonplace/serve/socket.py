@@ -129,7 +129,7 @@ class SocketServer:
             with self._session():
                 await self._converse(task, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
-            pass  # a client that went away harms nobody
+            pass  # the client has closed the connection
         finally:
             del self._connections[task]
             writer.close()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from commonplace.serve.turns import Turns
+from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -47,17 +47,17 @@ def run_stdio(
     answer the waiting ones with an error and stop; a second signal ends the process at once.
     Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
     """
-    wire = Wire()
+    wire = StdioTransport()
     with _no_collections():
-        from commonplace.serve.connection import Connection
-        from commonplace.serve.mcp import Identity, converse
+        from commonplace.serve.connection import ClientConnection
+        from commonplace.serve.mcp import ServerIdentity, converse
 
-    turns = Turns(open_memory, _keep_up, embed_some)
-    identity = Identity(name, version, title, agent, clients or {})
+    turns = CallQueue(open_memory, _keep_up, embed_some)
+    identity = ServerIdentity(name, version, title, agent, clients or {})
 
     async def session() -> int:
         stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        connection = Connection(wire.send, turns.prepare)
+        connection = ClientConnection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
             turns.refuse_waiting()
@@ -119,7 +119,7 @@ def _on_signal(stop: Callable[[int], None]) -> None:
         loop.add_signal_handler(each, once, each)
 
 
-async def _flushed(wire: Wire, stopped: asyncio.Future[int]) -> None:
+async def _flushed(wire: StdioTransport, stopped: asyncio.Future[int]) -> None:
     """Let the client take all answers; once the server was told to stop, only for a while."""
     flushing = asyncio.ensure_future(wire.flush())
     waiting: set[asyncio.Future[Any]] = {flushing, stopped}
@@ -128,7 +128,7 @@ async def _flushed(wire: Wire, stopped: asyncio.Future[int]) -> None:
     flushing.cancel()
 
 
-class Wire:
+class StdioTransport:
     """Takes descriptors 0 and 1 for itself, for the rest of the process.
 
     Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a child
@@ -181,7 +181,7 @@ class Wire:
                 rest = memoryview(line)
                 while rest:
                     rest = rest[os.write(self._out, rest) :]
-        except OSError:  # nobody reads: what is in progress still ends, unheard
+        except OSError:  # the client is gone: running calls finish, their replies are dropped
             self._post(end)
         self._post(self._written.set)
 

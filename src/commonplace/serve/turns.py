@@ -41,7 +41,7 @@ KEPT_UP_AFTER = 4.0
 """Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
 
 
-class Turns:
+class CallQueue:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
     `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed; `background` after

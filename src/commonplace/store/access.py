@@ -25,7 +25,7 @@ _APPEND = os.O_WRONLY | os.O_APPEND
 
 @dataclass(frozen=True, slots=True)
 class LockedLog:
-    """The access log while nobody else counts: its `name` and `file`, the reads by key, when the last one was."""
+    """The access log under an exclusive lock: its `name` and `file`, the reads by key, when the last one was."""
 
     name: str
     file: File
@@ -52,7 +52,7 @@ class AccessLog:
         self._size = 0
         self._counts: Counter[str] = Counter()
 
-    def note(self, key: str) -> None:
+    def count_read(self, key: str) -> None:
         """Count one read of `key`. A log that cannot be written costs the count, not the read."""
         self._append(f"1 {key}\n")
 

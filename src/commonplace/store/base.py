@@ -69,7 +69,7 @@ class File:
 
 
 @dataclass(slots=True)
-class Place:
+class PathInfo:
     """What lies at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
 
     `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
@@ -126,7 +126,7 @@ class Store(Protocol):
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""
         ...
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> PathInfo:
         """What lies at `path` ("" = the project), a final symlink not followed. Raises OutsideError, StorageError."""
         ...
 

@@ -284,8 +284,8 @@ class Execution:
             os.fsync(folder.fd)
 
     def rollback(self) -> list[str]:
-        """Undo the steps carried out, last first. Returns the paths of files that could not be put back; one that
-        resists stops no other, and a folder somebody else uses by now just stays."""
+        """Undo the steps carried out, last first. Returns the paths of files that could not be put back. A
+        failure does not stop the others; a folder that is no longer empty is kept."""
         lost = []
         for what, step in reversed(self._reverse):
             try:

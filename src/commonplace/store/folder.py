@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from commonplace.errors import NotFound, OutsideError
-from commonplace.store.base import File, Listing, Place, Stamp
+from commonplace.store.base import File, Listing, PathInfo, Stamp
 from commonplace.store.files import read_file, refusal, stamp_of, stat_in
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.store.path_guard import Folder, has_link, open_folder
@@ -148,35 +148,35 @@ class FolderStore:
         """The verified, open folder that holds `path`."""
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> PathInfo:
         """What lies at `path` ("" = the project), not following a final symlink.
 
         Raises OutsideError when the way there leads out, StorageError.
         """
         if not path:
-            return Place("folder", "")
+            return PathInfo("folder", "")
         here = path
         try:
             with self.open_parent(path) as folder:
                 name = path.rpartition("/")[2]
                 here = folder.at(name)
-                return self._place(name, folder) or Place("missing", here)
+                return self._place(name, folder) or PathInfo("missing", here)
         except NotFound:
-            return Place("missing", here)
+            return PathInfo("missing", here)
         except OSError as error:
             raise refusal(path, error) from None
 
-    def _place(self, name: str, folder: Folder) -> Place | None:
+    def _place(self, name: str, folder: Folder) -> PathInfo | None:
         """What `name` in the open folder is, None for nothing."""
         status = stat_in(name, folder.fd)
         if status is None:
             return None
         if stat.S_ISLNK(status.st_mode):
-            return Place("link", folder.at(name), link=os.readlink(name, dir_fd=folder.fd))
+            return PathInfo("link", folder.at(name), link=os.readlink(name, dir_fd=folder.fd))
         kind = "file" if stat.S_ISREG(status.st_mode) else "folder" if stat.S_ISDIR(status.st_mode) else "other"
-        return Place(kind, folder.at(name), status.st_size)
+        return PathInfo(kind, folder.at(name), status.st_size)
 
-    def follow(self, place: Place) -> Place:
+    def follow(self, place: PathInfo) -> PathInfo:
         """Where a symlink leads: the place it points to; `missing` when it dangles.
 
         Raises OutsideError when it leaves the project or turns in a circle.
@@ -196,7 +196,7 @@ class FolderStore:
             place = self.place(target[len(base) + 1 :])
         raise OutsideError(start, self.name)
 
-    def entries(self, path: str) -> builtins.list[Place]:
+    def entries(self, path: str) -> builtins.list[PathInfo]:
         """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:

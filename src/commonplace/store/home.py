@@ -49,7 +49,7 @@ class Home:
             self._redo = RedoRecord(layout.redo)
             self.lock = Lock(layout.lock, self._entered)
             if self.unfinished():
-                with self.lock:  # finish or clean up what a dead writer left; a live one just ends first
+                with self.lock:  # recover what a crashed writer left; if the writer is alive, this waits for it
                     pass
         except OSError as error:
             raise StorageError("the memory home", reason(error)) from None
@@ -89,7 +89,7 @@ class Home:
                 execution.run(step)
             execution.sync()
             self.history.append(change)
-        except Exception as error:  # an interrupt passes: like a death, whoever takes the lock next sees to it
+        except Exception as error:  # not KeyboardInterrupt: the next holder of the lock recovers, as after a crash
             self._roll_back(execution, steps, about[1] or about[0], error)
             raise
         finally:
@@ -135,7 +135,7 @@ class Home:
             self._redo.sync()
 
     def _entered(self) -> None:
-        """The lock was just taken: learn of others' changes, finish what a dead writer began."""
+        """The lock was just taken: read the journal again, complete a change whose process died."""
         self.history.refresh()
         self._redo.refresh()
         self.lines.recover()

@@ -172,7 +172,7 @@ class History:
         self._size, self._last = size + len(line), change.number
 
     def retract(self, change: Change) -> None:
-        """Take the line of `change` back, if it is the last one: what it tells of did not come about."""
+        """Take the line of `change` back, if it is the last one, because the change was not made."""
         line = change.dump()
         size = os.fstat(self._fd).st_size
         if size >= len(line) and os.pread(self._fd, len(line), size - len(line)) == line:
@@ -354,7 +354,7 @@ class RedoRecord:
         os.fdatasync(self._fd)
 
     def drop(self) -> None:
-        """No step of it may be carried out again."""
+        """Mark the record as finished, so that recovery ignores it."""
         if not self.waits():
             return
         try:

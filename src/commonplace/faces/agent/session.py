@@ -148,7 +148,7 @@ def _read_call(each: Any, number: int) -> Call:
 
 
 def _context(memory: Memory, query: str) -> str:
-    from commonplace.engine.memories import content_of
+    from commonplace.engine.memory_rows import content_of
 
     room, text = memory.settings.context_chars, ""
     try:

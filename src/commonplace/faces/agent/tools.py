@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.engine import memories
+from commonplace.engine import memory_rows
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
@@ -27,7 +27,7 @@ def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
     try:
         return _TOOLS[tool](memory, arguments)
     except (NotFound, Ambiguous) as error:
-        text = memories.complaint(error)
+        text = memory_rows.complaint(error)
         return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
 
 
@@ -57,7 +57,7 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
 
 def _read(memory: Memory, arguments: Arguments) -> Reply:
     note = memory.read(memory.memory_id(arguments["id"]))
-    return _success(memories.record(memory, note, note.content))
+    return _success(memory_rows.record(memory, note, note.content))
 
 
 def _delete(memory: Memory, arguments: Arguments) -> Reply:
@@ -68,7 +68,7 @@ def _delete(memory: Memory, arguments: Arguments) -> Reply:
 
 def _list(memory: Memory, arguments: Arguments) -> Reply:
     infos, _ = memory.list(_query(arguments), limit=min(arguments["limit"], _MOST), order="created")
-    return _success(memories.records(memory, infos), count=len(infos))
+    return _success(memory_rows.records(memory, infos), count=len(infos))
 
 
 def _search(memory: Memory, arguments: Arguments) -> Reply:
@@ -77,8 +77,8 @@ def _search(memory: Memory, arguments: Arguments) -> Reply:
         created_from=day(arguments.get("from"), "from", zone),
         created_until=day(arguments.get("to"), "to", zone, after=1),
     )
-    infos, _ = memories.holding(memory, wanted, arguments["query"])
-    return _success(memories.records(memory, infos), count=len(infos))
+    infos, _ = memory_rows.holding(memory, wanted, arguments["query"])
+    return _success(memory_rows.records(memory, infos), count=len(infos))
 
 
 def _tag(memory: Memory, arguments: Arguments) -> Reply:
@@ -92,7 +92,7 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(arguments))
     results = []
     for each in found.best:
-        content, info = memories.content_of(memory, each.note), each.note
+        content, info = memory_rows.content_of(memory, each.note), each.note
         hit = {
             "id": info.id,
             "content": content,

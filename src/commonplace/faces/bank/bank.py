@@ -140,7 +140,7 @@ class Bank:
     """The bank `kind`/`id` (a valid id) as one caller sees it."""
 
     def __init__(self, memory: Memory, kind: str, id: str):
-        from commonplace.engine.files import Files  # the engine is needed by the first call, not by the handshake
+        from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
 
         self.kind, self.id = kind, id
         self.key = f"{kind}:{id}"
@@ -258,7 +258,7 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
 
 def all_banks(memory: Memory, kind: str) -> list[Bank]:
     """Every bank of a kind. Raises StorageError."""
-    from commonplace.engine.files import Files
+    from commonplace.engine.plain_files import Files
 
     try:
         found = Files(memory, PROJECT).entries(FOLDERS[kind])

@@ -370,7 +370,7 @@ def _found(state: ServerState, memory: Memory, bank: Bank, content: str, argumen
 
 def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, arguments: Arguments) -> bool:
     """Carry it out as one change, with a new bank's other files. Returns whether the bank became large by it."""
-    from commonplace.engine.files import NotADirectory
+    from commonplace.engine.plain_files import NotADirectory
 
     before = after = 0
 

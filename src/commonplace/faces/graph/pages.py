@@ -16,7 +16,7 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as _quoted
 from typing import Any, NamedTuple
 
-from commonplace.engine.entities import Graph, Key, Relation
+from commonplace.engine.entities import Graph, GraphRelation, Key
 from commonplace.errors import InvalidInput
 from commonplace.faces.arguments import Arguments
 
@@ -93,7 +93,7 @@ class Paging:
         return self.limit is None and not self.offset and self.cursor is None and not self.ranked
 
 
-def relation_data(relation: Relation) -> Data:
+def relation_data(relation: GraphRelation) -> Data:
     """A relation as replies hold it."""
     return {"from": relation.source, "to": relation.target, "relationType": relation.type}
 
@@ -103,7 +103,7 @@ class _Item(NamedTuple):
 
     number: int
     data: Data
-    relation: Relation | None = None
+    relation: GraphRelation | None = None
     position: Position | None = None
     in_rest: bool = False
 
@@ -138,11 +138,13 @@ class _Cursor(NamedTuple):
         return cls(order, position, in_rest, seen)
 
 
-class Answer:
+class GraphReply:
     """All entities and relations of one answer, in the order of the sequence. Raises InvalidInput for a cursor
     that is none."""
 
-    def __init__(self, graph: Graph, keys: Sequence[Key], relations: Sequence[Relation], paging: Paging, form: Form):
+    def __init__(
+        self, graph: Graph, keys: Sequence[Key], relations: Sequence[GraphRelation], paging: Paging, form: Form
+    ):
         self._graph, self._keys, self._paging, self._form = graph, list(keys), paging, form
         self._relations = relations
         self._cursor = _Cursor.read(paging.cursor) if paging.cursor is not None else None
@@ -194,7 +196,7 @@ class Answer:
         room = self._form.most - _FRAME if self._form.most else math.inf
         limit = math.inf if self._paging.limit is None else self._paging.limit
         entities: list[Data] = []
-        relations: list[Relation] = []
+        relations: list[GraphRelation] = []
         last: _Item | None = None
         more: Data = {}
         for item in self._sequence():
@@ -293,7 +295,7 @@ def _after(items: Sequence[_Item], position: Position | None = None) -> list[_It
     )
 
 
-def _position(relation: Relation) -> Position:
+def _position(relation: GraphRelation) -> Position:
     digest = blake2b("\0".join(relation.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return [*relation.order[:-1], digest]
 

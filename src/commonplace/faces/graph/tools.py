@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from commonplace.engine.entities import Entity, Graph, Key, Relation
+from commonplace.engine.entities import Entity, Graph, GraphRelation, Key
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.graph.pages import Answer, Form, Paging, relation_data
+from commonplace.faces.graph.pages import Form, GraphReply, Paging, relation_data
 from commonplace.faces.reply import Reply
 
 WARNINGS = "commonplace/warnings"
@@ -50,8 +50,8 @@ def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return Reply(message, {"success": True, "message": message})
 
 
-def _relations(arguments: Arguments) -> Sequence[Relation]:
-    return [Relation(each["from"], each["to"], each["relationType"]) for each in arguments["relations"]]
+def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
+    return [GraphRelation(each["from"], each["to"], each["relationType"]) for each in arguments["relations"]]
 
 
 def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
@@ -80,7 +80,7 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 def _walk(
     graph: Graph, names: list[str], depth: int, direction: str, types: list[str] | None
-) -> tuple[list[Key], list[Relation]]:
+) -> tuple[list[Key], list[GraphRelation]]:
     """The entities within `depth` relations, nearest first, and the relations among all names reached."""
     reached = dict.fromkeys(names, 0)
     frontier = set(reached)
@@ -101,20 +101,20 @@ def _walk(
     return keys, among
 
 
-def _touching(graph: Graph, names: set[str]) -> list[Relation]:
+def _touching(graph: Graph, names: set[str]) -> list[GraphRelation]:
     """The relations with an end among `names`."""
     return graph.relations(names) if names else []
 
 
-def _reply(graph: Graph, keys: list[Key], relations: list[Relation], arguments: Arguments, form: Form) -> Reply:
-    data, text = Answer(graph, keys, relations, Paging.of(arguments), form).data()
+def _reply(graph: Graph, keys: list[Key], relations: list[GraphRelation], arguments: Arguments, form: Form) -> Reply:
+    data, text = GraphReply(graph, keys, relations, Paging.of(arguments), form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None)
 
 
 def whole_graph(graph: Graph) -> str:
     """The graph as its resources show it: all of it, indented (contract 002, 7)."""
-    return graph.at_once(lambda: Answer(graph, graph.keys(), graph.relations(), Paging(), Form(2, 0)).data()[1])
+    return graph.at_once(lambda: GraphReply(graph, graph.keys(), graph.relations(), Paging(), Form(2, 0)).data()[1])
 
 
 TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes import prompts, reading, writing
+from commonplace.faces.notes import prompts, read_tools, write_tools
 from commonplace.faces.notes.replies import answering
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
@@ -38,20 +38,20 @@ _ALSO: dict[str, dict[str, Any]] = {
 def toolset(agents_may_add_projects: bool = True) -> Toolset:
     """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
     runs: dict[str, Callable[[Memory, Arguments], Reply]] = {
-        "write_note": writing.write_note,
-        "read_note": reading.read_note,
-        "edit_note": writing.edit_note,
-        "move_note": writing.move_note,
-        "delete_note": writing.delete_note,
-        "list_directory": reading.list_directory,
-        "search_notes": reading.search_notes,
-        "build_context": reading.build_context,
-        "recent_activity": reading.recent_activity,
-        "list_memory_projects": writing.list_memory_projects,
-        "create_memory_project": partial(writing.create_memory_project, allowed=agents_may_add_projects),
-        "delete_project": writing.delete_project,
+        "write_note": write_tools.write_note,
+        "read_note": read_tools.read_note,
+        "edit_note": write_tools.edit_note,
+        "move_note": write_tools.move_note,
+        "delete_note": write_tools.delete_note,
+        "list_directory": read_tools.list_directory,
+        "search_notes": read_tools.search_notes,
+        "build_context": read_tools.build_context,
+        "recent_activity": read_tools.recent_activity,
+        "list_memory_projects": write_tools.list_memory_projects,
+        "create_memory_project": partial(write_tools.create_memory_project, allowed=agents_may_add_projects),
+        "delete_project": write_tools.delete_project,
     }
-    rewrites = {"move_note": writing.with_destination, "search_notes": reading.as_text_search}
+    rewrites = {"move_note": write_tools.with_destination, "search_notes": read_tools.as_text_search}
     tools = [
         Tool(
             name := each["name"],

@@ -28,8 +28,8 @@ from commonplace.index.rows import (
     text_of,
 )
 from commonplace.index.search import parse
+from commonplace.index.search.all_words import SNIPPET, AllWordsScorer, Ranked, all_words_scorer, rank, shortened
 from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
-from commonplace.index.search.exact import SNIPPET, ExactScorer, Ranked, exact_scorer, rank, shortened
 from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext, search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.query import Query
@@ -147,7 +147,7 @@ class _Search:
         if len(rows) < limit:
             skip, stop = max(0, offset - len(chunks.rows)), offset + limit - len(chunks.rows)
             rows += _without(ranking.page(READ, stop + READ_LONG), chunks.rows)[skip:stop]
-        scorer = ExactScorer(chunks.terms, chunks.weights.__getitem__, self.text)
+        scorer = AllWordsScorer(chunks.terms, chunks.weights.__getitem__, self.text)
         notes = infos(context.db, rows)
         others = context.texts(_without(rows, chunks.texts), chunks.terms)
         texts = chunks.texts | {one.row: one for one in others}
@@ -168,7 +168,7 @@ class _Search:
             skip, count = max(0, offset - len(found.rows)), limit - len(rows)
             every, _ = context.matches(match, len(found.rows) + skip + count)
             rows += _without(every, found.rows)[skip : skip + count]
-        scorer = exact_scorer(context, terms)
+        scorer = all_words_scorer(context, terms)
         others = context.texts(_without(rows, found.scores), terms)
         scores = found.scores | {text.row: (scorer.score(text), text) for text in others}
         notes = infos(context.db, rows)
@@ -230,7 +230,7 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
     return SmartResult(asked, scored, len(found))
 
 
-def _shown(scorer: ExactScorer, text: NoteText, best: Chunk | None) -> tuple[str, int]:
+def _shown(scorer: AllWordsScorer, text: NoteText, best: Chunk | None) -> tuple[str, int]:
     """The snippet of a note and its line in the file."""
     if best is not None:
         passage, line = scorer.snippet(text.text, (best.start, best.stop), scorer.places(text))

@@ -301,7 +301,7 @@ def _dates() -> re.Pattern[str]:
 
 
 def _written(match: re.Match[str]) -> list[Period]:
-    """A month, and the day in it. "may" alone is a verb more often than a month, unless a word before tells."""
+    """A month, and the day in it. "may" counts as a month only with a day, a year or a preceding word that says so."""
     name, year = match["name"], match["y1"] or match["y3"]
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
     if name == "may" and not (day or year or _BEFORE_MAY.search(match.string, 0, match.start())):

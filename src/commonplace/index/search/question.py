@@ -282,7 +282,7 @@ class QuestionRanking:
         return self._spread(found) if self._is_several else found
 
     def _spread(self, scores: dict[int, float]) -> dict[int, float]:
-        """The scores when several things are asked for: a note loses by each better one of its conversation."""
+        """The scores when several things are asked for: a penalty for each higher-scored note of the conversation."""
         seen: dict[int, int] = {}
         for row in newest_first(scores):
             place = self.features[row].conversation

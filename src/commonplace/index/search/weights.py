@@ -25,7 +25,7 @@ class QuestionWeights:
     conversation_words: float = 0.3  # how many of the words its conversation contains in all
     speaker: float = 0.7  # the question names who said it (or where it comes from)
     present: float = 0.4  # the question names somebody who spoke in the same conversation
-    own: float = 0.15  # first person ("I", "my"): people tell of themselves
+    own: float = 0.15  # first person ("I", "my"): the text is about its speaker
     asks: float = -0.5  # it is a question itself: answers are wanted
     date: float = 0.75  # its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
     meaning: float = 0.6  # this share of a note's own score is embedding similarity (extra `semantic`), the rest words
@@ -41,7 +41,7 @@ WEIGHTS = QuestionWeights()
 
 
 @dataclass(frozen=True, slots=True)
-class ExactWeights:
+class AllWordsWeights:
     """What counts where all words must match: all fields together, as in BM25F, and the best passage. Each of the
     first three is multiplied by something between 0 and 1."""
 
@@ -67,5 +67,5 @@ class ExactWeights:
     columns: tuple[float, ...] = (10, 4, 1, 4, 0.5)  # title, headings, body, tags, address in FTS5's bm25()
 
 
-EXACT = ExactWeights()
+EXACT = AllWordsWeights()
 """The weights in use where all words must match."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.index.database import Database
-from commonplace.index.vectors import model, runtimes, store
-from commonplace.index.vectors.model import Choice, Embedder, Identity
+from commonplace.index.vectors import model_choice, runtimes, store
+from commonplace.index.vectors.model_choice import Choice, Embedder, ModelId
 from commonplace.index.vectors.runtimes import np
 from commonplace.llm import NoAnswer
 
@@ -20,7 +20,7 @@ _QUESTIONS = 128
 _ENDING = ".vectors"
 
 
-class Near(NamedTuple):
+class VectorHit(NamedTuple):
     """A passage `text[start:stop]` of the body of the note `row`, and its cosine with the question."""
 
     row: int
@@ -29,7 +29,7 @@ class Near(NamedTuple):
     cosine: float
 
 
-class Counts(NamedTuple):
+class EmbeddingCounts(NamedTuple):
     """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable` the model cannot
     read; `notes` are not yet cut into passages."""
 
@@ -52,7 +52,7 @@ class Vectors:
     """
 
     def __init__(self, database: Database, folder: Path, choice: Choice):
-        self.identity: Identity = model.identify(choice)
+        self.identity: ModelId = model_choice.identify(choice)
         self._database, self._folder, self._choice = database, folder, choice
         self._file = store.VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._passages = store.Passages()
@@ -73,7 +73,7 @@ class Vectors:
 
     def nearest(
         self, text: str, most: int = 50, *, viewer: str | None = None, rows: Collection[int] | None = None
-    ) -> list[Near]:
+    ) -> list[VectorHit]:
         """The passages nearest to `text` that `viewer` may see (None = the owner), at most `most`, nearest first.
 
         With `rows` only of these notes. Notes not embedded yet are not found, and nothing is for a text the model
@@ -163,14 +163,14 @@ class Vectors:
         self._file.append(np.array(keys, np.uint64), rows)
         return len(readable)
 
-    def counts(self) -> Counts:
+    def counts(self) -> EmbeddingCounts:
         """How far embedding is."""
         with self._turn:
             self._refresh()
             rows, at = self._file.rows, self._at[self._embedded]
             unreadable = int((np.einsum("ij,ij->i", rows, rows)[at] == 0).sum()) if len(at) else 0
             waiting = store.notes_waiting(self._database.connection)
-            return Counts(len(self._at), len(at) - unreadable, unreadable, waiting)
+            return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, waiting)
 
     def forget_gone(self) -> int:
         """Drop the passages of notes that are gone from the index. Expects to run inside a transaction."""
@@ -219,10 +219,10 @@ class Vectors:
         at = self._at[chosen]
         return chosen, (rows @ question)[at] if notes is None else rows[at] @ question
 
-    def _visible(self, passages: np.ndarray, cosines: np.ndarray, viewer: str | None) -> list[Near]:
+    def _visible(self, passages: np.ndarray, cosines: np.ndarray, viewer: str | None) -> list[VectorHit]:
         """Those of `passages` above cosine 0 (that of one the model cannot read) whose note is there and visible."""
         found = zip(self._passages.table[passages].tolist(), cosines.tolist(), strict=True)
-        near = [Near(note, start, stop, cosine) for (note, start, stop, _), cosine in found if cosine > 0]
+        near = [VectorHit(note, start, stop, cosine) for (note, start, stop, _), cosine in found if cosine > 0]
         there = store.visible(self._database.connection, {one.row for one in near}, viewer)
         return [one for one in near if one.row in there]
 

@@ -27,13 +27,13 @@ import numpy as np  # noqa: E402
 if _is_ours:
     del os.environ[_BLAS_THREADS]  # not for programs we start
 
-from commonplace.index.vectors.model import Choice, Embedder, NoModel, identify, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors.model_choice import Choice, Embedder, NoModel, identify, is_readable, scripts  # noqa: E402
 from commonplace.llm import Embeddings, NoAnswer  # noqa: E402
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Bert", "Endpoint", "FolderModel", "Library", "np", "open_folder", "open_model", "read_safetensors"]
+__all__ = ["Bert", "EndpointModel", "FolderModel", "Library", "np", "open_folder", "open_model", "read_safetensors"]
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
@@ -327,7 +327,7 @@ def _graph(folder: Path, first_token: bool) -> Run | None:
     return run
 
 
-class Endpoint:
+class EndpointModel:
     """The `/embeddings` of an OpenAI-compatible endpoint. It is trusted to read every language."""
 
     def __init__(self, base_url: str, model: str, key: str | None):
@@ -393,7 +393,7 @@ def open_model(choice: Choice) -> Embedder:
     """The chosen model, ready for texts. Raises NoModel."""
     identity = identify(choice)
     if choice.endpoint:
-        return Endpoint(choice.endpoint, identity.name, choice.key)
+        return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:
         return open_folder(identity.folder)
     return Library((choice.model or "").partition(":")[0], identity.name)

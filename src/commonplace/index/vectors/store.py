@@ -178,7 +178,7 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-class Passage(NamedTuple):
+class EmbeddedPassage(NamedTuple):
     """A passage of a note as it is embedded; `start` and `stop` are places in the note's body."""
 
     start: int
@@ -187,7 +187,7 @@ class Passage(NamedTuple):
     text: str
 
 
-def passages_of(title: str, body: str) -> list[Passage]:
+def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     """The passages of a note: each with the note's title and its heading in front, where it does not say them.
     A heading by itself is none."""
     found = []
@@ -200,7 +200,7 @@ def passages_of(title: str, body: str) -> list[Passage]:
         names = [each.strip() for each in dict.fromkeys((title, one.heading)) if _is_telling(each)]
         text = sqlite_text("\n".join([*(each for each in names if each.casefold() not in beginning), text]))
         key = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-        found.append(Passage(one.start, one.end, key, text))
+        found.append(EmbeddedPassage(one.start, one.end, key, text))
     return found
 
 
@@ -238,7 +238,7 @@ def notes_waiting(db: sqlite3.Connection) -> int:
 
 
 def forget_gone(db: sqlite3.Connection) -> int:
-    """Drop the passages of notes that are gone. Returns of how many. Expects to run inside a transaction."""
+    """Drop the passages of notes that are gone. Returns how many notes. Expects to run inside a transaction."""
     return db.execute("delete from embedded where note not in (select row from note)").rowcount
 
 

@@ -21,8 +21,8 @@ from commonplace.note.timephrase.candidates import (
     shifted,
     wall_time,
 )
+from commonplace.note.timephrase.lexer import Delay, Text, Token, scan
 from commonplace.note.timephrase.recurrence import first_times, following
-from commonplace.note.timephrase.tokens import Delay, Text, Token, scan
 
 __all__ = ["Reading", "following", "read", "read_all"]
 
@@ -103,7 +103,7 @@ class _Group:
 
 
 def _groups(text: Text) -> list[_Group]:
-    """The groups of a text in order. Words that count only in company ("the morning sun") make none alone."""
+    """The groups of a text in order. Weak words ("morning") form a group only beside another time word."""
     runs: list[list[Token]] = []
     for token in scan(text.plain):
         if not runs or not _are_adjacent(text.plain, runs[-1][-1], token):

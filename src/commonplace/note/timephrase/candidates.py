@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
-from commonplace.note.timephrase.tokens import TimeOfDay, Token
+from commonplace.note.timephrase.lexer import TimeOfDay, Token
 from commonplace.note.timephrase.vocabulary import table
 
 DAY_KINDS = ("day", "delay", "weekday", "weekend", "span", "edge", "month_edge", "date", "monthday")

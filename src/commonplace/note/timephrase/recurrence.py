@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from commonplace.errors import InvalidInput
 from commonplace.note.timephrase.candidates import DAY_KINDS, Hour, month_length, possible_hours, wall_time
-from commonplace.note.timephrase.tokens import UNIT_SECONDS, Repetition, Token
+from commonplace.note.timephrase.lexer import UNIT_SECONDS, Repetition, Token
 
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
+from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs
-from commonplace.engine.session import verb
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import CATEGORY_PROJECT, FURTHER

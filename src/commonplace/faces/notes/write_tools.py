@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import Exists, InvalidInput, NotFound, ProjectRefused
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes.reading import folder_named, relative
+from commonplace.faces.notes.read_tools import folder_named, relative
 from commonplace.faces.notes.replies import lines, note_data, plural, short, whole
 from commonplace.faces.reply import Reply
 from commonplace.note import edit as edits

@@ -175,7 +175,7 @@ class Engine:
         return None if note is None else (note, file.stamp)
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
-        """The note these bytes are; None for bytes that are not UTF-8 where that is no note."""
+        """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
         from commonplace.note.markdown import parse_note  # 8 ms; a search that finds nothing new reads no file
 
         warnings = []
@@ -208,7 +208,7 @@ class Engine:
 
     @contextmanager
     def call(self) -> Iterator[bool]:
-        """One verb at work; gives whether no other verb called it. Raises StorageError once closed."""
+        """Run one verb; yields True in the outermost call. Raises StorageError once closed."""
         with self.guard:
             self._check_open()
             self._depth += 1
@@ -264,7 +264,7 @@ def _open_store(name: str, place: Path, before: Store | None, optional: bool) ->
     if before is not None and before.holds_entities and before.root == str(place):
         return before
     if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
-        from commonplace.store.inplace.graph_file import GraphStore
+        from commonplace.store.inplace.graph_store import GraphStore
 
         return GraphStore(name, place, optional=optional)
     return FolderStore(name, place)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
 from commonplace.note import frontmatter
 from commonplace.note.entity import file_stem, sections
-from commonplace.store.base import File, Listing, Place, Stamp, sha256
+from commonplace.store.base import File, Listing, PathInfo, Stamp, sha256
 from commonplace.store.files import reason, stamp_of
 from commonplace.store.inplace import LineChange
 from commonplace.store.inplace.locked_file import LockedFile
@@ -61,7 +61,7 @@ class Entity:
     observations: tuple[str, ...] = ()
 
 
-class Relation(NamedTuple):
+class GraphRelation(NamedTuple):
     """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
     first the place of its source, by which it can be found again, last its place there."""
 
@@ -137,7 +137,7 @@ class GraphStore:
 
     def _forget(self) -> None:
         self.entities: dict[int, EntityLine] = {}
-        self.relations: dict[int, Relation] = {}
+        self.relations: dict[int, GraphRelation] = {}
         self.named: dict[str, list[int]] = {}
         self.ends: dict[str, dict[int, None]] = {}
         self.bad: dict[int, str] = {}
@@ -200,7 +200,7 @@ class GraphStore:
         except BadLine as error:
             self.bad[number] = str(error)
             return
-        if isinstance(found, Relation):
+        if isinstance(found, GraphRelation):
             self.relations[number] = found._replace(order=(number,))
             for name in (found.source, found.target):
                 self.ends.setdefault(name, {})[number] = None
@@ -348,7 +348,7 @@ class GraphStore:
         numbers = self.named.get(name, []) if path in self._places else []
         return self.entities[numbers[twin]] if twin < len(numbers) else None
 
-    def _relations_of(self, entity: EntityLine) -> list[Relation]:
+    def _relations_of(self, entity: EntityLine) -> list[GraphRelation]:
         """The relations that leave an entity, in order; of twins the first has them."""
         if self.named[entity.name][0] != entity.number:
             return []
@@ -403,12 +403,12 @@ class GraphStore:
             raise NotFound(path, self.name)
         return file
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> PathInfo:
         """What lies at `path`: the project itself, an entity's note or nothing."""
         if not path:
-            return Place("folder", "")
+            return PathInfo("folder", "")
         file = self._note(path)
-        return Place("missing", path) if file is None else Place("file", path, len(file.data))
+        return PathInfo("missing", path) if file is None else PathInfo("file", path, len(file.data))
 
     def version(self) -> Stamp | None:
         """The file's stamp now, None when there is no file."""
@@ -441,7 +441,7 @@ class GraphStore:
         return found
 
 
-def parse_graph_object(value: dict[str, Any]) -> Entity | Relation | None:
+def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
     """The entity or relation a JSON object is; None for one of another type. Raises BadLine."""
     kind = value.get("type")
     if kind == "entity":
@@ -458,7 +458,7 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | Relation | None:
         source, target, relation = (value.get(key) for key in ("from", "to", "relationType"))
         if not (isinstance(source, str) and isinstance(target, str) and isinstance(relation, str)):
             raise BadLine("a relation without from, to or relationType")
-        return Relation(repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation))
+        return GraphRelation(repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation))
     if not isinstance(kind, str):
         raise BadLine("an object without a type")
     return None

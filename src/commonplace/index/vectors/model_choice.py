@@ -61,7 +61,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ModelId:
     """A model's name for people, and `key`: 16 hex digits that two models do not share."""
 
     name: str
@@ -69,7 +69,7 @@ class Identity:
     folder: Path | None = None
 
 
-def identify(choice: Choice) -> Identity:
+def identify(choice: Choice) -> ModelId:
     """Which model is chosen, found without loading it. Raises NoModel when there is none."""
     model, endpoint = choice.model, choice.endpoint
     if model == OFF:
@@ -77,10 +77,10 @@ def identify(choice: Choice) -> Identity:
     if endpoint:
         if not model:
             raise NoModel("semantic.endpoint needs semantic.model, the name of the model there.")
-        return _found(Identity(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",))
+        return _found(ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",))
     library, colon, name = (model or "").partition(":")
     if colon and library in LIBRARIES:
-        return _found(Identity(name, _digest(library.encode(), name.encode())), ("numpy", LIBRARIES[library]))
+        return _found(ModelId(name, _digest(library.encode(), name.encode())), ("numpy", LIBRARIES[library]))
     if model:
         folder = Path(model).expanduser()
         return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
@@ -89,7 +89,7 @@ def identify(choice: Choice) -> Identity:
     return _found(_of_folder(packaged, "all-MiniLM-L6-v2"), ("numpy", "tokenizers"))
 
 
-def _found(identity: Identity, modules: Sequence[str]) -> Identity:
+def _found(identity: ModelId, modules: Sequence[str]) -> ModelId:
     """`identity` if what its model needs is installed. Raises NoModel."""
     missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
     if missing:
@@ -104,7 +104,7 @@ def _packaged() -> Path | None:
     return folder if folder and (folder / _WEIGHTS).is_file() else None
 
 
-def _of_folder(folder: Path, name: str) -> Identity:
+def _of_folder(folder: Path, name: str) -> ModelId:
     """A folder of weights is known by what it holds: settings and tokenizer whole, weights by samples."""
     try:
         parts = [(folder / each).read_bytes() for each in ("config.json", "tokenizer.json")]
@@ -122,7 +122,7 @@ def _of_folder(folder: Path, name: str) -> Identity:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its config.json is damaged"
         raise NoModel(f"semantic.model: {folder} cannot be read: {reason}.") from None
-    return Identity(name, _digest(str(size).encode(), *parts), folder)
+    return ModelId(name, _digest(str(size).encode(), *parts), folder)
 
 
 def _digest(*parts: bytes) -> str:

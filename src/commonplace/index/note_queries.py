@@ -36,7 +36,7 @@ _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
 @dataclass(slots=True)
-class DirectoryEntry:
+class FolderRow:
     """A folder (`note` None, `notes` = how many lie in it, at any depth) or a note of a project."""
 
     path: str
@@ -45,7 +45,7 @@ class DirectoryEntry:
 
 
 @dataclass(slots=True)
-class Counts:
+class HomeCounts:
     """How many notes a caller sees: by project, and in `categories` by (phase, category)."""
 
     projects: dict[str, int]
@@ -67,7 +67,7 @@ class Section:
     first: list[NoteInfo] = field(default_factory=list)
 
 
-class Notes(Queries):
+class NoteQueries(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
     get, infos, in_order = reads(get), reads(infos), reads(in_order)
@@ -128,7 +128,7 @@ class Notes(Queries):
         """The names of all projects that were ever indexed and not forgotten."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
 
-    def counts(self, viewer: str | None) -> Counts:
+    def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
         projects, categories = Counter[str](), Counter[tuple[str, str]]()
         columns = "p.name, n.phase, n.category, n.scope"
@@ -138,11 +138,11 @@ class Notes(Queries):
                 projects[name] += number
                 if name == "categories":
                     categories[phase or "", category or ""] += number
-        return Counts(dict(projects), dict(categories))
+        return HomeCounts(dict(projects), dict(categories))
 
     def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
         glob: str | None = None, limit: int | None = 50, offset: int = 0,
-    ) -> tuple[list[DirectoryEntry], int]:  # fmt: skip
+    ) -> tuple[list[FolderRow], int]:  # fmt: skip
         """A page of what lies in a folder (contract 000b, list_directory) and how many entries there are.
 
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the entries
@@ -165,8 +165,7 @@ class Notes(Queries):
         page = entries[offset : None if limit is None else offset + limit]
         known = infos(self._db, [row for _, row in page if row is not None])
         return [
-            DirectoryEntry(path, notes=folders[path]) if row is None else DirectoryEntry(path, known[row])
-            for path, row in page
+            FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
         ], len(entries)
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
@@ -186,7 +185,7 @@ class Notes(Queries):
         return [permalink for (permalink,) in found]
 
     def duplicates(self) -> dict[str, list[NoteInfo]]:
-        """Ids that several notes claim."""
+        """Ids that occur in more than one note."""
         twice = "select id from note group by id having count(*) > 1"
         notes = self._select(f"select row from note where id in ({twice}) order by id, path")
         return {identity: list(some) for identity, some in groupby(notes, lambda note: note.id)}
@@ -211,7 +210,7 @@ class Notes(Queries):
         found = self._db.execute(sql, (project, path)).fetchone()
         return None if found is None else found[0]
 
-    def over(self, now: int, limit: int = -1) -> list[str]:
+    def expired_paths(self, now: int, limit: int = -1) -> list[str]:
         """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
         still shows them; at most `limit` of them."""
         sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
@@ -253,7 +252,7 @@ class Notes(Queries):
         notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
         return {identity: notes[row] for identity, row in found if row in notes}
 
-    def in_time(self, project: str, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
+    def rows_by_creation(self, project: str, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
         """The rows of a project's notes `viewer` sees, of one category and scope if given: oldest first, then by id."""
         found = self._db.execute(
             f"select row from note where project = {_PROJECT}"
@@ -361,7 +360,7 @@ class Entries(Queries):
         from commonplace.note.entry import namespace_of
 
         db = self._db
-        for path in Notes(self._database).over(now):
+        for path in NoteQueries(self._database).over(now):
             info = get(db, KV_PROJECT, path)
             assert info is not None
             writer.remove(db, KV_PROJECT, path)

@@ -12,7 +12,7 @@ from commonplace.clock import microseconds
 from commonplace.index.database import Queries
 from commonplace.index.facets import may_see
 from commonplace.index.keys import CATEGORIES_PROJECT, first_line_of, keys_of, keys_of_links
-from commonplace.index.resolve import RESOLVED, Answer, Resolver
+from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver
 from commonplace.index.rows import Edge, NoteInfo, Reached, Resolution, in_order, infos, text_of
 from commonplace.text.unicode import sqlite_text
 
@@ -42,7 +42,7 @@ _LINKS = (
 )
 
 
-class Links(Queries):
+class LinkQueries(Queries):
     """Reads the links of one index. `viewer` is the agent that asks, None the owner."""
 
     def resolve(
@@ -75,7 +75,7 @@ class Links(Queries):
             if link.target not in ids or answer.row is not None
         ]
 
-    def leading(self, rows: Sequence[int], viewer: str | None) -> list[tuple[int, str, int | None]]:
+    def resolved_links_of(self, rows: Sequence[int], viewer: str | None) -> list[tuple[int, str, int | None]]:
         """All relations of these notes at once, by note and place: (its row, target as written, row it leads to)."""
         links = self._links("note", rows)
         answers = _answers(Resolver(self._db, viewer), links)
@@ -163,7 +163,7 @@ class Links(Queries):
         return keys | keys_of_links(note.project, note.path, note.permalink, note.id)
 
 
-def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[Answer]:
+def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     """Where each link leads; plain targets are looked up together."""
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
     return [

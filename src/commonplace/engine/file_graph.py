@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from commonplace.clock import stamp
+from commonplace.engine.engine import verb
 from commonplace.engine.entities import (
     Entity,
+    GraphRelation,
     Key,
     NoEntity,
-    Relation,
     T,
     entity_line,
     merge_entities,
@@ -19,11 +20,10 @@ from commonplace.engine.entities import (
     unique_entities,
 )
 from commonplace.engine.reading import ReadVerbs
-from commonplace.engine.session import verb
 from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageError
 from commonplace.query import Query
 from commonplace.store.inplace import KeptLines, LineChange
-from commonplace.store.inplace.graph_file import (
+from commonplace.store.inplace.graph_store import (
     BadLine,
     EntityLine,
     GraphStore,
@@ -38,7 +38,7 @@ _MAX_RANKED = 1000
 
 
 class FileGraph:
-    """The graph in a file; who asks matters for the history alone, as a graph file knows no scopes."""
+    """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
 
     def __init__(self, session: ReadVerbs, store: GraphStore):
         self.session = session
@@ -88,7 +88,7 @@ class FileGraph:
         return [list(key.handle.observations) for key in keys]
 
     @verb
-    def relations(self, names: set[str] | None = None) -> list[Relation]:
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations with at least one end among `names` (None: all), in order."""
         self._fresh()
         if names is None:
@@ -144,10 +144,10 @@ class FileGraph:
         return created
 
     @verb
-    def create_relations(self, relations: Sequence[Relation]) -> list[Relation]:
+    def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
         """Store those that are new; their ends need not exist. Returns them."""
         wanted = list({each.triple: each for each in relations}.values())
-        created: list[Relation] = []
+        created: list[GraphRelation] = []
 
         def plan() -> LineEdit:
             created[:] = [each for each in wanted if not self._lines_of(each)]
@@ -183,7 +183,7 @@ class FileGraph:
         return results
 
     @verb
-    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[Relation]) -> None:
+    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
         """Take in another graph as one change: entities that exist get the observations they lack, twins become
         one. The keys that come with a new entity go into its line."""
         wanted = merge_entities(entities)
@@ -232,7 +232,7 @@ class FileGraph:
         self.change(plan)
 
     @verb
-    def delete_relations(self, relations: Sequence[Relation]) -> None:
+    def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove relations, all copies; what is not there is no error."""
 
         def plan() -> LineEdit:
@@ -261,7 +261,7 @@ class FileGraph:
     def _first(self, name: str) -> EntityLine:
         return self.store.entities[self.store.named[name][0]]
 
-    def _lines_of(self, relation: Relation) -> list[int]:
+    def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where it stands: at the end with fewer relations."""
         ends = [self.store.ends.get(name, {}) for name in (relation.source, relation.target)]
         lines = min(ends, key=len)
@@ -347,7 +347,7 @@ def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
         found = parse_graph_object(parse_line(line) or {})
     except BadLine:
         return False
-    if isinstance(found, Relation):
+    if isinstance(found, GraphRelation):
         slots = [slot for slot in store.ends.get(found.source, ()) if store.relations[slot].triple == found.triple]
     else:
         slots = store.named.get(found.name, []) if found is not None else []

@@ -50,7 +50,7 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
-class Entities(Queries):
+class EntityQueries(Queries):
     """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
 
     Every entity with its name, type and observations in lower case stays in memory for `matching`, and is brought up

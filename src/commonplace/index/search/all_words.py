@@ -32,7 +32,7 @@ _ONE_PASSAGE = 2_400
 _MAX_PLACES = 32
 
 
-class Place(NamedTuple):
+class TermPosition(NamedTuple):
     """Where a term stands in a text, and whether as a whole word."""
 
     at: int
@@ -46,7 +46,7 @@ class Score:
 
     score: float
     passage: tuple[int, int]
-    places: list[Place]
+    places: list[TermPosition]
     why: list[str] = field(default_factory=list)
     parts: dict[str, float] = field(default_factory=dict)
 
@@ -76,22 +76,22 @@ def rank(
     extra = [row for row in dict.fromkeys([*same, *named]) if row not in best]
     if extra and context.is_filtered:
         extra = context.passing(extra)
-    scorer = exact_scorer(context, terms, prefixes=not whole)
+    scorer = all_words_scorer(context, terms, prefixes=not whole)
     scores = {text.row: (scorer.score(text), text) for text in context.texts(best + extra, terms)}
     order = context.best_first({row: score.score for row, (score, _) in scores.items()})
     return Ranked(order + [row for row in ranked if row not in scores], scores)
 
 
-def exact_scorer(context: SearchContext, terms: Sequence[Term], *, prefixes: bool = True) -> ExactScorer:
+def all_words_scorer(context: SearchContext, terms: Sequence[Term], *, prefixes: bool = True) -> AllWordsScorer:
     """A scorer for these terms; rare ones weigh more."""
 
     def weight(one: Term) -> float:  # a single one needs no counting
         return 1.0 if len(terms) == 1 else log(1 + 10_000 / (1 + context.frequency(one))) + 0.1
 
-    return ExactScorer(terms, weight, context.query.text, prefixes=prefixes)
+    return AllWordsScorer(terms, weight, context.query.text, prefixes=prefixes)
 
 
-class ExactScorer:
+class AllWordsScorer:
     """Scores texts for a list of terms; `weight` says how rare one is, and is only asked when that matters."""
 
     def __init__(self, terms: Sequence[Term], weight: Callable[[Term], float], query: str, *, prefixes: bool = True):
@@ -123,7 +123,7 @@ class ExactScorer:
         score += self._metadata(text, why)
         return Score(round(score, 6), best, places, why, parts)
 
-    def best(self, text: NoteText) -> tuple[tuple[int, int], list[Place]]:
+    def best(self, text: NoteText) -> tuple[tuple[int, int], list[TermPosition]]:
         """The best passage of a candidate, as in its score, and where the terms stand in the text."""
         places, parts = self.places(text), _passages(text)
         if len(parts) == 1:
@@ -131,24 +131,24 @@ class ExactScorer:
         titles = flatten("\n".join(text.names))
         return self._best_passage(places, parts, [finder.held(titles) for finder in self._finders])[0], places
 
-    def snippet(self, text: str, passage: tuple[int, int], places: Sequence[Place]) -> tuple[str, int]:
+    def snippet(self, text: str, passage: tuple[int, int], places: Sequence[TermPosition]) -> tuple[str, int]:
         """At most 200 characters of `text`, cut where the terms stand closest; and their line, from 1 in `text`."""
         start, stop = passage
         inside = [place for place in places if start <= place.at < stop] if stop - start > SNIPPET else []
         return shortened(text, _snippet_start(text, start, self._closest(inside)) if inside else start, stop)
 
-    def places(self, text: NoteText) -> list[Place]:
+    def places(self, text: NoteText) -> list[TermPosition]:
         """Where the terms stand in a candidate's text, in order."""
         flat = flatten(text.text)
         spans = text.spans if text.spans is not None else [(0, len(flat))]
         return sorted(
-            Place(at, number, whole)
+            TermPosition(at, number, whole)
             for number, finder in enumerate(self._finders)
             for start, stop in spans
             for at, whole in finder.places(flat, start, stop)
         )
 
-    def _closest(self, inside: Sequence[Place]) -> int:
+    def _closest(self, inside: Sequence[TermPosition]) -> int:
         """The first place after which the terms of most weight stand within a snippet."""
         if len(self._finders) < 2:
             return inside[0].at
@@ -163,7 +163,7 @@ class ExactScorer:
             most = max(seen, key=lambda some: sum(weight[term] for term in some - always))
         return inside[seen.index(most)].at
 
-    def _fields(self, text: NoteText, places: list[Place], titled: list[float]) -> tuple[float, list[str]]:
+    def _fields(self, text: NoteText, places: list[TermPosition], titled: list[float]) -> tuple[float, list[str]]:
         """The score of all fields together, from 0 to 1, as in BM25F; and reasons."""
         table = self._table
         length = max(0.3, min(4.0, len(text.text) / table.usual))
@@ -189,7 +189,7 @@ class ExactScorer:
         return total / (sum(self._weights) or 1.0), why
 
     def _best_passage(
-        self, places: list[Place], parts: Sequence[tuple[int, int]], titled: list[float]
+        self, places: list[TermPosition], parts: Sequence[tuple[int, int]], titled: list[float]
     ) -> tuple[tuple[int, int], float, float]:
         """The passage that covers most of the terms together with the title: (span, coverage, nearness), the last two
         from 0 to 1."""
@@ -207,7 +207,7 @@ class ExactScorer:
                 best, most, nearest = (start, stop), covered, near
         return best, most, nearest
 
-    def _coverage(self, inside: Sequence[Place], titled: Sequence[float]) -> float:
+    def _coverage(self, inside: Sequence[TermPosition], titled: Sequence[float]) -> float:
         """How much of the terms these places and the title hold, from 0 to 1."""
         table = self._table
         often = [table.titled * held for held in titled]
@@ -290,7 +290,7 @@ def _snippet_start(text: str, start: int, at: int) -> int:
     return blank + 1 if blank >= 0 else back
 
 
-def _nearness(inside: Sequence[Place], terms: int, apart: int) -> float:
+def _nearness(inside: Sequence[TermPosition], terms: int, apart: int) -> float:
     """1 when neighboring terms of the query stand side by side, 0 when far apart."""
     if terms < 2:
         return 0.0

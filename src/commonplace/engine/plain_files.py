@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.session import retry_conflicts
+from commonplace.engine.engine import retry_conflicts
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.engine.writing import new_scope, scope_of
 from commonplace.errors import (
@@ -23,7 +23,7 @@ from commonplace.errors import (
     OutsideError,
     StorageError,
 )
-from commonplace.store.base import File, Place, Stamp, bounded
+from commonplace.store.base import File, PathInfo, Stamp, bounded
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ class Files:
     def _store(self) -> FolderStore:
         return self._engine.folder(self._project)
 
-    def alone(self) -> AbstractContextManager[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
-        return self._session.alone()
+        return self._session.exclusive()
 
     def _path(self, path: str) -> str:
         return "/".join(part for part in (self._base, path) if part)
 
-    def _place(self, path: str) -> Place:
+    def _place(self, path: str) -> PathInfo:
         """What lies at `path`, a final symlink not followed. Raises OutsideError for a way that leads out,
         also where nothing lies at its end."""
         place = self._inside(self._store.place(self._path(path)))
@@ -63,42 +63,42 @@ class Files:
             self._nearest(path)
         return place
 
-    def _nearest(self, path: str) -> Place:
+    def _nearest(self, path: str) -> PathInfo:
         """The nearest place above `path` that exists, links followed."""
         while path := path.rpartition("/")[0]:
             place = self._follow(self._store.place(self._path(path)))
             if place.kind != "missing":
                 return place
-        return Place("folder", self._base)
+        return PathInfo("folder", self._base)
 
-    def _inside(self, place: Place) -> Place:
+    def _inside(self, place: PathInfo) -> PathInfo:
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
             raise OutsideError(place.path, self._project)
         return place
 
-    def at(self, path: str) -> Place:
+    def at(self, path: str) -> PathInfo:
         """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
 
         Raises OutsideError for a way that leads out.
         """
         place = self._follow(self._place(path))
         if place.kind == "file" and not self._seen(place.path):
-            return Place("missing", place.path)
+            return PathInfo("missing", place.path)
         if place.kind == "missing" and not path:
-            return Place("folder", place.path)
+            return PathInfo("folder", place.path)
         return place
 
-    def itself(self, path: str) -> Place:
+    def itself(self, path: str) -> PathInfo:
         """What lies at `path`, a symlink not followed."""
         place = self._place(path)
         if place.kind == "file" and not self._seen(place.path):
-            return Place("missing", place.path)
+            return PathInfo("missing", place.path)
         return place
 
-    def _follow(self, place: Place) -> Place:
+    def _follow(self, place: PathInfo) -> PathInfo:
         return self._inside(self._store.follow(place))
 
-    def entries(self, path: str) -> list[tuple[str, Place]]:
+    def entries(self, path: str) -> list[tuple[str, PathInfo]]:
         """What a listing of a folder shows: (name, place it leads to), hidden names and `node_modules` left out,
         links that lead nowhere or outside too; sorted by code point."""
         found = []
@@ -112,7 +112,7 @@ class Files:
             except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
             if place.kind == "folder" or (place.kind == "file" and self._seen(place.path)):
-                found.append((name, Place(place.kind, place.path, place.size, each.link)))
+                found.append((name, PathInfo(place.kind, place.path, place.size, each.link)))
         return found
 
     def read(self, path: str) -> File:
@@ -138,7 +138,7 @@ class Files:
         start = len(self._base) + 1 if self._base else 0
         return {path[start:]: bounded(listing.stamps[path]) for path in sorted(listing.stamps) if self._seen(path)}
 
-    def count_access(self, place: Place) -> None:
+    def count_access(self, place: PathInfo) -> None:
         """Count a read of the note at `place`; a file that cannot be read, or is no note, counts nothing."""
         if not self._store.is_note(place.path):
             return
@@ -147,7 +147,7 @@ class Files:
         except CommonplaceError:
             return
         if note is not None:
-            self._engine.access.note(note.id)
+            self._engine.access.count_read(note.id)
 
     def _seen(self, path: str) -> bool:
         """Whether the caller may see the file; only frontmatter can say otherwise."""
@@ -264,7 +264,7 @@ class Files:
 
         self._change("delete", remove)
 
-    def _remove(self, change: Transaction, place: Place) -> None:
+    def _remove(self, change: Transaction, place: PathInfo) -> None:
         if place.kind == "link":
             change.add("unlink", self._project, place.path, link=place.link)
         elif place.kind == "folder":
@@ -280,7 +280,7 @@ class Files:
                 raise InvalidInput(_FOREIGN)
             change.remove(self._project, place.path, file, scope=scope)
 
-    def _check_scopes(self, place: Place) -> None:
+    def _check_scopes(self, place: PathInfo) -> None:
         """A folder that holds files the caller may not see is not theirs to move."""
         for each in self._store.entries(place.path):
             if each.kind == "folder":
@@ -313,7 +313,7 @@ class Files:
 
         self._change("move", move)
 
-    def _is_recased(self, source: Place, target: Place) -> bool:
+    def _is_recased(self, source: PathInfo, target: PathInfo) -> bool:
         """Whether `target` is just `source` in another case, on a file system that takes both for one."""
         if source.path.lower() != target.path.lower() or source.path == target.path:
             return False

@@ -25,9 +25,9 @@ def folded(place, text=b""):
 
 def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place):
     here, elsewhere = AccessLog(place), AccessLog(place)
-    here.note(ONE)
-    elsewhere.note(ONE)
-    elsewhere.note(OTHER)
+    here.count_read(ONE)
+    elsewhere.count_read(ONE)
+    elsewhere.count_read(OTHER)
     assert here.counts() == elsewhere.counts() == {ONE: 2, OTHER: 1}
     elsewhere.restart(ONE)
     assert here.counts() == {OTHER: 1}
@@ -38,13 +38,13 @@ def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place):
 def test_a_folded_log_is_counted_anew_even_if_the_system_gives_it_the_number_of_the_old_one(place):
     here, elsewhere = AccessLog(place), AccessLog(place)
     for _ in range(3):
-        here.note(ONE)
+        here.count_read(ONE)
     assert here.counts() == {ONE: 3}
     before = place.stat().st_ino
     for _ in range(20):  # some file systems take a free number again at once
         folded(place)
         for _ in range(4):
-            elsewhere.note(OTHER)
+            elsewhere.count_read(OTHER)
         if place.stat().st_ino == before:
             break
     assert here.counts() == {OTHER: 4}
@@ -54,7 +54,7 @@ def test_a_folded_log_is_counted_anew_even_if_the_system_gives_it_the_number_of_
 
 def test_a_log_that_is_gone_counts_nothing(place):
     log = AccessLog(place)
-    log.note(ONE)
+    log.count_read(ONE)
     assert log.counts() == {ONE: 1}
     place.unlink()
     assert log.counts() == {}

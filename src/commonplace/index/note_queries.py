@@ -360,7 +360,7 @@ class Entries(Queries):
         from commonplace.note.entry import namespace_of
 
         db = self._db
-        for path in NoteQueries(self._database).over(now):
+        for path in NoteQueries(self._database).expired_paths(now):
             info = get(db, KV_PROJECT, path)
             assert info is not None
             writer.remove(db, KV_PROJECT, path)

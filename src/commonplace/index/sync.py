@@ -153,5 +153,9 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
             writer.touch(db, project, change.path, stamp)
             return
     writer.put(db, note, stamp, row=row)
-    counted = type(change).__name__.lower()
-    setattr(result, counted, getattr(result, counted) + 1)
+    if isinstance(change, AddedFile):
+        result.added += 1
+    elif isinstance(change, MovedFile):
+        result.moved += 1
+    else:
+        result.modified += 1

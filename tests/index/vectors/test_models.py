@@ -117,7 +117,7 @@ def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, mon
 
     class Session:
         def __init__(self, path: str, providers: list[str]):
-            assert path == str(folder / "onnx" / "model_choice.onnx")
+            assert path == str(folder / "onnx" / "model.onnx")
 
         def get_inputs(self) -> list[Any]:
             return [SimpleNamespace(name=name) for name in ("input_ids", "attention_mask")]
@@ -132,7 +132,7 @@ def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, mon
     monkeypatch.setitem(sys.modules, "onnxruntime", module)
     assert np.array_equal(open_folder(folder).embed(TEXTS), plain)  # no graph yet
     (folder / "onnx").mkdir()
-    (folder / "onnx" / "model_choice.onnx").write_bytes(b"")
+    (folder / "onnx" / "model.onnx").write_bytes(b"")
     made = open_folder(folder).embed(TEXTS)
     assert set(given[0]) == {"input_ids", "attention_mask"}
     mean = np.mean(ids(folder, TEXTS[1]))  # padding counts for nothing

@@ -206,19 +206,18 @@ class Engine:
 
     # --- calls ----------------------------------------------------------------------------------
 
-    @contextmanager
-    def call(self) -> Iterator[bool]:
-        """Run one verb; yields True in the outermost call. Raises StorageError once closed."""
-        with self.guard:
-            self._check_open()
-            self._depth += 1
-            try:
-                yield self._depth == 1
-            finally:
-                self._depth -= 1
-                if not self._depth:
-                    self.freshness.is_current = False
-                    self.index.unpin()
+    def enter(self) -> bool:
+        """Begin a verb, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""
+        self._check_open()
+        self._depth += 1
+        return self._depth == 1
+
+    def leave(self) -> None:
+        """End a verb."""
+        self._depth -= 1
+        if not self._depth:
+            self.freshness.is_current = False
+            self.index.unpin()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -293,8 +292,8 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         engine: Engine = self.engine
-        with engine.call() as is_outermost:
-            commits = engine.commits
+        with engine.guard:
+            is_outermost, commits = engine.enter(), engine.commits
             try:
                 if is_outermost and kwargs.get("checksum") is None:
                     return retry_conflicts(lambda: method(self, *args, **kwargs))
@@ -310,6 +309,8 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 return method(self, *args, **kwargs)
             except OSError as error:
                 raise StorageError("the memory", reason(error)) from None
+            finally:
+                engine.leave()
 
     return call
 

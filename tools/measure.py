@@ -29,8 +29,8 @@ FLOWS = {
     "memory search dark": [["write", "prefers dark mode"], ["search", "dark"]],
     "memory context": [["write", "prefers dark mode"], ["context", "Which mode does she prefer?"]],
     "graph create_entities": [
-        ["call", "create_entities", '{"entities": [{"name": "A", "entityType": "x", "observations": ["o"]}]}'],
-        ["call", "create_entities", '{"entities": [{"name": "B", "entityType": "x", "observations": ["o"]}]}'],
+        ["call", "memory_create_entities", '{"entities": [{"name": "A", "entityType": "x", "observations": ["o"]}]}'],
+        ["call", "memory_create_entities", '{"entities": [{"name": "B", "entityType": "x", "observations": ["o"]}]}'],
     ],
     "dream 2, four memories": [
         *(["write", text] for text in ("prefers dark mode", "likes tea", "works at Acme", "decided to use SQLite")),

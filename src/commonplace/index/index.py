@@ -1,7 +1,7 @@
 """The index of the notes on disk: the one object the engine speaks to.
 
 Everything in it can be made again from the notes. All SQL lives in this package, so that another database can take
-SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`, `EntityQueries` and `Entries`.
+SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`, `EntityQueries` and `EntryQueries`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.index import database
 from commonplace.index.database import Database
-from commonplace.index.note_queries import Entries, NoteQueries
+from commonplace.index.note_queries import EntryQueries, NoteQueries
 from commonplace.store.base import Listing, Stamp
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Index(Database):
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
         super().__init__(path, lock)
-        self.notes, self.entries = NoteQueries(self), Entries(self)
+        self.notes, self.entries = NoteQueries(self), EntryQueries(self)
 
     @cached_property
     def links(self) -> LinkQueries:

@@ -324,7 +324,7 @@ class Expired(NamedTuple):
     scope: str
 
 
-class Entries(Queries):
+class EntryQueries(Queries):
     """Reads the key-value entries of one index, and retires those past their time to live."""
 
     def kept(self, *, bodies: bool = True) -> Iterator[Kept]:

@@ -304,7 +304,7 @@ class MergingGraph(Graph, Protocol):
 
 
 @dataclass(slots=True)
-class _Group:
+class _EntityGroup:
     """An entity with its twins, its unknown keys and its relations; `entity` None: only relations begin there."""
 
     entity: tuple[Entity, dict[str, Any]] | None = None
@@ -344,11 +344,11 @@ def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
     return made
 
 
-def _groups(found: GraphText) -> dict[str, _Group]:
+def _groups(found: GraphText) -> dict[str, _EntityGroup]:
     """Everything by the name it begins with: entities first, so that no relation needs a placeholder for one."""
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _EntityGroup] = {}
     for entity, more in found.entities:
-        group = groups.setdefault(entity.name, _Group())
+        group = groups.setdefault(entity.name, _EntityGroup())
         if group.entity is None:
             group.entity = (entity, more)
         else:
@@ -359,11 +359,11 @@ def _groups(found: GraphText) -> dict[str, _Group]:
     for each in found.relations:
         if each.triple not in seen:
             seen.add(each.triple)
-            groups.setdefault(each.source, _Group()).relations.append(each)
+            groups.setdefault(each.source, _EntityGroup()).relations.append(each)
     return groups
 
 
-def _gaining(graph: MergingGraph, there: Sequence[Key], groups: dict[str, _Group]) -> set[str]:
+def _gaining(graph: MergingGraph, there: Sequence[Key], groups: dict[str, _EntityGroup]) -> set[str]:
     """The names of entities that would gain unknown keys; a graph file keeps those of its own lines."""
     if not isinstance(graph, NoteGraph):
         return set()

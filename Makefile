@@ -31,8 +31,10 @@ demo: .venv/ready
 test: .venv/ready
 	@$(BIN)/python -m pytest -q -n auto
 
+# What runs in one process: no servers, no commands, no kills, none of the contracts' transports.
+FAST := bench cli contract crash requirements serve sessions
 test-fast: .venv/ready
-	@$(BIN)/python -m pytest -q -n auto -m 'not slow'
+	@$(BIN)/python -m pytest -q -n auto -m 'not slow' $(addprefix --ignore=tests/,$(FAST))
 
 lint: .venv/ready
 	@$(BIN)/ruff check src tests bench samples tools

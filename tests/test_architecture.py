@@ -208,7 +208,10 @@ def walk(heading: str) -> list[str]:
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     steps = "\n".join(line for line in section.splitlines() if re.match(r"\d\. ", line))
-    return [name for name in re.findall(r"`([A-Za-z_.]+)`", steps) if name in defined()]
+    names = re.findall(r"`([A-Za-z_.]+)`", steps)
+    stale = [name for name in names if re.fullmatch(r"[A-Z]\w+\.\w+", name) and name not in defined()]
+    assert stale == []
+    return [name for name in names if name in defined()]
 
 
 @cache

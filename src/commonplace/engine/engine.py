@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from commonplace import config
-from commonplace.clock import Clock
+from commonplace.clock import EPOCH, Clock
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
@@ -40,7 +40,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 GRAPH_FILE_SUFFIX = ".jsonl"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONFLICT_RETRIES = 4
 
 
@@ -90,8 +89,6 @@ class Engine:
         if self._closed:  # its file descriptors may be other files' by now
             raise StorageError("the memory", "it was closed")
 
-    # --- projects -------------------------------------------------------------------------------
-
     def _open_stores(self) -> None:
         """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
         stores: dict[str, Store] = {}
@@ -140,8 +137,6 @@ class Engine:
         store.check_writable()
         return cast(FolderStore, store)
 
-    # --- the index ------------------------------------------------------------------------------
-
     def fresh(self, progress: Progress | None = None) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb."""
         from commonplace.index.sync import Result
@@ -188,7 +183,7 @@ class Engine:
             warnings.append(NOT_UTF8)
         is_entity = file.changed_ns is not None
         when = file.stamp.mtime_ns if file.changed_ns is None else file.changed_ns
-        changed = _EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
+        changed = EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
         if is_entity and (known := self.index.notes.get(project, path)) and known.inode == file.stamp.inode:
             changed = datetime.fromisoformat(known.changed)  # other lines of the file changed since
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
@@ -203,8 +198,6 @@ class Engine:
         if counts:
             for info in infos:
                 info.access_count += counts.get(info.id, 0)
-
-    # --- calls ----------------------------------------------------------------------------------
 
     def enter(self) -> bool:
         """Begin a verb, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""

@@ -51,8 +51,6 @@ class Exchange:
         self._index = memory.index
         self._index_identity: object = None
 
-    # --- memories -------------------------------------------------------------------------------
-
     @verb
     def rows(self, category: str | None = None, scope: str | None = None) -> array[int]:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
@@ -117,8 +115,6 @@ class Exchange:
         """Put texts that lost against the memory there into the history, as if each had stood there just before."""
         lost = [Overruled(info.project, info.path, info.scope, info.etag, data) for info, data in older]
         keep_lost(self.memory, lost)
-
-    # --- files ----------------------------------------------------------------------------------
 
     @verb
     def file(self, project: str, path: str) -> File | None:

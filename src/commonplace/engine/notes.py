@@ -109,8 +109,6 @@ class ResolvedLinks:
 class NoteVerbs(ReadVerbs):
     """The verbs that write notes."""
 
-    # --- storing --------------------------------------------------------------------------------
-
     def write(self, draft: Draft) -> Note:
         """Store a new note. Raises InvalidInput, Exists, OutsideError, StorageError."""
         return self.store(draft).note
@@ -268,8 +266,6 @@ class NoteVerbs(ReadVerbs):
         other = self.index.notes.by_permalink(project, permalink) if permalink else None
         if other is not None and permalink and other.path != path:
             raise Exists(other.path if self.sees(other.scope) else path, permalink)
-
-    # --- changing -------------------------------------------------------------------------------
 
     @verb
     def edit(
@@ -434,8 +430,6 @@ class NoteVerbs(ReadVerbs):
             if info.locked:
                 raise Locked(info.permalink)
         return infos
-
-    # --- linking --------------------------------------------------------------------------------
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:

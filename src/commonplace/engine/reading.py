@@ -106,8 +106,6 @@ class ReadVerbs(HomeSession):
         """Whether this process changed something in `categories` that `memory.md` does not show yet."""
         return CATEGORY_PROJECT in self.engine.changed_projects
 
-    # --- one note -------------------------------------------------------------------------------
-
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as `find`, NotText."""
@@ -188,8 +186,6 @@ class ReadVerbs(HomeSession):
             raise NotFound(given, CATEGORY_PROJECT) from None
         self.engine.count_pending_reads([info])
         return info
-
-    # --- many notes -----------------------------------------------------------------------------
 
     @verb
     def search(
@@ -317,8 +313,6 @@ class ReadVerbs(HomeSession):
         self.engine.fresh()
         return self.index.notes.complete(prefix, self.agent, limit)
 
-    # --- links ----------------------------------------------------------------------------------
-
     @verb
     def context(
         self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10, project: str | None = None
@@ -349,8 +343,6 @@ class ReadVerbs(HomeSession):
         info = self.find_ref(ref)
         found = {edge.note.row: edge.note for edge in self.incoming(info) if edge.note and edge.note.row != info.row}
         return sorted(found.values(), key=lambda each: (each.created, each.id), reverse=True)
-
-    # --- the index ------------------------------------------------------------------------------
 
     @verb
     def sync(self) -> Result:

@@ -70,8 +70,6 @@ class Upkeep:
         self.engine = memory.engine
         self._index = memory.index
 
-    # --- reading --------------------------------------------------------------------------------
-
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
         """All memories the caller sees that pass the query's filters, oldest first, then by id.
@@ -106,8 +104,6 @@ class Upkeep:
         """A value that is another one after any change of a note, by whatever program, or a counted read."""
         self.engine.fresh()
         return *self._index.version(), *self.engine.access.stamp()
-
-    # --- whole records --------------------------------------------------------------------------
 
     @verb
     def put(self, records: Sequence[Record], verb: str, *, both_ways: bool = False) -> PutCounts:
@@ -179,8 +175,6 @@ class Upkeep:
             info = self._known(target)
             if info is not None and (new := [each for each in sources if each not in info.links]):
                 set_keys(self.memory, change, info, {"links": [*info.links, *new]})
-
-    # --- single memories ------------------------------------------------------------------------
 
     def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
         """`run` with the memory `ref` names; again with what it is by then, when another program changed or moved it
@@ -318,8 +312,6 @@ class Upkeep:
         if file.etag != info.etag:
             raise Conflict(info.permalink, file.etag[:8], info.checksum)
         return file, text
-
-    # --- counts of reads ------------------------------------------------------------------------
 
     def fold(self) -> int:
         """Fold the access log: into the frontmatter of memories and entries, for other notes to one line each.

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from commonplace.clock import EPOCH
 from commonplace.engine.engine import verb
 from commonplace.engine.history import EXPIRE
 from commonplace.engine.transaction import HomeSession, Transaction
@@ -32,7 +33,6 @@ E = TypeVar("E", bound="Entries")
 
 PURGED_AT_ONCE = 100
 """Expired entries one changing call removes at most."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class NoteEntries:
         values = index.bodies([row for *_, row in page])
         entries = []
         for recalls, age, space, key, row in page:
-            created = _EPOCH - timedelta(seconds=age)
+            created = EPOCH - timedelta(seconds=age)
             entries.append(Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls))
         return entries, len(matches)
 
@@ -294,8 +294,8 @@ class NoteEntries:
         totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
         totals.namespaces = len({each.namespace for each in found})
         if found:
-            totals.oldest = _EPOCH + timedelta(microseconds=min(each.created for each in found))
-            totals.newest = _EPOCH + timedelta(microseconds=max(each.created for each in found))
+            totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
+            totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))
         return totals
 
     @verb
@@ -374,7 +374,7 @@ class NoteEntries:
             return None
         except CommonplaceError:
             raise Unreadable(namespace) from None
-        changed = _EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
+        changed = EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
         return _EntryFile(path, file, note, notes.namespace_of(note.header, path), value)

@@ -8,11 +8,11 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from commonplace.clock import parse_stamp, stamp
+from commonplace.clock import EPOCH, parse_stamp, stamp
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.faces.bank.repository import Repository
 from commonplace.faces.texts import text_file
@@ -242,7 +242,7 @@ class Bank:
         """When the newest of the files with these stamps was changed, UTC in whole seconds; for a bank without
         files, when it was made."""
         times = [each.mtime_ns for each in stamps]
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=max(times, default=0) // 1_000_000_000)
+        moment = EPOCH + timedelta(seconds=max(times, default=0) // 1_000_000_000)
         if not times:
             try:
                 moment = parse_stamp(str(self.record().get("created_at"))).replace(microsecond=0)

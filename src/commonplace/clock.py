@@ -49,6 +49,17 @@ def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
     return moment.astimezone(UTC)
 
 
+def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """The moment that `text`, a time frame of `since`, a month (`2025-03`) or a year, asks about: of a day, month or
+    year its last one. Aware, in `zone`. Raises TimeframeError."""
+    if isinstance(text, str) and (month := re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip())):
+        first = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
+        return (first + timedelta(days=31)).replace(day=1) - timedelta(microseconds=1)
+    begins = since(text, now, zone).astimezone(zone)
+    is_day = (begins.hour, begins.minute, begins.second, begins.microsecond) == (0, 0, 0, 0)
+    return begins + timedelta(days=1, microseconds=-1) if is_day else begins
+
+
 class _System(tzinfo):
     """The system's time zone as the C library knows it, summer time included."""
 

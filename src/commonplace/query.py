@@ -23,7 +23,9 @@ class Query:
     observation of such a category. `category`, `phase`: of the `categories` project. `any_category`:
     for each, the memory's own category or an observation's (`category:` in the text form). `after` /
     `before` bound the changed time (aware datetimes), `created_from` / `created_until` the written
-    time (from inclusive, until exclusive). `contains` is a case-insensitive substring of the content.
+    time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
+    day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
+    the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
     `metadata` is contract 000b's `metadata_filters`.
     """
 
@@ -45,6 +47,8 @@ class Query:
     created_from: datetime | None = None
     created_until: datetime | None = None
     contains: str | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
 
     def replace(self, **changes: Any) -> Query:
         """A copy with these fields changed."""
@@ -55,7 +59,7 @@ _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": 
 _ONE = ("source", "scope", "status")
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
-    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after):"
+    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after|as_of):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
     re.I,
 )
@@ -67,7 +71,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and `category:` given twice
     must both hold, of several `type:` and `project:` one; else the last one counts. Any other `x:y`, a filter inside
     quotes and a time nobody can read stay text. `now` (default: the clock) and `zone` (default: local) are for
-    `before:` and `after:`. Never raises.
+    `before:`, `after:` and `as_of:`. Never raises.
     """
     found: dict[str, Any] = {}
 
@@ -81,7 +85,8 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
             found[name] = value
         else:
             try:
-                found[name] = clock.since(value, now or clock.now(), zone)
+                read = clock.as_of if name == "as_of" else clock.since
+                found[name] = read(value, now or clock.now(), zone)
             except TimeframeError:
                 return match[0]
         return " "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from commonplace.cli.syntax import Group
 
 _MODULES = {
-    "memory_commands": "write read list search context delete tag link unlink backlinks resolve-links",
+    "memory_commands": "write supersede read list search context delete tag link unlink backlinks resolve-links",
     "ingest_commands": "ingest",
     "lifecycle_commands": "upgrade decay consolidate dream remind notify",
     "upkeep_commands": "status doctor reindex embed",

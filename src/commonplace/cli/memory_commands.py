@@ -5,7 +5,9 @@ Also how a memory is shown as text: block, row, preview.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,8 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.clock import parse_stamp
-from commonplace.engine.memory_rows import contents, holding, record, records
-from commonplace.errors import NotFound
+from commonplace.engine.memory_rows import contents, holding, read_record, record, records
+from commonplace.errors import NotFound, TimeframeError
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, PHASES, Draft
 from commonplace.query import check_memory, day, memory_query, split_list
 from commonplace.text.unicode import one_line
@@ -22,8 +24,11 @@ from commonplace.text.unicode import one_line
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.index.rows import Hit, NoteInfo
+    from commonplace.note.model import Note
 
 DEFAULT_TOKENS = 2_000
+_REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)").fullmatch
+"""What can only be meant as the id or the address of a note, not as a text."""
 NO_LIMIT = 1 << 30
 LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 SEARCH_ROW = "{:<8} {:<10} {:<10} {}"
@@ -55,6 +60,7 @@ def _limit_option(default: int) -> Callable[..., Any]:
 
 _phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox or organized.")
 _scope_option = option("--scope", help="global or agent:NAME.")
+_as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
 
 
 def new_memory_options(function: Any) -> Any:
@@ -76,6 +82,8 @@ def content_from(words: tuple[str, ...], **checked: Text) -> str:
 @command("write", "CONTENT...", keys=("memory",), now=True)
 @category_option()
 @new_memory_options
+@option("--valid-from", metavar="DATE", help="Since when it is so [its date, else when it is written].")
+@option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
 def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     """Store a memory: in the inbox, or organized when a category is given.
 
@@ -88,12 +96,52 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
 
 
+@command("supersede", "OLD", "NEW...", keys=("old", "new"), now=True)
+@option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
+def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
+    """Say that NEW holds now in place of OLD, which stays readable.
+
+    NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and tags of OLD; `-`
+    reads the text from stdin.
+    """
+    with call.memory() as memory:
+        old = _named(memory, ref)
+        reference = words[0] if len(words) == 1 and _REFERENCE(words[0]) else None
+        new = _draft_after(old, content_from(words)) if reference is None else _named(memory, reference)
+        before, after = memory.supersede(old, new, valid_from=valid_from)
+        said = f"{after.id[:8]} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
+        call.answer(said, old=_place(before), new=_place(after))
+
+
+def _named(memory: Memory, ref: str) -> NoteInfo:
+    """The memory of an id or its beginning, else any note `ref` names."""
+    try:
+        return memory.memory_id(ref)
+    except NotFound:
+        return memory.find(ref)
+
+
+def _draft_after(old: NoteInfo, text: str) -> Draft:
+    """The draft of what takes the place of `old`."""
+    draft = Draft(text, old.project, scope=old.scope, tags=old.tags)
+    if old.project == CATEGORY_PROJECT:
+        return replace(draft, category=old.category)
+    return replace(draft, folder=old.path.rpartition("/")[0], type=old.type)
+
+
+def _place(note: Note | NoteInfo) -> dict[str, str]:
+    return {"id": note.id, "project": note.project, "path": note.path}
+
+
 @command("read", "ID", keys=("memory",))
-def read(call: Invocation, ref: str) -> None:
+@_as_of_option
+def read(call: Invocation, ref: str, *, as_of: Text) -> None:
     """Show a memory. Counts as one access."""
     with call.memory() as memory:
-        note = memory.read(memory.memory_id(ref))
-        row = record(memory, note, note.content)
+        info = memory.memory_id(ref)
+        if as_of is not None:
+            info = memory.version_at(info, _time(memory, as_of))
+        row = read_record(memory, info)
         call.answer("" if call.json else _block(row, memory.settings.zone), memory=row)
 
 
@@ -110,7 +158,17 @@ def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
         except (ValueError, OverflowError):
             pass  # shown as the note has it
         lines.append(f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else ""))
+    if validity := row.get("validity"):
+        lines.append(f"Valid:   {validity}")
     return "\n".join([*lines, "", row["content"]])
+
+
+def _time(memory: Memory, text: str) -> datetime:
+    """The time `--as-of` asks about. Raises Failure."""
+    try:
+        return memory.as_of(text)
+    except TimeframeError:
+        raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code) from None
 
 
 def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
@@ -135,11 +193,13 @@ def preview(content: str, length: int) -> str:
 @category_option()
 @_scope_option
 @option("--source", help="Only from this source.")
+@_as_of_option
 @_limit_option(50)
-def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
+def list_(call: Invocation, *, limit: int, as_of: Text, **filters: Any) -> None:
     """List memories, newest first."""
     wanted = memory_query(**filters)
     with call.memory() as memory:
+        wanted = wanted.replace(as_of=None if as_of is None else _time(memory, as_of))
         infos, total = memory.list(wanted, limit=limit, order="created")
         if call.json:
             return call.document(memories=records(memory, infos), shown=len(infos), total=total)
@@ -147,10 +207,16 @@ def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
             return call.answer("No memories found.")
         zone = memory.settings.zone
         lines = [LIST_ROW.format("ID", "Phase", "Category", "Source", "Created", "Preview"), "-" * 100]
+        marks = memory.validity_marks(infos)
         for info, content in zip(infos, contents(memory, infos), strict=True):
             cells = info.id[:8], info.phase, info.category, info.source or "", minute(info.created, zone)
-            lines.append(LIST_ROW.format(*cells, preview(content, 40)))
+            lines.append(LIST_ROW.format(*cells, preview(content, 40) + _mark(marks, info)))
         call.answer("\n".join([*lines, "", f"Showing {len(infos)} of {total} memories"]))
+
+
+def _mark(marks: Mapping[int, str], info: NoteInfo) -> str:
+    """What a row says of a memory that is not valid all the time."""
+    return f" ({marks[info.row]})" if info.row in marks else ""
 
 
 @command("search", "QUERY", keys=("query", "memories", "total"))
@@ -160,12 +226,14 @@ def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
 @category_option()
 @option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
 @option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
+@_as_of_option
 @_limit_option(0)
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 def search(
-    call: Invocation, text: str, *, first: Text, last: Text, limit: int, ranked: bool, most: int | None, **filters: Any
-) -> None:
+    call: Invocation, text: str, *, first: Text, last: Text, as_of: Text, limit: int, ranked: bool, most: int | None,
+    **filters: Any,
+) -> None:  # fmt: skip
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
@@ -173,6 +241,7 @@ def search(
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
+        wanted = wanted.replace(as_of=None if as_of is None else _time(memory, as_of))
         hits: Iterable[Hit] = ()
         if ranked and text.strip():
             wanted = wanted.replace(text=text)
@@ -192,8 +261,9 @@ def search(
 
 def _rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
     """Lines of id, phase, category and a preview of `length` characters."""
+    marks = memory.validity_marks(infos)
     return [
-        SEARCH_ROW.format(info.id[:8], info.phase, info.category, preview(content, length))
+        SEARCH_ROW.format(info.id[:8], info.phase, info.category, preview(content, length) + _mark(marks, info))
         for info, content in zip(infos, contents(memory, infos), strict=True)
     ]
 
@@ -201,12 +271,14 @@ def _rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
 @command("context", "QUESTION", keys=("question", "context"))
 @option("--max-tokens", type=Number(), default=DEFAULT_TOKENS, help="How long at most; a token is about 4 characters.")
 @option("--project", metavar="NAME", help="Only notes of this project [all].")
-def context(call: Invocation, question: str, *, max_tokens: int, project: Text) -> None:
+@_as_of_option
+def context(call: Invocation, question: str, *, max_tokens: int, project: Text, as_of: Text) -> None:
     """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
     with call.memory() as memory:
         projects = None if project is None else (memory.project(project).name,)
         most = max_tokens or DEFAULT_TOKENS
-        found = memory.context_for(question, max_tokens=most, projects=projects)
+        found = memory.context_for(question, max_tokens=most, projects=projects,
+                                   as_of=None if as_of is None else _time(memory, as_of))  # fmt: skip
         call.answer(found or f"Nothing found that fits into {most} tokens.", question=question, context=found)
 
 

@@ -24,7 +24,7 @@ KEYS = (
 )  # fmt: skip
 """The keys of the `memory` object, in order; those of FURTHER that are set follow."""
 
-_LISTS = ("aliases", "merged", "unlinked")
+_LISTS = ("aliases", "merged", "unlinked", "supersedes")
 _TIMES = ("due_at", "fired_at", "acked_at")
 
 
@@ -72,7 +72,17 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
 def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
     """The objects of several memories."""
     every = list(infos)
-    return [record(memory, info, content) for info, content in zip(every, contents(memory, every), strict=True)]
+    marks = memory.validity_marks(every)
+    return [
+        record(memory, info, content) | ({"validity": marks[info.row]} if info.row in marks else {})
+        for info, content in zip(every, contents(memory, every), strict=True)
+    ]
+
+
+def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
+    """The object of one memory as it is on disk now, counted as read, and what is to be said of its validity."""
+    note, marks = memory.read(info), memory.validity_marks([info])
+    return record(memory, note, note.content) | ({"validity": marks[info.row]} if marks else {})
 
 
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from commonplace.engine import facts
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.transaction import Transaction
@@ -131,8 +132,12 @@ class NoteVerbs(ReadVerbs):
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
             taken: set[tuple[str, str]] = set()
+            steps: list[Step] = []
             for draft in drafts:
                 self.check_scope(draft.scope)
+                old = facts.refs(self, draft.supersedes)
+                if old or draft.valid_from or draft.valid_until:
+                    draft = facts.with_keys(self, draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -140,9 +145,37 @@ class NoteVerbs(ReadVerbs):
                 if (step.project, step.path.lower()) in taken:
                     raise Exists(step.path)
                 taken.add((step.project, step.path.lower()))
-            if change.steps and change.steps[0].old is not None:
+                steps.append(step)
+                if old:
+                    change.verb = "supersede"
+                    facts.end_for(self, change, old, draft, step)
+            if steps and steps[0].old is not None:
                 change.verb = "overwrite"
-        return [Stored(change.written(step), step.old is None) for step in change.steps]
+        return [Stored(change.written(step), step.old is None) for step in steps]
+
+    @verb
+    def supersede(self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None) -> tuple[NoteInfo, Note]:
+        """Say that `new`, a note or the draft of one, is what holds now in place of `old`: `old` gets `valid_until` and
+        stays, `new` gets `supersedes`. One change. Returns both.
+
+        `valid_from`: since when it is so, as `as_of` reads it [the `valid_from` of `new`, else when it began or was
+        written]. Raises NotFound, InvalidInput for a circle, what is superseded already or what fewer may see, Locked.
+        """
+        if isinstance(new, Draft):
+            before = self.find_ref(old)
+            place = (before.project, before.path)
+            note = self.write(replace(new, supersedes=[*new.supersedes, place], valid_from=valid_from))
+            return self.find_ref(place), note
+        with self.change("supersede") as change:
+            before, after = self.find_ref(old), self.find_ref(new)
+            step = facts.supersede(self, change, before, after, valid_from)
+        return self.find_ref((before.project, before.path)), change.written(step)
+
+    @verb
+    def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
+        """Of a note, those it supersedes and those that supersede it, in however many steps, the one that was valid at
+        `moment` (`as_of`). Raises InvalidInput when none was."""
+        return facts.version_at(self, self.find_ref(ref), moment)
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -192,10 +192,13 @@ class ReadVerbs(HomeSession):
         self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
         max_tokens: int | None = None,
     ) -> Hits:  # fmt: skip
-        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token)."""
+        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token).
+
+        What is over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day.
+        """
         self.engine.fresh()
         hits = self.index.search(
-            self._query(query), viewer=self.agent, limit=limit, offset=offset, explain=explain,
+            self._valid(self._query(query)), viewer=self.agent, limit=limit, offset=offset, explain=explain,
             today=self._today(), near=self._nearness(),
         )  # fmt: skip
         self.engine.count_pending_reads(hit.note for hit in hits)
@@ -215,23 +218,25 @@ class ReadVerbs(HomeSession):
         Raises InvalidInput when `query` holds no word.
         """
         self.engine.fresh()
-        found = self.index.smart(query, self._query(wanted), viewer=self.agent, top=top)
+        found = self.index.smart(query, self._valid(self._query(wanted)), viewer=self.agent, top=top)
         self.engine.count_pending_reads(each.note for each in found.best)
         return found
 
     @verb
     def context_for(
-        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None
-    ) -> str:
+        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None,
+        as_of: datetime | None = None,
+    ) -> str:  # fmt: skip
         """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
-        [2000] of 4 characters. Raises InvalidInput for less than one."""
+        [2000] of 4 characters, as of the present or another time. Raises InvalidInput for less than one token."""
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
         hits = self.index.evidence(
-            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(), near=self._nearness()
-        )
+            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(),
+            near=self._nearness(), filters=self._valid(self._query(Query(as_of=as_of))),
+        )  # fmt: skip
         return self.index.evidence_text(hits)[:room]
 
     @verb
@@ -260,12 +265,31 @@ class ReadVerbs(HomeSession):
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)
 
+    def as_of(self, text: str) -> datetime:
+        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks about: of a day, month or
+        year its end. For `Query.as_of`. Raises TimeframeError."""
+        return clock.as_of(text, self.clock(), self.settings.zone)
+
+    @verb
+    def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
+        """By row, what is to be said of those notes that are not valid all the time: `superseded by PERMALINK`,
+        `valid until DAY`, `valid from DAY`."""
+        return self.index.notes.validity_marks(infos, self.agent)
+
+    def _valid(self, query: Query) -> Query:
+        """The query for what is valid at the present, unless it is about another time."""
+        if query.as_of is not None:
+            return query
+        return query.replace(valid_at=self.clock().astimezone(self.settings.zone))
+
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()
 
     def _query(self, query: str | Query) -> Query:
         if isinstance(query, str):
             query = parse(query, now=self.clock(), zone=self.settings.zone)
+        if query.as_of is not None:
+            query = query.replace(as_of=query.as_of.astimezone(self.settings.zone))
         if query.projects is not None:
             return query.replace(projects=tuple(self.engine.store(name).name for name in query.projects))
         return query

@@ -385,6 +385,18 @@ def _plain(identity: str) -> str:
     return sha256(identity.encode("utf-8", "replace"))
 
 
+def _validity_of_both(survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
+    """The keys for as long as either of two memories that end at the same time is valid."""
+    begins = [str(each.header.get("valid_from") or each.date or each.created) for each in (survivor, other)]
+    first = str(survivor.header.get("valid_from") or "")
+    ids = [one for each in (survivor, other) for one in id_list(each.header.get("supersedes"), single=True)]
+    superseded = [each for each in dict.fromkeys(ids) if each not in (survivor.id, other.id)]
+    keys: dict[str, Any] = {"supersedes": superseded or REMOVE}
+    if first:
+        keys["valid_from"] = min(begins)
+    return keys
+
+
 def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int) -> tuple[dict[str, Any], str]:
     """The keys the survivor takes over, and its category. `names` are those only the other had; so many `pending`
     reads of it are still in the log."""
@@ -407,6 +419,7 @@ def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: 
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "unlinked": [each for each in dict.fromkeys(unlinked) if each not in pair] or REMOVE,
     }  # fmt: skip
+    keys |= _validity_of_both(survivor, other)
     keys["expires_at"] = None
     if survivor.expires and other.expires and "inbox" == survivor.phase == other.phase:
         keys["expires_at"] = max(survivor.expires, other.expires, key=parse_stamp)

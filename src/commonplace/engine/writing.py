@@ -139,8 +139,10 @@ def links_without(info: NoteInfo, identity: str) -> dict[str, Any]:
     return {"links": [each for each in info.links if each != identity] or REMOVE}
 
 
-def id_list(value: Any) -> list[str]:
-    """The ids a header key lists; none for anything but a list."""
+def id_list(value: Any, single: bool = False) -> list[str]:
+    """The ids a header key lists; none for anything but a list, or with `single` one text."""
+    if single and isinstance(value, str):
+        return [value]
     return [str(each) for each in value] if isinstance(value, list) else []
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from commonplace.index import database
 from commonplace.index.database import Database
 from commonplace.index.note_queries import EntryQueries, NoteQueries
+from commonplace.query import Query
 from commonplace.store.base import Listing, Stamp
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Change, Load, Progress, Result
     from commonplace.note.model import Note
-    from commonplace.query import Query
 
 
 class Index(Database):
@@ -123,13 +123,13 @@ class Index(Database):
 
     def evidence(
         self, question: str, *, viewer: str | None, max_chars: int = 8_000, projects: Sequence[str] | None = None,
-        today: date | None = None, near: Nearness | None = None,
+        today: date | None = None, near: Nearness | None = None, filters: Query = Query(),
     ) -> list[Hit]:  # fmt: skip
         """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
         from commonplace.index.search import evidence
 
         return evidence.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
-                                 today=today, near=near)  # fmt: skip
+                                      today=today, near=near, filters=filters)  # fmt: skip
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit]) -> str:

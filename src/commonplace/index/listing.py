@@ -17,6 +17,7 @@ from typing import Any
 
 from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
+from commonplace.index import validity
 from commonplace.index.database import held, in_snapshot
 from commonplace.index.facets import expression, passes, wanted
 from commonplace.index.keys import lead
@@ -79,6 +80,8 @@ def listing(
     if unwanted and not facets:
         conditions.append("n.scope in ('global', ?)")
         values.append(f"agent:{viewer}")
+    if moment := query.as_of or query.valid_at:
+        conditions += filter(None, [validity.excluded(validity.invalid(validity.limited(db), moment), "n.row")])
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
@@ -132,7 +135,12 @@ def columns(query: Query) -> tuple[list[str], list[object]]:
         ("n.created >= ?", query.created_from), ("n.created < ?", query.created_until),
     )  # fmt: skip
     given = [(condition, microseconds(moment)) for condition, moment in bounds if moment is not None]
-    return [condition for condition, _ in given], [value for _, value in given]
+    conditions: list[str] = [condition for condition, _ in given]
+    values: list[object] = [value for _, value in given]
+    if query.as_of is not None:
+        conditions.append(validity.HAS_BEGUN)
+        values += validity.times(query.as_of)
+    return conditions, values
 
 
 def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:

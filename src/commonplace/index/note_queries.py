@@ -90,6 +90,16 @@ class NoteQueries(Queries):
 
         return listing(self._db, query, viewer=viewer, order=order, limit=limit, offset=offset)
 
+    def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
+        """By row, what is to be said of notes that are not valid all the time: `validity.marks`."""
+        from commonplace.index.validity import marks
+
+        return marks(self._db, [info.row for info in infos], viewer)
+
+    def successors(self, identity: str) -> list[NoteInfo]:
+        """The notes whose header says that they supersede the note of this id."""
+        return self._select("select note from superseded where id = ?", (identity,))
+
     def find(
         self, identifier: str, *, project: str | None = None, default_project: str, viewer: str | None
     ) -> NoteInfo:

@@ -13,7 +13,7 @@ create table project (
 
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
--- to take a number (`base` || '-1'), else null.
+-- to take a number (`base` || '-1'), else null. `begins`, `ends`: from when until when it is valid (validity.py).
 create table note (
   row          integer primary key autoincrement,
   project      integer not null,
@@ -43,7 +43,9 @@ create table note (
   tags         text,
   aliases      text,
   links        text,
-  warnings     text
+  warnings     text,
+  begins       integer not null,
+  ends         integer
 );
 create unique index note_path on note (project, path);
 create index note_id on note (id);
@@ -53,6 +55,7 @@ create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
 create index note_expires on note (project, expires) where expires is not null;
+create index note_limited on note (begins, ends) where ends is not null or begins > created;
 
 -- Entries of project kv whose time is over and whose file waits for its removal: they are in no other
 -- table, and so in no face. With their stamps, as a file that is known need not be read again.
@@ -98,6 +101,14 @@ create table merged (
   primary key (id, note)
 ) without rowid;
 create index merged_note on merged (note);
+
+-- Ids of notes that this one supersedes.
+create table superseded (
+  id   text not null,
+  note integer not null,
+  primary key (id, note)
+) without rowid;
+create index superseded_note on superseded (note);
 
 create table link (
   note     integer not null,
@@ -196,6 +207,7 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('note', 'note_base', '1000 3'),
   ('note', 'note_scope', '1000 100'),
   ('note', 'note_expires', '1000 500 2'),
+  ('note', 'note_limited', '1000 2 1'),
   ('note_fold', 'note_fold', '500000 2 1'),
   ('link', 'link', '300000 3 1'),
   ('link', 'link_fold', '300000 3'),

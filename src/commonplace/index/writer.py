@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from commonplace.clock import microseconds
-from commonplace.index import entity_queries, features
+from commonplace.index import entity_queries, features, validity
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.listing import folds_to_ascii
@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = f"insert into note values (?{', ?' * 28})"
+_INSERT_NOTE = f"insert into note values (?{', ?' * 30})"
 _COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
 
 
@@ -130,6 +130,7 @@ def _insert(
         microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
         _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
+        *validity.span(note),
     )).lastrowid  # fmt: skip
     assert new is not None
     facet, created = facet_text(note, project), microseconds(note.created)
@@ -171,6 +172,8 @@ def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
     if merged := note.header.get("merged"):
         every = merged if isinstance(merged, list) else str(merged).split(",")
         db.executemany("insert or ignore into merged values (?, ?)", [(str(one).strip(), row) for one in every])
+    if note.supersedes:
+        db.executemany("insert or ignore into superseded values (?, ?)", [(one, row) for one in note.supersedes])
 
 
 def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
@@ -213,7 +216,9 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         )
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
-    for place in ("link where note", "entity where note", "merged where note", "text where row", "note where row"):
+    tables = ("link where note", "entity where note", "merged where note", "superseded where note", "text where row",
+              "note where row")  # fmt: skip
+    for place in tables:
         if place[:6] != "entity" or project == entity_queries.PROJECT:
             db.execute(f"delete from {place} = ?", (row,))
 

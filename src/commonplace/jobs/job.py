@@ -94,11 +94,12 @@ class MemoryState:
 
     @property
     def block(self) -> tuple[object, ...]:
-        """Only memories of one block are merged or linked as similar: one scope, and reminders only with
-        reminders of equal `due_at` and `repeat`."""
+        """Only memories of one block are merged or linked as similar: one scope, valid until the same time, and
+        reminders only with reminders of equal `due_at` and `repeat`."""
+        until = str(self.header.get("valid_until"))
         if self.category != REMINDERS:
-            return (self.scope, False)
-        return (self.scope, True, self.due_at, self.repeat)
+            return (self.scope, until, False)
+        return (self.scope, until, True, self.due_at, self.repeat)
 
 
 def texts(value: Any) -> tuple[str, ...]:

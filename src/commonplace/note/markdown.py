@@ -172,6 +172,9 @@ _READERS: dict[str, Callable[[Note, Any], None]] = {
     "scope": _read_scope,
     "updated_at": lambda note, value: setattr(note, "updated", _moment(note, value)),
     "expires_at": lambda note, value: setattr(note, "expires", _moment(note, value)),
+    "valid_from": lambda note, value: setattr(note, "valid_from", _moment(note, value)),
+    "valid_until": lambda note, value: setattr(note, "valid_until", _moment(note, value)),
+    "supersedes": _setter("supersedes", lambda value: tuple(dict.fromkeys(_texts(value)))),
     "access_count": lambda note, value: setattr(note, "access_count", _count(note, "access_count", value, 0)),
     "version": lambda note, value: setattr(note, "version", _count(note, "version", value, 1)),
 }

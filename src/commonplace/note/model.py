@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -24,11 +25,13 @@ MEMORY_KEYS = (
 )  # fmt: skip
 """The header keys of a memory, in the order they are written (contract 001, 2)."""
 
+VALIDITY_KEYS = ("valid_from", "valid_until", "supersedes")
+
 FURTHER = (
     "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
-    "reminder_of", "merged", "unlinked",
+    "reminder_of", "merged", "unlinked", *VALIDITY_KEYS,
 )  # fmt: skip
-"""Further header keys of contract 001, 2; they follow `version`."""
+"""Further header keys of contract 001, 2, and those of facts that change; they follow `version`."""
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 CATEGORY_PROJECT, KV_PROJECT, GRAPH_PROJECT = "categories", "kv", "graph"
@@ -114,6 +117,9 @@ class Note:
     links: tuple[str, ...] = ()
     version: int = 1
     locked: bool = False
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    supersedes: tuple[str, ...] = ()
     observations: list[Observation] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     headings: list[Heading] = field(default_factory=list)
@@ -153,3 +159,6 @@ class Draft:
     date: str | None = None
     expires: datetime | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    valid_from: str | None = None
+    valid_until: str | None = None
+    supersedes: Sequence[str | tuple[str, str]] = ()

@@ -49,6 +49,9 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
         scope=arguments.get("scope", GLOBAL),
         tags=arguments.get("tags", []),
         source=arguments.get("source"),
+        valid_from=arguments.get("valid_from"),
+        valid_until=arguments.get("valid_until"),
+        supersedes=[memory.memory_id(each).id for each in arguments.get("supersedes", [])],
     )
     note = memory.write(draft)
     expires = stamp(note.expires) if note.expires else ""
@@ -56,8 +59,10 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
 
 
 def _read(memory: Memory, arguments: Arguments) -> Reply:
-    note = memory.read(memory.memory_id(arguments["id"]))
-    return _success(memory_rows.record(memory, note, note.content))
+    info = memory.memory_id(arguments["id"])
+    if "as_of" in arguments:
+        info = memory.version_at(info, memory.as_of(arguments["as_of"]))
+    return _success(memory_rows.read_record(memory, info))
 
 
 def _delete(memory: Memory, arguments: Arguments) -> Reply:
@@ -67,13 +72,13 @@ def _delete(memory: Memory, arguments: Arguments) -> Reply:
 
 
 def _list(memory: Memory, arguments: Arguments) -> Reply:
-    infos, _ = memory.list(_query(arguments), limit=min(arguments["limit"], _MOST), order="created")
+    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created")
     return _success(memory_rows.records(memory, infos), count=len(infos))
 
 
 def _search(memory: Memory, arguments: Arguments) -> Reply:
     zone = memory.settings.zone
-    wanted = _query(arguments).replace(
+    wanted = _query(memory, arguments).replace(
         created_from=day(arguments.get("from"), "from", zone),
         created_until=day(arguments.get("to"), "to", zone, after=1),
     )
@@ -89,7 +94,7 @@ def _tag(memory: Memory, arguments: Arguments) -> Reply:
 
 def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     query = arguments["query"]
-    found = memory.smart_search(query, min(arguments["top"], _MOST), _query(arguments))
+    found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
     results = []
     for each in found.best:
         content, info = memory_rows.content_of(memory, each.note), each.note
@@ -110,9 +115,10 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     return _success({"query": query, "results": results, **counts}, count=len(results))
 
 
-def _query(arguments: Arguments) -> Query:
+def _query(memory: Memory, arguments: Arguments) -> Query:
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
-    return memory_query(**filters, tags=arguments.get("tags", ()))
+    as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None
+    return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
 
 
 _TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {

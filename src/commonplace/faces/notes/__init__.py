@@ -25,12 +25,20 @@ _COMMON: dict[str, Any] = {
     **dict.fromkeys(_IGNORED.split()),
 }
 _ALSO: dict[str, dict[str, Any]] = {
-    "write_note": {"folder": "directory", "entity_type": "note_type"},
+    "write_note": {
+        "folder": "directory",
+        "entity_type": "note_type",
+        "supersedes": {"type": "array", "items": {"type": "string"}},
+        "valid_from": {"type": "string"},
+        "valid_until": {"type": "string"},
+    },
     "list_directory": {"folder": "dir_name", "directory": "dir_name"},
     "search_notes": {
         "projects": {"type": "array", "items": {"type": "string"}},
         "max_tokens": {"type": "integer"},
+        "as_of": {"type": "string"},
     },
+    "read_note": {"as_of": {"type": "string"}},
     "recent_activity": {"type": None, "depth": None},
 }
 

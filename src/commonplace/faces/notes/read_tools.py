@@ -99,8 +99,15 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
     if last != -1 and last < first:
         raise InvalidInput(f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}.")
-    note = memory.read(args["identifier"], project=args.get("project"))
-    data = note_data(note) | {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
+    info = memory.find_ref(args["identifier"], args.get("project"))
+    if args.get("as_of") is not None:
+        info = memory.version_at(info, memory.as_of(args["as_of"]))
+    note, marks = memory.read(info), memory.validity_marks([info])
+    data = (
+        note_data(note)
+        | ({"validity": marks[info.row]} if marks else {})
+        | {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
+    )
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
     room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
     if args["as_json"]:
@@ -255,6 +262,7 @@ def _query(memory: Memory, args: Arguments, words: str) -> Query:
         status=args.get("status", query.status),
         metadata=args.get("metadata_filters", {}),
         after=max(filter(None, (since, query.after)), default=None),
+        as_of=memory.as_of(args["as_of"]) if args.get("as_of") is not None else query.as_of,
     )
 
 

@@ -71,6 +71,8 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
     draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind)
     draft.tags, draft.metadata = args.get("tags", []), args.get("metadata", {})
+    draft.valid_from, draft.valid_until = args.get("valid_from"), args.get("valid_until")
+    draft.supersedes = args.get("supersedes", ())
     if project == "categories":
         draft.category = folder or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:

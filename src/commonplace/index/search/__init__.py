@@ -14,6 +14,7 @@ from datetime import date
 from itertools import groupby, product
 
 from commonplace.errors import InvalidInput
+from commonplace.index import validity
 from commonplace.index.facets import may_see
 from commonplace.index.listing import listing, matching, predicate
 from commonplace.index.rows import (
@@ -60,11 +61,27 @@ def search(
     query = query.replace(text=sqlite_text(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
-        return Hits(_plain_hits(db, notes, query), total)
+        return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
     if query.search_type == "permalink":
-        return _by_permalink(db, query, viewer, limit, offset)
+        return _marked(db, _by_permalink(db, query.replace(valid_at=None), viewer, limit, offset), query, viewer)
     with search_context(db, query, viewer) as context:
-        return _Search(context, limit, offset, explain).run(today, near)
+        found = _Search(context, limit, offset, explain).run(today, near)
+        if found.total or not context.invalid or query.as_of is not None:
+            return _marked(db, found, query, viewer) if context.spans else found
+    return search(db, query.replace(valid_at=None), viewer=viewer, limit=limit, offset=offset, explain=explain,
+                  today=today, near=near)  # fmt: skip
+
+
+def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | None) -> Hits:
+    """The hits, with those that are over or superseded saying so, unless another time was asked about in the `why`
+    alone: it was right then."""
+    marks = validity.marks(db, [hit.note.row for hit in found], viewer)
+    for hit in found if marks else ():
+        if mark := marks.get(hit.note.row):
+            hit.why.append(mark)
+            if query.as_of is None:
+                hit.passage = f"[{mark}] {hit.passage}"
+    return found
 
 
 class _Search:
@@ -226,6 +243,9 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
         found.sort()
         best = found[: top or None]
         notes = in_order(db, [row for *_, row, _ in best])
+        is_left_out = not found and bool(context.invalid)
+    if is_left_out and query.as_of is None:
+        return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
     scored = [ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)]
     return SmartResult(asked, scored, len(found))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
+from commonplace.index import validity
 from commonplace.index.rows import Hit, NoteInfo, infos
 from commonplace.index.search.chunks import ChunkRanking
 from commonplace.index.search.queries import search_context
@@ -22,18 +23,25 @@ _TITLE, _ID = 60, 8
 def find_evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
     projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
+    filters: Query = Query(),
 ) -> list[Hit]:  # fmt: skip
     """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
     them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `QuestionRanking`.
+    `near` as for `QuestionRanking`. What is not valid at `filters.valid_at` is left out unless nothing
+    else answers; it is marked.
     """
-    query = Query(sqlite_text(question), projects=None if projects is None else tuple(projects))
+    query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
     with search_context(db, query, viewer) as context:
         ranking = QuestionRanking(context, query.text, today, near)
-        return list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars))
+        marks = validity.marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
+        found = list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, marks))
+        if found or not context.invalid or query.as_of is not None:
+            return found
+    return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
+                         filters=filters.replace(valid_at=None))  # fmt: skip
 
 
 def format_evidence(hits: Sequence[Hit]) -> str:
@@ -94,7 +102,7 @@ def _address(note: NoteInfo) -> str:
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 
-def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Iterator[Hit]:
+def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int, marks: Mapping[int, str]) -> Iterator[Hit]:
     """The best chunks that fit into `space` characters together with the lines about their notes."""
     notes = infos(db, ranking.rows)
     given: set[int] = set()
@@ -102,7 +110,7 @@ def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Itera
     seen: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
-        passage = text.text[start:stop].strip()
+        passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
         head, group = 1, _group(note)
         if row not in given:
             name = len(_name(note)) + 3

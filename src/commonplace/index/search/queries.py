@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
+from commonplace.index import validity
 from commonplace.index.database import held, snapshot
 from commonplace.index.facets import PROJECT, any_of, expression, passes, project_ids, quoted, token, wanted
 from commonplace.index.keys import key
@@ -132,6 +134,22 @@ class SearchContext:
         self.is_filtered = bool(self._conditions or query.metadata or query.contains)
         """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)
+        moment = query.as_of or query.valid_at
+        self.invalid = [] if moment is None else validity.invalid(self.spans, moment)
+        """The notes that are left out because they are not valid at the time asked about."""
+        self._valid = self._valid_only("rowid")
+
+    @cached_property
+    def spans(self) -> list[validity.Span]:
+        """The notes that are not valid all the time."""
+        if "spans" not in self._cache:
+            spans = validity.limited(self.db)
+            self._cache.keep({"spans": spans}, 100 * len(spans))
+        return self._cache["spans"]
+
+    def _valid_only(self, column: str) -> str:
+        """A further SQL condition on the column that holds the row; "" where nothing is left out."""
+        return f" and {condition}" if (condition := validity.excluded(self.invalid, column)) else ""
 
     def with_filters(self, text: str) -> str:
         """An FTS5 expression together with all filters FTS5 can apply."""
@@ -168,19 +186,19 @@ class SearchContext:
     def count(self, match: str, limit: int = -1, table: str = "") -> int:
         """How many notes match an FTS5 expression, at most `limit`."""
         table = table or self.table
-        counted = ("count", table, match, limit)
+        counted = ("count", table, match + self._valid, limit)
         if counted not in self._cache:
-            text = f"select count(*) from (select 1 from {table} where {table} match ? limit ?)"
+            text = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
             self._cache.keep({counted: self.db.execute(text, (match, limit)).fetchone()[0]}, len(match))
         return self._cache[counted]
 
     def newest(self, match: str, limit: int = -1, table: str = "") -> list[int]:
         """The newest rows that match an FTS5 expression."""
         table = table or self.table
-        asked = ("newest", table, match, limit)
+        asked = ("newest", table, match + self._valid, limit)
         if asked in self._cache:
             return self._cache[asked]
-        rows = f"select rowid from {table} where {table} match ? order by rowid desc limit ?"
+        rows = f"select rowid from {table} where {table} match ?{self._valid} order by rowid desc limit ?"
         try:
             found = self.db.execute(f"select group_concat(rowid) from ({rows})", (match, limit)).fetchone()[0]
         except sqlite3.OperationalError as error:
@@ -194,7 +212,7 @@ class SearchContext:
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
         """The newest rows that match and pass all filters, at most `limit`, and how many there are in all."""
         if self.is_filtered:
-            where = " and ".join([f"{self.table} match ?", *self._conditions])
+            where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only("f.rowid")
             found = self.db.execute(
                 f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
                 " order by f.rowid desc",
@@ -210,13 +228,17 @@ class SearchContext:
     def passing(self, rows: Iterable[int]) -> list[int]:
         """The rows that pass the filters FTS5 cannot apply."""
         where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
-        found = self.db.execute(f"select n.row from note n where {where}", (_json(rows), *self._values))
+        sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
+        found = self.db.execute(sql, (_json(rows), *self._values))
         return passing(self.db, self.query, [row for (row,) in found])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
         """The rows that pass all filters and that the viewer sees."""
         if self.is_filtered:
             rows = self.passing(rows)
+        if self.invalid:
+            invalid = set(self.invalid)
+            rows = [row for row in rows if row not in invalid]
         if not self.needed and not self.unwanted:
             return rows
         found = self.db.execute(f"select row, facet from text where row in {_GIVEN}", (_json(rows),))
@@ -244,7 +266,7 @@ class SearchContext:
         if len(rows) <= _FEW_ROWS:
             source, ties = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
         found = self.db.execute(
-            f"select {table}.rowid from {source} where {condition}"
+            f"select {table}.rowid from {source} where {condition}{self._valid_only(f'{table}.rowid')}"
             f" order by bm25({table}, {_column_weights(table)}), {ties} limit ?",
             [*values, most],
         )
@@ -256,15 +278,15 @@ class SearchContext:
         if not _NAMED_SORTED < len(rows) < _MAX_NAMED:
             return rows
         return [row for (row,) in self.db.execute(
-            f"select rowid from {NAMES} where {NAMES} match ? order by bm25({NAMES}, {_column_weights(NAMES)}),"
-            " rowid desc", (match,),
+            f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
+            f" order by bm25({NAMES}, {_column_weights(NAMES)}), rowid desc", (match,),
         )]  # fmt: skip
 
     def same_title(self, match: str) -> list[int]:
         """The matching notes one of whose names is the query text."""
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
-        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}"
+        sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
         found = self.db.execute(sql, (match, _json(row for (row,) in rows))) if rows else ()
         return [row for (row,) in found]
 
@@ -359,7 +381,8 @@ class SearchContext:
         """(row, created, id, tags as JSON, text) of every note that passes the filters, which must name projects."""
         return self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
-            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._conditions])}",
+            f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._conditions])}"
+            f"{self._valid_only('n.row')}",
             (self.with_filters(""), *self._values),
         )
 

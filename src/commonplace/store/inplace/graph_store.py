@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
 from commonplace.note import frontmatter
 from commonplace.note.entity import file_stem, sections
+from commonplace.note.model import VALIDITY_KEYS
 from commonplace.store.base import File, Listing, PathInfo, Stamp, sha256
 from commonplace.store.files import reason, stamp_of
 from commonplace.store.inplace import LineChange
@@ -366,7 +367,10 @@ class GraphStore:
         if entity is None:
             return None
         relations = [(each.type, each.target) for each in self._relations_of(entity)]
-        header = frontmatter.dump({"title": entity.name, "type": entity.type})
+        line = self.lines[entity.number]
+        known = json.loads(line) if any(key.encode() in line for key in VALIDITY_KEYS) else {}
+        validity = {key: known[key] for key in VALIDITY_KEYS if known.get(key)}
+        header = frontmatter.dump({"title": entity.name, "type": entity.type} | validity)
         data = f"---\n{header}---\n{sections(entity.observations, relations)}".encode()
         changed = self._stamp.mtime_ns if self._stamp is not None else 0
         return File(data, self._stamp_of(entity), sha256(data), changed_ns=changed)

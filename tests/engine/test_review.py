@@ -11,7 +11,6 @@ from commonplace import Draft, errors, open_memory
 from commonplace.engine import review
 from commonplace.engine.review import ReviewItem, Source
 
-
 YES_NO = (("y", "yes"), ("n", "no"))
 
 

@@ -26,6 +26,8 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["search", "x"], ["query", "memories", "total"]),
     (["search", "x", "--ranked"], ["query", "memories", "total"]),
     (["context", "x"], ["question", "context"]),
+    (["supersede", "ID", "OTHER"], ["old", "new"]),
+    (["supersede", "ID", "one, otherwise"], ["old", "new"]),
     (["tag", "ID", "--add", "t"], ["id", "tags"]),
     (["delete", "ID", "--dry-run"], ["id", "path"]),
     (["delete", "ID"], ["id", "path"]),
@@ -62,6 +64,8 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["help", "write"], ["command", "text"]),
 ]
 INNER = {
+    "old": ["id", "project", "path"],
+    "new": ["id", "project", "path"],
     "project": PROJECT,
     "projects": PROJECT,
     "entries": ENTRY,

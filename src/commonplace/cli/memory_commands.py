@@ -32,6 +32,7 @@ _REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,
 NO_LIMIT = 1 << 30
 LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 SEARCH_ROW = "{:<8} {:<10} {:<10} {}"
+_PLACE = ("id", "project", "path")
 _BLOCK = """\
 ID:     {id}
 Phase:   {phase}
@@ -96,7 +97,7 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
 
 
-@command("supersede", "OLD", "NEW...", keys=("old", "new"), now=True)
+@command("supersede", "OLD", "NEW...", keys={"old": _PLACE, "new": _PLACE}, now=True)
 @option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
     """Say that NEW holds now in place of OLD, which stays readable.
@@ -130,7 +131,7 @@ def _draft_after(old: NoteInfo, text: str) -> Draft:
 
 
 def _place(note: Note | NoteInfo) -> dict[str, str]:
-    return {"id": note.id, "project": note.project, "path": note.path}
+    return {key: getattr(note, key) for key in _PLACE}
 
 
 @command("read", "ID", keys=("memory",))

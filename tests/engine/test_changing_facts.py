@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.contract.note_tools import Tools
 
 from commonplace import Draft, Query, open_memory
-from tests.contract.note_tools import Tools
 
 pytestmark = pytest.mark.promise("issue-facts")
 

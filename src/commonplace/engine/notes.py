@@ -164,7 +164,9 @@ class NoteVerbs(ReadVerbs):
         if isinstance(new, Draft):
             before = self.find_ref(old)
             place = (before.project, before.path)
-            note = self.write(replace(new, supersedes=[*new.supersedes, place], valid_from=valid_from))
+            note = self.write(
+                replace(new, supersedes=[*new.supersedes, place], valid_from=valid_from or new.valid_from)
+            )
             return self.find_ref(place), note
         with self.change("supersede") as change:
             before, after = self.find_ref(old), self.find_ref(new)

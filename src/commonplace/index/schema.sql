@@ -13,7 +13,8 @@ create table project (
 
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
--- to take a number (`base` || '-1'), else null. `begins`, `ends`: from when until when it is valid (validity.py).
+-- to take a number (`base` || '-1'), else null. `begins`, `ends`: from when until when it is valid, `limited`: not
+-- all the time since it was written (validity.py).
 create table note (
   row          integer primary key autoincrement,
   project      integer not null,
@@ -45,7 +46,8 @@ create table note (
   links        text,
   warnings     text,
   begins       integer not null,
-  ends         integer
+  ends         integer,
+  limited      integer
 );
 create unique index note_path on note (project, path);
 create index note_id on note (id);
@@ -55,7 +57,7 @@ create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
 create index note_expires on note (project, expires) where expires is not null;
-create index note_limited on note (begins, ends) where ends is not null or begins > created;
+create index note_limited on note (begins, ends) where limited;
 
 -- Entries of project kv whose time is over and whose file waits for its removal: they are in no other
 -- table, and so in no face. With their stamps, as a file that is known need not be read again.

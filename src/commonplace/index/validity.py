@@ -25,28 +25,30 @@ HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `times`."""
 _GIVEN = "(select value from json_each(?1))"
 _LIMITED = (
-    "select row, begins, ends from note where ends is not null or begins > created union all"
+    "select row, begins, ends from note where limited union all"
     " select old.row, 0, new.begins from superseded s join note new on new.row = s.note join note old on old.id = s.id"
     " where old.row <> new.row and new.scope in ('global', old.scope)"
 )
 
 
-def span(note: Note) -> tuple[int, int | None]:
-    """From when until when a note is valid, in microseconds since 1970; None = without end.
+def span(note: Note) -> tuple[int, int | None, int | None]:
+    """From when until when a note is valid, in microseconds since 1970 (None = without end); and 1 if it is not valid
+    all the time since it was written, else None.
 
     Without `valid_from` it began with its event or when it was written, whichever came first; if it is said to have
     ended before that, it was valid always before.
     """
     ends = None if note.valid_until is None else microseconds(note.valid_until)
+    begins = created = microseconds(note.created)
     if note.valid_from is not None:
-        return microseconds(note.valid_from), ends
-    begins = microseconds(note.created)
+        begins = microseconds(note.valid_from)
+        return begins, ends, 1 if ends is not None or begins > created - _DAY else None
     if note.date:
         try:
             begins = min(begins, microseconds(datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC)))
         except (ValueError, OverflowError):
             pass  # a date written another way than by its days
-    return (0 if ends is not None and ends <= begins else begins), ends
+    return (begins, None, None) if ends is None else (0 if ends <= begins else begins, ends, 1)
 
 
 def times(moment: datetime) -> tuple[int, int]:

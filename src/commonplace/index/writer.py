@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = f"insert into note values (?{', ?' * 30})"
+_INSERT_NOTE = f"insert into note values (?{', ?' * 31})"
 _COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
 
 

@@ -136,6 +136,8 @@ def version_at(session: ReadVerbs, info: NoteInfo, moment: datetime) -> NoteInfo
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
     """Raises InvalidInput when `after` is `before`, or superseded by it in however many steps."""
+    if after.row == before.row:
+        raise InvalidInput(f"{after.permalink} cannot supersede itself.")
     if before.row in [each.row for each in _later(session, after)]:
         raise InvalidInput(f"{after.permalink} cannot supersede {before.permalink}, which supersedes it.")
 

@@ -50,7 +50,7 @@ class Overview:
         engine = self.engine
         engine.fresh()
         most = engine.settings.per_category
-        found = {each.category: each for each in engine.index.notes.sections(most, engine.access.counts())}
+        found = {each.category: each for each in engine.index.notes.sections(most, engine.access.counts(), self._now())}
         total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
         lines = [
             "# Memory Index", "",
@@ -62,6 +62,9 @@ class Overview:
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
+
+    def _now(self) -> datetime:
+        return self.engine.clock().astimezone(self.engine.settings.zone)
 
     def refresh(self, *, create: bool = True) -> bool:
         """Write the file if it is not as it should be, and with it the lists of pending reminders there are.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.index import validity
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key as fold_key
@@ -25,6 +26,8 @@ from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from commonplace.query import Query
     from commonplace.store.base import Values
 
@@ -92,9 +95,7 @@ class NoteQueries(Queries):
 
     def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
         """By row, what is to be said of notes that are not valid all the time: `validity.marks`."""
-        from commonplace.index.validity import marks
-
-        return marks(self._db, [info.row for info in infos], viewer)
+        return validity.marks(self._db, [info.row for info in infos], viewer)
 
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""
@@ -282,8 +283,9 @@ class NoteQueries(Queries):
         sql = f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}"
         return iter(self._db.execute(sql, (project,)))
 
-    def sections(self, most: int, reads: Mapping[str, int]) -> list[Section]:
-        """Every category that has memories; of each the `most` (0 = none) often read ones, then the newest.
+    def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
+        """Every category that has memories; of each the `most` (0 = none) often read ones, then the newest, of those
+        that are valid at `moment`.
 
         `reads` are counted besides those in the frontmatter, by id. Reminders are left to `reminders`.
         """
@@ -292,11 +294,13 @@ class NoteQueries(Queries):
             f" where {_SHOWN} group by 1"
         )
         found = {name: Section(name, total, inbox) for name, total, inbox in counted}
+        over = validity.excluded(validity.invalid(validity.limited(self._db), moment), "n.row")
+        invalid = f" and {over}" if over else ""
         ranked = self._db.execute(
             "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
             " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
             " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
-            f" where {_SHOWN} and n.category <> 'reminders') where place <= ? order by category, place",
+            f" where {_SHOWN} and n.category <> 'reminders'{invalid}) where place <= ? order by category, place",
             (json.dumps(reads), most),
         )
         for name, row in ranked:

@@ -24,6 +24,8 @@ _DAY = 86_400_000_000
 HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `times`."""
 _GIVEN = "(select value from json_each(?1))"
+_NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
+"""How the later note is called: a memory by the beginning of its id."""
 _LIMITED = (
     "select row, begins, ends from note where limited union all"
     " select old.row, 0, new.begins from superseded s join note new on new.row = s.note join note old on old.id = s.id"
@@ -85,7 +87,7 @@ def marks(db: sqlite3.Connection, rows: Iterable[int], viewer: str | None) -> di
         f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)", (given,)
     ))  # fmt: skip
     found |= db.execute(
-        "select old.row, 'superseded by ' || new.permalink from superseded s join note new on new.row = s.note"
+        f"select old.row, 'superseded by ' || {_NAME} from superseded s join note new on new.row = s.note"
         f" join note old on old.id = s.id where old.row in {_GIVEN} and old.row <> new.row"
         " and new.scope in ('global', old.scope) and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
         " order by new.begins desc",

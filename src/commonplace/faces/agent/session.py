@@ -158,8 +158,10 @@ def _context(memory: Memory, query: str) -> str:
             found = memory.smart_search(query, 0)
     except InvalidInput:  # nothing to look for
         return ""
+    marks = memory.validity_marks([each.note for each in found.best])
     for each in found.best:
-        text += ("\n" if text else "") + content_of(memory, each.note)
+        mark = f"[{marks[each.note.row]}] " if each.note.row in marks else ""
+        text += ("\n" if text else "") + mark + content_of(memory, each.note)
         if len(text) >= room:
             break
     return text[:room]

@@ -95,7 +95,7 @@ def _tag(memory: Memory, arguments: Arguments) -> Reply:
 def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     query = arguments["query"]
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
-    results = []
+    results, marks = [], memory.validity_marks([each.note for each in found.best])
     for each in found.best:
         content, info = memory_rows.content_of(memory, each.note), each.note
         hit = {
@@ -110,7 +110,7 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
             "matched_tokens": each.matched,
             "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
         }
-        results.append(hit)
+        results.append(hit | ({"validity": marks[info.row]} if info.row in marks else {}))
     counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
     return _success({"query": query, "results": results, **counts}, count=len(results))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -102,12 +103,9 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
     info = memory.find_ref(args["identifier"], args.get("project"))
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
-    note, marks = memory.read(info), memory.validity_marks([info])
-    data = (
-        note_data(note)
-        | ({"validity": marks[info.row]} if marks else {})
-        | {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
-    )
+    note = memory.read(info)
+    data = note_data(note) | _validity(memory.validity_marks([info]), info)
+    data |= {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
     room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
     if args["as_json"]:
@@ -194,14 +192,23 @@ def recent_activity(memory: Memory, args: Arguments) -> Reply:
     page, named, frame = Page.of(args, 100), args.get("project"), args["timeframe"]
     projects = (memory.project(named).name,) if named is not None else None
     infos, total, since = memory.recent(frame, projects=projects, limit=page.size, offset=page.offset)
-    entries = [note_data(each) for each in infos]
-    rows = [f"{day(memory, each.changed, _MINUTE)}  {short(each.title)}  ({address(each)})" for each in infos]
+    marks = memory.validity_marks(infos)
+    entries = [note_data(each) | _validity(marks, each) for each in infos]
+    rows = [
+        f"{day(memory, each.changed, _MINUTE)}  {short(each.title)}  ({address(each)})"
+        + (f", {marks[each.row]}" if each.row in marks else "")
+        for each in infos
+    ]
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     where = f" in {projects[0]}" if projects else ""
     head = f"# Changed since {day(memory, since, _MINUTE)}{where}: {plural(total, 'note')}"
     hint = "" if total else "Try a longer timeframe, e.g. 30d, or search_notes."
     data = {"results": entries, "timeframe": frame, "since": stamp(since), **page.data(total, len(entries))}
     return Reply(lines(head, *rows, page.foot(total, len(entries)), hint), data)
+
+
+def _validity(marks: Mapping[int, str], info: NoteInfo) -> dict[str, str]:
+    return {"validity": marks[info.row]} if info.row in marks else {}
 
 
 def as_text_search(args: Arguments) -> Arguments:
@@ -320,8 +327,10 @@ def _with_context(
     counts = _shares(
         [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()]
     )
-    entry: dict[str, Any] = {"primary_result": note_data(found.note)}
-    block = [f"# {short(info.title)} ({address(info)}), {info.type}, changed {day(memory, info.changed)}"]
+    mark = _validity(memory.validity_marks([info]), info)
+    entry: dict[str, Any] = {"primary_result": note_data(found.note) | mark}
+    head = f"# {short(info.title)} ({address(info)}), {info.type}, changed {day(memory, info.changed)}"
+    block = [", ".join([head, *mark.values()])]
     more: dict[str, int] = {}
     for (key, part), count in zip(parts.items(), counts, strict=True):
         entry[key] = [data for data, _ in part[:count]]

@@ -44,7 +44,8 @@ def daemon_lock(path: Path) -> Iterator[None]:
     try:
         fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Running(path, lock_owner(path) or "unknown") from None
+        owner = lock_owner(path)
+        raise Running(path, owner.pid if owner and owner.pid else "unknown") from None
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)

@@ -267,14 +267,17 @@ class StorageError(CommonplaceError):
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
 
 
+_AGAIN = "Try again; if it hangs, end it."
+
+
 class Busy(StorageError):
     """Somebody else keeps the lock for longer than a call waits. `holder` says who: process, command, since when."""
 
     code = "busy"
 
     def __init__(self, holder: str):
-        CommonplaceError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. Try again later.")
-        self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}; try again later"
+        CommonplaceError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}")
+        self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}. {_AGAIN}"
 
 
 class CannotUndo(CommonplaceError):

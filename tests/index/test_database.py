@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import StorageError
 from commonplace.index.index import Index
 from index.conftest import Desk
 

@@ -266,6 +266,15 @@ class Engine:
                 raise  # the verb makes the index anew and starts again
             raise StorageError("the index", self.index.explain(error)) from None
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
+        with waits_at_most(CALL_WAITS), self.guard:
+            self._check_open()
+            if not self._is_writing and self.home.unfinished():
+                self.home.try_to_recover()
+            yield
+
     def _shared_folders(self) -> list[str]:
         """Projects' folders outside the home, which other homes may use too."""
         inside = f"{self.layout.root}/"

@@ -165,8 +165,8 @@ class Freshness:
             if version == index.seen(name):
                 return
             if self._home.lines.waits():
-                with index.write_lock:  # finish what a dead writer left
-                    version = store.version()
+                self._home.try_to_recover()
+                version = store.version()
         elif name in self._pending and not store.holds_entities and index.seen(name):
             self._forget_project(name)  # a graph file had this name
         try:

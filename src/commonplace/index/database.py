@@ -161,11 +161,22 @@ class Database:
         """A value that differs after any change, by this process or another."""
         return self.connection.execute("pragma data_version").fetchone()[0], self.connection.total_changes
 
+    @staticmethod
+    @contextmanager
+    def _tolerant() -> Iterator[None]:
+        """Pass over a check that cannot be made because the index cannot be written now."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if is_corrupt(error):
+                raise
+
     def is_sound(self) -> bool:
         """Whether SQLite and its full-text tables find nothing wrong with the index."""
         try:
             for table in _WORD_TABLES:
-                self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
+                with self._tolerant():
+                    self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
             return self.connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
         except sqlite3.DatabaseError:
             return False
@@ -270,7 +281,11 @@ def explain(error: sqlite3.Error) -> str:
         return "the disk is full"
     if "readonly" in text or "read-only" in text:
         return "it is read-only"
-    return "it is in use by another program; try again later" if "locked" in text else "SQLite could not use it; run memory doctor"
+    return (
+        "it is in use by another program; try again later"
+        if "locked" in text
+        else "SQLite could not use it; run memory doctor"
+    )
 
 
 def _inode(path: Path) -> tuple[int, ...]:

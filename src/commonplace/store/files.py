@@ -233,7 +233,7 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
 
 
 def take_lock(fd: int, how: int) -> None:
-    """`flock` the open file. Raises Busy when somebody has it for LOCK_WAITS already, or the call waited long enough."""
+    """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited long enough."""
 
     def is_taken() -> bool:
         try:
@@ -259,7 +259,7 @@ def sign_lock(fd: int) -> None:
 
 def _command(arguments: Sequence[str]) -> str:
     """The program and its first word, if it is one: further arguments may be private."""
-    words = [os.path.basename(each) for each in arguments[:1]]
+    words = [os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]]
     words += [each for each in arguments[1:2] if each and _WORD.issuperset(each)]
     return " ".join(words)[:50]
 

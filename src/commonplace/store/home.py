@@ -53,12 +53,13 @@ class Home:
             self._redo = RedoRecord(layout.redo)
             self.lock = Lock(layout.lock, self._entered)
             if self.unfinished():
-                self._try_to_recover()
+                self.try_to_recover()
         except OSError as error:
             raise StorageError("the memory home", reason(error)) from None
 
-    def _try_to_recover(self) -> None:
-        """Recover what a crashed writer left. One that is alive needs no help, and a read-only home is only read."""
+    def try_to_recover(self) -> None:
+        """Complete what a crashed writer left, if the lock is free: a writer that is alive needs no help, and in a
+        read-only home nothing can be done."""
         with suppress(Busy, OSError), waits_at_most(0.5), self.lock:
             pass
 

@@ -1,9 +1,12 @@
-"""The one clock, durations such as `1h30m`, and time frames such as `7d` or `yesterday`."""
+"""The one clock, durations such as `1h30m`, time frames such as `7d` or `yesterday`, and how long a call may wait."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from commonplace.errors import InvalidInput, TimeframeError
@@ -58,6 +61,64 @@ def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     begins = since(text, now, zone).astimezone(zone)
     is_day = (begins.hour, begins.minute, begins.second, begins.microsecond) == (0, 0, 0, 0)
     return begins + timedelta(days=1, microseconds=-1) if is_day else begins
+
+
+CALL_WAITS = 5.0
+"""Seconds one call waits at most, for all locks together."""
+
+
+class _Waits(threading.local):
+    """What this thread may still wait: `left` seconds (None: no call is under way), and what ends its waits at once."""
+
+    left: float | None = None
+    stop: threading.Event | None = None
+
+
+_waits = _Waits()
+
+
+@contextmanager
+def waits_at_most(seconds: float) -> Iterator[None]:
+    """Inside, all that this thread waits for takes at most so long together; a block around it may allow less."""
+    before = CALL_WAITS if _waits.left is None else _waits.left
+    outer, start = _waits.left, min(seconds, before)
+    _waits.left = start
+    try:
+        yield
+    finally:
+        _waits.left = None if outer is None else before - (start - (_waits.left or 0.0))
+
+
+@contextmanager
+def waits_until(stop: threading.Event) -> Iterator[None]:
+    """Inside, this thread stops waiting for locks as soon as `stop` is set."""
+    before, _waits.stop = _waits.stop, stop
+    try:
+        yield
+    finally:
+        _waits.stop = before
+
+
+def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
+    """Ask `is_done` again and again, for at most `seconds` and what the call may still wait. Returns its answer."""
+    if is_done():
+        return True
+    begun, left = time.monotonic(), CALL_WAITS if _waits.left is None else _waits.left
+    end, pause, stop = begun + min(seconds, left), 0.0005, _waits.stop or threading.Event()
+    try:
+        while time.monotonic() < end and not stop.wait(pause):
+            if is_done():
+                return True
+            pause = min(pause * 1.5, 0.01)
+        return False
+    finally:
+        if _waits.left is not None:
+            _waits.left = max(0.0, left - (time.monotonic() - begun))
+
+
+def may_wait() -> bool:
+    """Whether the call of this thread may wait any longer."""
+    return _waits.left != 0.0 and not (_waits.stop is not None and _waits.stop.is_set())
 
 
 class _System(tzinfo):

@@ -23,6 +23,7 @@ CommonplaceError            code           exit
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
+│   └── Busy            busy           1    somebody else has the lock; call again
 ├── CannotUndo              cannot_undo    1    a later change is in the way
 └── ConfigError             config         1    config.yaml cannot be read
 
@@ -264,6 +265,19 @@ class StorageError(CommonplaceError):
     def __init__(self, path: str, reason: str):
         self.path, self.reason = path, reason
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
+
+
+_AGAIN = "Try again; if it hangs, end it."
+
+
+class Busy(StorageError):
+    """Somebody else keeps the lock for longer than a call waits. `holder` says who: process, command, since when."""
+
+    code = "busy"
+
+    def __init__(self, holder: str):
+        CommonplaceError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}")
+        self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}. {_AGAIN}"
 
 
 class CannotUndo(CommonplaceError):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.errors import StorageError
 from commonplace.index.index import Index
 from index.conftest import Desk
 
@@ -63,10 +62,13 @@ def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) ->
     again.index.close()
 
 
-def test_a_place_where_no_file_can_be_made_is_a_storage_error(tmp_path: Path) -> None:
+def test_where_no_file_can_be_made_the_index_is_one_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError):
-        Index(tmp_path / "file" / "index.db").pin()
+    index = Index(tmp_path / "file" / "index.db")
+    index.pin()
+    assert index.notes.projects() == []
+    assert index.identity == (1,)
+    index.close()
 
 
 def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: Path) -> None:

@@ -74,10 +74,10 @@ def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
 def _daemon(home: Path) -> dict[str, Any]:
     """Whether a daemon holds its lock, and which process it is (contract 001, 13)."""
     try:
-        pid = lock_owner(home / ".daemon.lock")
+        owner = lock_owner(home / ".daemon.lock")
     except OSError:
-        pid = None
-    return {"running": pid is not None, "pid": int(pid) if pid and pid.isdecimal() else None}
+        owner = None
+    return {"running": owner is not None, "pid": int(owner.pid) if owner and owner.pid else None}
 
 
 def _semantic(memory: Memory) -> dict[str, Any]:

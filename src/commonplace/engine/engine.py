@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from commonplace import config
-from commonplace.clock import EPOCH, Clock
+from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
@@ -27,7 +26,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
-from commonplace.store.files import lock_folders, reason
+from commonplace.store.files import ThreadLock, lock_folders, reason
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
 from commonplace.store.layout import Layout
@@ -41,6 +40,8 @@ T = TypeVar("T")
 
 GRAPH_FILE_SUFFIX = ".jsonl"
 _CONFLICT_RETRIES = 4
+_READ_WAITS = 1.0
+"""Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
 
 class Engine:
@@ -53,7 +54,7 @@ class Engine:
     def __init__(self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool):
         self.settings = settings
         self.clock = clock
-        self.guard = threading.RLock()
+        self.guard = ThreadLock()
         self.layout = Layout(settings.home)
         self.home = Home(self.layout, clock)
         self.access = AccessLog(self.layout.access_log)
@@ -138,18 +139,46 @@ class Engine:
         return cast(FolderStore, store)
 
     def fresh(self, progress: Progress | None = None) -> Result:
-        """Make the index show every change that is on disk now, by whatever program. Once per verb."""
+        """Make the index show every change that is on disk now, by whatever program. Once per verb.
+
+        Where it cannot be written now (somebody keeps the lock, the disk is full or read-only), a copy in memory is
+        used; of an index too large for that the answers may be behind, and `warnings` says so. A writer gets the error.
+        """
         from commonplace.index.sync import Result
 
         if self.freshness.is_current:
             return Result()
         self.reload_config()
-        result = self.freshness.update(progress)
+        try:
+            if self._is_writing:
+                result = self.freshness.update(progress)
+            else:
+                with waits_at_most(_READ_WAITS):
+                    result = self.freshness.update(progress)
+        except (StorageError, OSError, sqlite3.OperationalError) as error:
+            if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
+                raise
+            result = self._fresh_copy(error, progress)
         if self._depth:
             self.freshness.is_current = True
         else:
             self.index.unpin()
         return result
+
+    def catch_up(self) -> None:
+        """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
+        with self.guard:
+            if not self.freshness.is_swept and not self._is_writing:
+                self.fresh()
+
+    def _fresh_copy(self, error: Exception, progress: Progress | None) -> Result:
+        from commonplace.index.sync import Result
+
+        if self.index.copy_to_memory():
+            return self.freshness.update(progress)
+        why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
+        self.freshness.behind = f"The last changes on disk may be missing here: the index could not follow ({why})."
+        return Result()
 
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
@@ -219,7 +248,7 @@ class Engine:
         Inside another one, on the same thread, it takes no lock again. Raises StorageError when the disk refuses.
         """
         try:
-            with self.guard:
+            with waits_at_most(CALL_WAITS), self.guard:
                 self._check_open()
                 if self._is_writing:
                     yield
@@ -236,6 +265,15 @@ class Engine:
             if self.index.is_corrupt(error):
                 raise  # the verb makes the index anew and starts again
             raise StorageError("the index", self.index.explain(error)) from None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
+        with waits_at_most(CALL_WAITS), self.guard:
+            self._check_open()
+            if not self._is_writing and self.home.unfinished():
+                self.home.try_to_recover()
+            yield
 
     def _shared_folders(self) -> list[str]:
         """Projects' folders outside the home, which other homes may use too."""
@@ -285,7 +323,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         engine: Engine = self.engine
-        with engine.guard:
+        with waits_at_most(CALL_WAITS), engine.guard:
             is_outermost, commits = engine.enter(), engine.commits
             try:
                 if is_outermost and kwargs.get("checksum") is None:

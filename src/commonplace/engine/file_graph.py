@@ -126,8 +126,7 @@ class FileGraph:
             return
         self.store.fresh()
         if self.engine.home.lines.waits():
-            with self.engine.home.lock:
-                pass
+            self.engine.home.try_to_recover()
             self.store.fresh()
 
     @verb

@@ -51,6 +51,8 @@ class Freshness:
         """Files left out because they cannot be read: (project, path) -> why."""
         self.is_current = False
         """Whether the verb at work has looked at the disk already."""
+        self.behind = ""
+        """Why the index may not show the last changes."""
 
     def close(self) -> None:
         """Stop watching."""
@@ -73,7 +75,9 @@ class Freshness:
     @property
     def warnings(self) -> list[str]:
         """What the last look at the projects could not see."""
-        return [text for name in sorted(self._troubles) for text in self._troubles[name]]
+        return [text for name in sorted(self._troubles) for text in self._troubles[name]] + [self.behind] * bool(
+            self.behind
+        )
 
     def update(self, progress: Progress | None = None) -> Result:
         """Make the index show every change on disk. Returns what it found."""
@@ -85,6 +89,7 @@ class Freshness:
         except BaseException:
             self._pending = set(self.stores)  # the system tells a change once: look at everything next time
             raise
+        self.behind = ""
         return result
 
     def _update(self, result: Result, progress: Progress | None) -> None:
@@ -123,7 +128,7 @@ class Freshness:
         """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""
         now, index = microseconds(self._clock()), self._index
         if index.notes.expired_paths(now, 1):
-            with self._home.lock, index.transaction():
+            with index.write_lock, index.transaction():
                 index.entries.retire(now)
 
     def _open_watch(self) -> None:
@@ -148,7 +153,7 @@ class Freshness:
             self._forget_project(project)
 
     def _forget_project(self, project: str) -> None:
-        with self._home.lock, self._index.transaction():
+        with self._index.write_lock, self._index.transaction():
             self._index.forget_project(project)
 
     def _sweep(self, store: Store, result: Result, progress: Progress | None, folder: str = "") -> None:
@@ -160,8 +165,8 @@ class Freshness:
             if version == index.seen(name):
                 return
             if self._home.lines.waits():
-                with self._home.lock:  # finish what a dead writer left
-                    version = store.version()
+                self._home.try_to_recover()
+                version = store.version()
         elif name in self._pending and not store.holds_entities and index.seen(name):
             self._forget_project(name)  # a graph file had this name
         try:
@@ -170,9 +175,9 @@ class Freshness:
             self._troubles[name] = [str(error)]
             return
         if changes:
-            index.apply(name, changes, partial(self._load, store), self._home.lock, result, progress)
+            index.apply(name, changes, partial(self._load, store), index.write_lock, result, progress)
         if version is not None and name not in self._troubles:
-            with self._home.lock, index.transaction():
+            with index.write_lock, index.transaction():
                 index.see(name, version)
 
     def _plan(self, store: Store, folder: str) -> list[Change]:
@@ -202,7 +207,7 @@ class Freshness:
             return
         changes = index.plan_file(store.name, path, stamp)
         if changes:
-            index.apply(store.name, changes, partial(self._load, store), self._home.lock, result)
+            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result)
 
     def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""

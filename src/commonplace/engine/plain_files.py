@@ -52,6 +52,10 @@ class Files:
         """A critical section: inside, no other writer of this home is at work, in any process."""
         return self._session.exclusive()
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Inside, no other thread of this process is at work; the home's lock is not needed."""
+        return self._engine.reading()
+
     def _path(self, path: str) -> str:
         return "/".join(part for part in (self._base, path) if part)
 

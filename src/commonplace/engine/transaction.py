@@ -52,6 +52,7 @@ class HomeSession:
 
     def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
+        self.engine.catch_up()
         return self.engine.writing()
 
     @contextmanager
@@ -69,6 +70,8 @@ class HomeSession:
         `about` is the (project, path) the journal lists it under [that of the first step]. With `fresh` the index
         shows the disk before. Raises Conflict, Exists, StorageError; then nothing changed.
         """
+        if fresh:
+            self.engine.catch_up()
         with self.engine.writing():
             if fresh:
                 self.engine.fresh()

@@ -133,9 +133,10 @@ class MemoryCommands:
             arguments = arguments | {"old_path": arguments.get("path")}
         args = check(arguments, _SCHEMAS[command], "memory", command)
         files = self._files(memory)
-        with files.exclusive():  # from the first check to the end of the write
-            if command == "view":
+        if command == "view":
+            with files.reading():
                 return self._view(files, args["path"], _line_range(arguments.get("view_range")))
+        with files.exclusive():  # from the first check to the end of the write
             if command == "create":
                 return self._create(files, args["path"], args["file_text"])
             return _COMMANDS[command](files, args)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from commonplace.clock import waits_at_most
 from commonplace.errors import StorageError
-from commonplace.store.files import reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,6 +31,14 @@ _PROBES = (
 _BATCH = 500
 """Keys bound to one statement."""
 _CORRUPT, _NOT_A_DATABASE = 11, 26
+_BUSY_SECONDS = 2.0
+"""How long SQLite waits for another process that writes the index."""
+_LARGEST_COPY = 256 << 20
+"""Bytes of an index up to which it is copied into memory when it cannot be written."""
+_TRY_AGAIN = 3.0
+"""Seconds after which an index that could not be written is tried again."""
+_OPEN_SECONDS = 0.5
+"""How long the opening of the index waits for the home's lock."""
 _SETTINGS = (
     "page_size = 8192",
     "journal_mode = wal",
@@ -69,23 +78,54 @@ class Database:
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
         self._is_pinned = False
+        self._try_again: float | None = None
+        self._is_copy = False
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open connection. A file that is missing, foreign, damaged or was replaced is opened, or made, anew.
-        Raises StorageError."""
+        """The open connection. A file that is missing, foreign, damaged or was replaced is opened, or made, anew; while
+        that cannot be, it is read as it is, or an index is made in memory. Raises StorageError."""
         if self._connection is not None:
-            if self._is_pinned or self._connection.in_transaction or _inode(self.path) == self.identity[:2]:
+            if self._is_pinned or self._connection.in_transaction or self._is_usable():
                 return self._connection
             self.close()
         try:
-            with self._lock:
-                self._connection = open_index(self.path)
-                self.openings += 1
-                self.identity = (*_inode(self.path), self.openings)
-        except OSError as error:
-            raise StorageError("the index", reason(error)) from None
-        return self._connection
+            with waits_at_most(_OPEN_SECONDS), self._lock:
+                self._use(open_index(self.path))
+                self._try_again = None
+        except (OSError, StorageError):
+            found = _open_to_read(self.path)
+            self._use(found or _make(None))
+            self._is_copy = found is None
+            self._try_again = time.monotonic() + _TRY_AGAIN
+        return self._connection  # type: ignore[return-value]  # `_use` sets it
+
+    def _use(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.openings += 1
+        self.identity = (*_inode(self.path), self.openings)
+
+    def _is_usable(self) -> bool:
+        if self._try_again is not None:
+            return time.monotonic() < self._try_again
+        return _inode(self.path) == self.identity[:2]
+
+    @property
+    def write_lock(self) -> AbstractContextManager[object]:
+        """What to hold while the index is brought up to date: the home's lock, nothing for a copy of our own."""
+        return nullcontext() if self._is_copy else self._lock
+
+    def copy_to_memory(self) -> bool:
+        """Go on with a copy in memory, because the file cannot be written now; False when it is too large, or a copy
+        already."""
+        if self._is_copy or sum(path.stat().st_size for path in _files(self.path) if path.exists()) > _LARGEST_COPY:
+            return False
+        pinned, before, copy = self._is_pinned, self.connection, _connect(None)
+        before.backup(copy)
+        self.close()
+        self._use(copy)
+        self._is_pinned, self._is_copy, self._try_again = pinned, True, time.monotonic() + _TRY_AGAIN
+        return True
 
     def pin(self) -> None:
         """Open the index, and until `unpin` use this file even if another process puts a new one in its place."""
@@ -101,6 +141,7 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self._is_copy = False
 
     def rebuild(self) -> None:
         """Throw the file away; the next use makes it anew."""
@@ -120,11 +161,22 @@ class Database:
         """A value that differs after any change, by this process or another."""
         return self.connection.execute("pragma data_version").fetchone()[0], self.connection.total_changes
 
+    @staticmethod
+    @contextmanager
+    def _tolerant() -> Iterator[None]:
+        """Pass over a check that cannot be made because the index cannot be written now."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if is_corrupt(error):
+                raise
+
     def is_sound(self) -> bool:
         """Whether SQLite and its full-text tables find nothing wrong with the index."""
         try:
             for table in _WORD_TABLES:
-                self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
+                with self._tolerant():
+                    self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
             return self.connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
         except sqlite3.DatabaseError:
             return False
@@ -229,7 +281,11 @@ def explain(error: sqlite3.Error) -> str:
         return "the disk is full"
     if "readonly" in text or "read-only" in text:
         return "it is read-only"
-    return "it is in use by another program" if "locked" in text else "SQLite could not use it; run memory doctor"
+    return (
+        "it is in use by another program; try again later"
+        if "locked" in text
+        else "SQLite could not use it; run memory doctor"
+    )
 
 
 def _inode(path: Path) -> tuple[int, ...]:
@@ -237,15 +293,17 @@ def _inode(path: Path) -> tuple[int, ...]:
     try:
         status = os.stat(path)
         return status.st_dev, status.st_ino
-    except FileNotFoundError:
+    except OSError:
         return ()
 
 
-def _open_existing(path: Path) -> sqlite3.Connection | None:
+def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
     """The index at `path`, once a little of every table was read; None when it is of another version or damaged."""
+    if not all(each.is_file() for each in _files(path) if os.path.lexists(each)):
+        return None  # SQLite would wait for a pipe
     db = None
     try:
-        db = _connect(path)
+        db = _connect(path, option)
         if db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
             for read in _PROBES:
                 db.execute(read).fetchone()
@@ -260,23 +318,43 @@ def _open_existing(path: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _make(path: Path) -> sqlite3.Connection:
-    _delete(path)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    os.chmod(path, 0o600)
+def _open_to_read(path: Path) -> sqlite3.Connection | None:
+    """The index at `path`, only to be read; None when there is none that can be. No file is made or changed."""
+    changes_wait = any(each.exists() and each.stat().st_size for each in _files(path)[1:2])
+    for option in ("mode=ro", "immutable=1"):
+        if path.is_file() and not (changes_wait and option == "immutable=1"):
+            with suppress(sqlite3.Error, OSError):
+                if found := _open_existing(path, option):
+                    return found
+    return None
+
+
+def _make(path: Path | None) -> sqlite3.Connection:
+    """An empty index at `path`, where nothing is by then; None: in memory."""
+    if path is not None:
+        _delete(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.chmod(path, 0o600)
     db = _connect(path)
     script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     db.executescript(f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;")
     return db
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, factory=IndexConnection)
+def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
+    place = ":memory:" if path is None else f"{path.as_uri()}?{option}"
+    db = sqlite3.connect(place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True,
+                         factory=IndexConnection)  # fmt: skip
     for setting in _SETTINGS:
         db.execute(f"pragma {setting}")
     return db
 
 
 def _delete(path: Path) -> None:
-    for ending in ("", "-wal", "-shm", "-journal"):
-        Path(f"{path}{ending}").unlink(missing_ok=True)
+    for each in _files(path):
+        each.unlink(missing_ok=True)
+
+
+def _files(path: Path) -> list[Path]:
+    """The index file and those SQLite keeps beside it."""
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-journal")]

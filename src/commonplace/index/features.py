@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.text.tokens import flatten, fts_text, passages, stop_words, tokens
+from commonplace.text.tokens import flatten, fts_text, parts, passages, stop_words, tokens
 
 SHORT = 700
 """A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
@@ -103,8 +103,11 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 
 def _stem_text(words: StemColumns) -> str:
     """Every word once, without stop words: no question looks for those."""
-    text = fts_text(f"{words.names}\n{words.address}\n{words.body}").lower()
-    return " ".join([*sorted(set(tokens(text)) - stop_words()), words.facet])
+    found: set[str] = set()
+    for part in parts(f"{words.names}\n{words.address}\n{words.body}"):
+        for pairs in parts(fts_text(part).lower()):
+            found.update(tokens(pairs))
+    return " ".join([*sorted(found - stop_words()), words.facet])
 
 
 def _first_name(name: str) -> str | None:

@@ -185,7 +185,7 @@ def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
     db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
     db.executemany(
         "insert into passage_fts (rowid, body) values (?, ?)",
-        [(at, fts_text(text[one.start : one.end])) for at, one in rows],
+        ((at, fts_text(text[one.start : one.end])) for at, one in rows),
     )
     return first, len(rows)
 
@@ -212,7 +212,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
         db.executemany(
             "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
-            [(at, fts_text(old.text[start:stop])) for at, start, stop in parts],
+            ((at, fts_text(old.text[start:stop])) for at, start, stop in parts),
         )
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])

@@ -29,6 +29,8 @@ _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
 _LINK_LENGTH = 200
+TITLE_LENGTH = 2_000
+"""Characters of a title that count: the first line of a memory may be its whole text, however long."""
 _AS_WRITTEN = {True: "true", False: "false"}
 
 
@@ -187,7 +189,7 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
     title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
     if not title and note.project == CATEGORY_PROJECT:
         title = first_line(note.content)
-    return title or without_suffix(note.path.rpartition("/")[2])
+    return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
 
 
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:

@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError
 from commonplace.serve.rpc import Protocol
 from commonplace.serve.socket import Listener, SocketServer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from commonplace.faces.tool import Registry
     from commonplace.jobs.tick import Scheduler
 
+T = TypeVar("T")
 _log = logging.getLogger("commonplace.daemon")
 
 
@@ -44,7 +46,8 @@ def daemon_lock(path: Path) -> Iterator[None]:
     try:
         fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Running(path, lock_owner(path) or "unknown") from None
+        owner = lock_owner(path)
+        raise Running(path, owner.pid if owner and owner.pid else "unknown") from None
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
@@ -68,7 +71,15 @@ class Daemon:
         tick.stop = self._stopping.is_set
         self._server = None
         if listener is not None and served is not None and registry is not None:
-            self._server = SocketServer(listener, Protocol(served, registry).answer, registry.hooks.session)
+            answer = Protocol(served, registry).answer
+            self._server = SocketServer(
+                listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session
+            )
+
+    def _stoppable(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which stops waiting for locks when the daemon is told to stop."""
+        with waits_until(self._stopping):
+            return work()
 
     def tick(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
@@ -77,7 +88,7 @@ class Daemon:
             if self._stopping.is_set():
                 break
             try:
-                count = step()
+                count = self._stoppable(step)
                 if count:
                     _log.info("[%s] processed %d items", name, count)
             except Exception as error:  # the outermost loop of the daemon: reported, and the next step runs
@@ -126,7 +137,7 @@ class Daemon:
 
     def _keep_up(self) -> None:
         try:
-            self._tick.keep_up()
+            self._stoppable(self._tick.keep_up)
         except Exception as error:  # as in a round: reported, and the daemon goes on
             _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, CommonplaceError) else error)
 

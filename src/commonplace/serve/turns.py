@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from commonplace.errors import CommonplaceError
+from commonplace.clock import CALL_WAITS, waits_until
+from commonplace.errors import Busy, CommonplaceError
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -60,27 +64,34 @@ class CallQueue:
         self._memory: Memory | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commonplace")
         self._prepared = self._stopping = False
+        self._ended = threading.Event()
+        self._begun = 0.0
 
     def prepare(self) -> None:
         """Open the memory at the next turn, once. If that fails, the next call tries again and says why."""
         if not self._prepared and not self._stopping:
             self._prepared = True
-            self._thread.submit(self._opened)
+            self._thread.submit(self._stoppable, self._opened)
 
     async def take(self, call: Callable[[Memory], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
 
         Cancelling a call that waits drops it; one that runs ends by itself. Raises CommonplaceError:
-        what `call` raises, `Stopping`, or `InternalError` for any other exception, which is logged.
+        what `call` raises, `Stopping`, `Busy` when a call before it takes longer than a call waits, or `InternalError`
+        for any other exception, which is logged.
         """
         if self._stopping:
             raise Stopping
-        future = self._thread.submit(lambda: call(self._opened()))
+        future = self._thread.submit(self._timed, call)
+        late: list[Busy] = []
+        self._refuse_late(future, late, CALL_WAITS)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if self._stopping and future.cancelled():
                 raise Stopping from None
+            if late:
+                raise late[0] from None
             raise
         except CommonplaceError:
             raise
@@ -91,6 +102,31 @@ class CallQueue:
             if self._waiting is None and not self._stopping:
                 loop = asyncio.get_running_loop()
                 self._waiting = loop.call_later(KEPT_UP_AFTER, self._later, loop)
+
+    def _refuse_late(self, future: Future[T], late: list[Busy], seconds: float) -> None:
+        """Refuse the call after `seconds` if it still waits for its turn, and the one at work takes that long."""
+
+        def refuse() -> None:
+            took = time.monotonic() - self._begun if self._begun else 0.0
+            if took > CALL_WAITS and future.cancel():
+                late.append(Busy(f"another call of this server (process {os.getpid()}), for {took:.0f} seconds"))
+            elif not future.done():
+                self._refuse_late(future, late, 0.1)
+
+        asyncio.get_running_loop().call_later(seconds, refuse)
+
+    def _timed(self, call: Callable[[Memory], T]) -> T:
+        """The result of the call; when it began is noted for those behind it."""
+        self._begun = time.monotonic()
+        try:
+            return self._stoppable(lambda: call(self._opened()))
+        finally:
+            self._begun = 0.0
+
+    def _stoppable(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which stops waiting for locks when the server stops."""
+        with waits_until(self._ended):
+            return work()
 
     def _later(self, loop: asyncio.AbstractEventLoop) -> None:
         self._waiting = None
@@ -112,14 +148,17 @@ class CallQueue:
     def _logged(self, work: Callable[[Memory], object]) -> object:
         """The result of work on the open memory; None if there is none, or for an error, which is logged."""
         try:
-            return None if self._memory is None else work(self._memory)
+            memory = self._memory
+            return None if memory is None else self._stoppable(lambda: work(memory))
         except CommonplaceError as error:
             _log.warning("%s", error)
             return None
 
     def refuse_waiting(self) -> None:
-        """Let the running call end, and answer those that wait, and later ones, with `Stopping`."""
+        """Let the running call end, which waits for no lock any more, and answer those that wait, and later ones, with
+        `Stopping`."""
         self._stopping = True
+        self._ended.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:

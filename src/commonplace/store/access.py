@@ -17,10 +17,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from commonplace.clock import waits_at_most
+from commonplace.errors import Busy
 from commonplace.store.base import File
-from commonplace.store.files import lock_file, read_file
+from commonplace.store.files import lock_file, open_own, read_file
 
 _APPEND = os.O_WRONLY | os.O_APPEND
+_PATIENCE = 0.25
+"""Seconds a read waits for the log, before it is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,9 @@ class AccessLog:
 
     def _append(self, line: str) -> None:
         try:
-            fd = lock_file(self._path, fcntl.LOCK_SH, access=_APPEND)
-        except OSError:
+            with waits_at_most(_PATIENCE):
+                fd = lock_file(self._path, fcntl.LOCK_SH, access=_APPEND)
+        except (OSError, Busy):
             return
         try:
             os.write(fd, line.encode())
@@ -113,7 +118,7 @@ class AccessLog:
             if self._fd is not None and os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
                 return self._fd
             self._let_go()
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = open_own(self._path, os.O_RDONLY)
         except OSError:
             self._let_go()
         return self._fd

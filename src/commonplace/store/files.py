@@ -5,13 +5,18 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
+import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from commonplace.errors import CommonplaceError, NotFound, StorageError
+from commonplace.clock import may_wait, wait_for
+from commonplace.errors import Busy, CommonplaceError, NotFound, StorageError
 from commonplace.store.base import File, Stamp, bounded, sha256
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -32,6 +37,8 @@ _REASONS = {
     errno.EINVAL: "the file system refuses this name",
 }
 
+UNWRITABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT))
+"""What the system says of a file that cannot be written or made here, though it may be read."""
 NAME_REASONS = frozenset(_REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL))
 """The reasons that blame the name, not the disk."""
 
@@ -158,16 +165,65 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+LOCK_WAITS = 3.0
+"""Seconds a holder may have a lock before those who wait for it are refused."""
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
+_SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
+
+
+class Owner(NamedTuple):
+    """Who holds a lock: process, since when (Unix time, 0.0 = unknown), and its command in at most two words."""
+
+    pid: str
+    since: float = 0.0
+    command: str = ""
+
+    def __str__(self) -> str:
+        name = f"process {self.pid}" if self.pid else "another program"
+        command = f" ({self.command})" if self.command else ""
+        if not self.since:
+            return name + command
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
+        return f"{name}{command} since {since}, for {max(0, round(time.time() - self.since))} seconds"
+
+
+def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Open one of the home's own files, private when it is made. What is no file is refused, and never waited for.
+    Raises OSError."""
+    fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.ENXIO, f"{os.path.basename(path)} is no regular file; remove it")
+    return fd
+
+
+def open_if_may(path: Path | str) -> tuple[int, bool]:
+    """Open one of the home's own files, and whether it may be written; where nothing may be made, an empty stand-in.
+    Raises OSError."""
+    try:
+        return open_own(path), True
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+    try:
+        return open_own(path, os.O_RDONLY), False
+    except OSError:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), False
+
+
 def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
     """Open the file at `path` and `flock` it (`how`, as fcntl takes it). Returns its descriptor, which is the lock.
 
     Checks afterwards that the file is still the one at `path`: another may have taken its place meanwhile. Raises
-    OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not to wait.
+    OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not to wait, else Busy.
     """
     while True:
-        fd = os.open(path, access | (os.O_CREAT if make else 0) | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        fd = open_own(path, access | (os.O_CREAT if make else 0))
         try:
-            fcntl.flock(fd, how)
+            if how & fcntl.LOCK_NB:
+                fcntl.flock(fd, how)
+            else:
+                take_lock(fd, how)
             if is_at(fd, path):
                 return fd
         except BaseException:
@@ -176,15 +232,68 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
         os.close(fd)
 
 
-def lock_owner(path: Path | str) -> str | None:
-    """What the process that holds the lock at `path` wrote into the file; None when nobody holds it. Raises OSError."""
+def take_lock(fd: int, how: int) -> None:
+    """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited long enough."""
+
+    def is_taken() -> bool:
+        try:
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    if is_taken():
+        return
+    owner = _owner(fd)
+    while not wait_for(is_taken, max(0.005, LOCK_WAITS - (time.time() - owner.since if owner.since else 0.0))):
+        before, owner = owner, _owner(fd)
+        if owner[:2] == before[:2] or not may_wait():
+            raise Busy(str(owner))
+
+
+def sign_lock(fd: int) -> None:
+    """Write into the lock file who holds it now, for those who wait. A disk that refuses costs them the name."""
+    with suppress(OSError):
+        os.pwrite(fd, f"{os.getpid()} {time.time():.3f} {_command(sys.argv)}".encode().ljust(80)[:79] + b"\n", 0)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The program and its first word, if it is one: further arguments may be private."""
+    words = [os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]]
+    words += [each for each in arguments[1:2] if each and _WORD.issuperset(each)]
+    return " ".join(words)[:50]
+
+
+def _owner(fd: int) -> Owner:
+    """Who holds the lock on the open file: as it says itself, else as the system tells (Linux)."""
+    try:
+        signed = _SIGNED.match(os.pread(fd, 80, 0))
+    except OSError:  # a folder, or a file open for writing alone
+        signed = None
+    if signed:
+        return Owner(signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace"))
+    try:
+        status = os.fstat(fd)
+        place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        pid = next((row[4] for row in rows if row[1] == "FLOCK" and row[5] == place), "")
+        return Owner(pid, 0.0, _command(Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else "")
+    except (OSError, ValueError):
+        return Owner("")
+
+
+def lock_owner(path: Path | str) -> Owner | None:
+    """Who holds the lock at `path`; None when nobody does. Raises OSError."""
     try:
         os.close(lock_file(path, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False))
     except FileNotFoundError:
         return None
     except BlockingIOError:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(20).strip()
+        fd = open_own(path, os.O_RDONLY)
+        try:
+            return _owner(fd)
+        finally:
+            os.close(fd)
     return None
 
 
@@ -213,45 +322,62 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
                 os.close(fd)
         for _, fd in sorted(held.items()):  # in one order for all, or two processes could wait for each other
             with suppress(OSError):
-                fcntl.flock(fd, fcntl.LOCK_EX)
+                take_lock(fd, fcntl.LOCK_EX)
         yield
     finally:
         for fd in held.values():
             os.close(fd)
 
 
+class ThreadLock:
+    """A re-entrant lock between the threads of this process; a wait for it is bounded. Raises Busy."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False) and not wait_for(lambda: self._lock.acquire(timeout=0.05)):
+            raise Busy(f"another call of this process ({os.getpid()})")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Lock:
     """The home's one lock: a thread lock within the process and `flock` between processes.
 
     Re-entrant; the system releases it when a process dies. `entered` runs each time the lock goes from free to
-    held, before the caller does anything: the place for recovery.
+    held, before the caller does anything: the place for recovery. Raises Busy, OSError (a read-only home has none).
     """
 
     def __init__(self, path: Path, entered: Callable[[], None]):
         self._path = path
-        self._threads = threading.RLock()
+        self._threads = ThreadLock()
         self._depth = 0
         self._entered = entered
-        self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._fd: int | None = None
 
     def __enter__(self) -> Lock:
-        self._threads.acquire()
+        self._threads.__enter__()
         try:
             if self._depth == 0:
                 self._take()
             self._depth += 1
         except BaseException:
-            self._threads.release()
+            self._threads.__exit__()
             raise
         return self
 
     def _take(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        if self._fd is None:
+            self._fd = open_own(self._path)
+        take_lock(self._fd, fcntl.LOCK_EX)
         try:
             if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
                 fresh = lock_file(self._path, fcntl.LOCK_EX)
                 os.close(self._fd)
                 self._fd = fresh
+            sign_lock(self._fd)
             self._entered()
         except BaseException:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
@@ -260,11 +386,13 @@ class Lock:
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         try:
-            if self._depth == 0:
+            if self._depth == 0 and self._fd is not None:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         finally:
-            self._threads.release()
+            self._threads.__exit__()
 
     def close(self) -> None:
         """Release the lock file."""
-        os.close(self._fd)
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

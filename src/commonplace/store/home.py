@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from commonplace.clock import Clock, stamp
-from commonplace.errors import CommonplaceError, NotFound, StorageError
+from commonplace.clock import Clock, stamp, waits_at_most
+from commonplace.errors import Busy, CommonplaceError, NotFound, StorageError
 from commonplace.store.change import KINDS, Execution, Step
-from commonplace.store.files import Lock, make_private, reason, refusal
+from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal
 from commonplace.store.inplace import LineChanges
 from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
@@ -42,17 +43,25 @@ class Home:
         self.layout = layout
         self._clock = clock
         try:
-            make_private(layout.root)
-            make_private(layout.private)
+            try:
+                make_private(layout.objects)
+            except OSError as error:
+                if error.errno not in UNWRITABLE or not layout.root.is_dir():
+                    raise
             self.history = History(layout)
             self.lines = LineChanges(layout, self.history)
             self._redo = RedoRecord(layout.redo)
             self.lock = Lock(layout.lock, self._entered)
             if self.unfinished():
-                with self.lock:  # recover what a crashed writer left; if the writer is alive, this waits for it
-                    pass
+                self.try_to_recover()
         except OSError as error:
             raise StorageError("the memory home", reason(error)) from None
+
+    def try_to_recover(self) -> None:
+        """Complete what a crashed writer left, if the lock is free: a writer that is alive needs no help, and in a
+        read-only home nothing can be done."""
+        with suppress(Busy, OSError), waits_at_most(0.5), self.lock:
+            pass
 
     def close(self) -> None:
         """Release the files; the home stays as it is."""

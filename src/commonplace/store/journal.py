@@ -22,7 +22,16 @@ from zlib import crc32
 from commonplace.clock import parse_stamp
 from commonplace.errors import NotFound, StorageError
 from commonplace.store.base import File, sha256
-from commonplace.store.files import make_private, read_fd, reason, sync_folder, write_file
+from commonplace.store.files import (
+    is_at,
+    make_private,
+    open_if_may,
+    open_own,
+    read_fd,
+    reason,
+    sync_folder,
+    write_file,
+)
 from commonplace.store.layout import Layout
 
 LINES = "lines"
@@ -118,13 +127,9 @@ class History:
 
     def __init__(self, layout: Layout):
         self._layout = layout
-        make_private(layout.objects)
-        self._fd = self._open()
+        self._fd, self._is_writable = open_if_may(layout.journal)
         self._size = -1
         self._last = 0
-
-    def _open(self) -> int:
-        return os.open(self._layout.journal, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -136,16 +141,17 @@ class History:
             moved = here.st_ino != there.st_ino
         except FileNotFoundError:
             moved = True
-        if moved:
-            fresh = self._open()
+        if moved or not self._is_writable:
+            make_private(self._layout.objects)
+            fresh = open_own(self._layout.journal)
             os.close(self._fd)
-            self._fd, self._size = fresh, -1
+            self._fd, self._is_writable, self._size = fresh, True, -1
         size = os.fstat(self._fd).st_size
         if size == self._size:
             return
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             # A line cut off by a power failure: close it, so that it spoils no other.
-            os.write(self._fd, b"\n")
+            os.pwrite(self._fd, b"\n", size)
             size += 1
         self._last = next((change.number for change in self.changes()), 0)
         self._size = size
@@ -163,7 +169,7 @@ class History:
         try:
             done = 0
             while done < len(line):
-                done += os.write(self._fd, line[done:])
+                done += os.pwrite(self._fd, line[done:], size + done)
             if durable:
                 os.fdatasync(self._fd)
         except OSError:
@@ -182,7 +188,10 @@ class History:
 
     def changes(self) -> Iterator[Change]:
         """All changes, newest first; lines that cannot be read are passed over."""
-        fd = os.open(self._layout.journal, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fd = open_own(self._layout.journal, os.O_RDONLY)
+        except FileNotFoundError:  # nothing was changed yet in a home that is read-only now
+            return
         try:
             at, tail = os.fstat(fd).st_size, b""
             while at > 0:
@@ -246,7 +255,7 @@ class History:
     def text(self, digest: str, path: str) -> bytes:
         """The kept text with this SHA-256. Raises StorageError when it is gone or damaged."""
         try:
-            fd = os.open(self.object_path(digest), os.O_RDONLY | os.O_CLOEXEC)
+            fd = open_own(self.object_path(digest), os.O_RDONLY)
         except FileNotFoundError:
             raise NotFound(path) from None
         except OSError as error:
@@ -312,12 +321,9 @@ class RedoRecord:
 
     def __init__(self, path: Path):
         self._path = path
-        self._fd = self._open()
+        self._fd, self._is_writable = open_if_may(path)
         self._end = 0
         self._sum = 0
-
-    def _open(self) -> int:
-        return os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -368,14 +374,11 @@ class RedoRecord:
 
     def refresh(self) -> None:
         """Another process may have set the record aside: then a new one is in use."""
-        try:
-            if os.stat(self._path).st_ino == os.fstat(self._fd).st_ino:
-                return
-        except FileNotFoundError:
-            pass
-        fresh = self._open()
+        if self._is_writable and is_at(self._fd, self._path):
+            return
+        fresh = open_own(self._path)
         os.close(self._fd)
-        self._fd = fresh
+        self._fd, self._is_writable = fresh, True
 
     def set_aside(self, name: str) -> None:
         """Rename it to `name` and use a new one."""

@@ -7,7 +7,9 @@ such runs become overlapping pairs before they are indexed, and a query's runs b
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from operator import add
 from pathlib import Path
@@ -19,6 +21,8 @@ _CJK = (
     "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
     "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
 )
+_BLANKS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_BLANK = re.compile(r"\s")
 _FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 _TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 # Private-use characters mark facets (facets.py); variation selectors would part a run.
@@ -37,6 +41,8 @@ def _word() -> re.Pattern[str]:
     return re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 
 
+_LONG_RUN = 1000
+_UTF32 = f"utf-32-{'le' if sys.byteorder == 'little' else 'be'}"
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
@@ -79,7 +85,17 @@ def query_text(text: str) -> tuple[str, bool]:
 
 def tokens(text: str) -> list[str]:
     """The words of `text` in order: Latin words and whole CJK runs, as written."""
-    return _word().findall(text if text.isascii() else _plain(text))
+    return text.translate(_BLANKS).split() if text.isascii() else _word().findall(_plain(text))
+
+
+def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
+    """`text` in pieces of about `size` characters that end at blanks, so that a long text needs little memory."""
+    start = 0
+    while start < len(text):
+        blank = _BLANK.search(text, start + size)
+        end = blank.end() if blank else len(text)
+        yield text[start:end]
+        start = end
 
 
 def is_cjk(word: str) -> bool:
@@ -173,7 +189,19 @@ def _pairs(run: re.Match[str]) -> str:
     text = run.group()
     if len(text) == 1:
         return f" {text} "
+    if len(text) > _LONG_RUN:
+        return f" {_interleaved(text)}{text[-1]} "
     return f" {' '.join(map(add, text, text[1:]))} {text[-1]} "
+
+
+def _interleaved(text: str) -> str:
+    """The pairs of a long run, a blank after each, without an object for each pair."""
+    from array import array
+
+    codes = array("I", text.encode(_UTF32))
+    pairs = array("I", [32]) * (3 * (len(text) - 1))
+    pairs[0::3], pairs[1::3] = codes[:-1], codes[1:]
+    return pairs.tobytes().decode(_UTF32)
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
@@ -196,13 +224,24 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     found = []
     while start < end:
         reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
-        if reach < end:
+        if reach < end and (line := _last_line(text, reach)) > start + 300:
+            reach = line
+        elif reach < end:
             cuts = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
             lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
             reach = (lines or cuts or [reach])[-1]
         found.append((start, reach))
         start = reach
     return found
+
+
+def _last_line(text: str, reach: int) -> int:
+    """The end of the last line before `reach`, if it is near: looked for from where no blank goes on; else -1."""
+    at = reach - 100
+    while at < reach and (text[at].isspace() or text[at - 1].isspace()):
+        at += 1
+    ends = (match.end() for match in _SENTENCE_END.finditer(text, at, reach))
+    return max((end for end in ends if text[end - 1] == "\n"), default=-1)
 
 
 def _weight(block: str) -> float:

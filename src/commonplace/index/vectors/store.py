@@ -29,6 +29,10 @@ _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
 _PASSAGE = np.dtype([("note", "<i8"), *((name, _SPAN[name]) for name in ("start", "stop", "key"))])
 _LONGEST = 200_000
 """Characters of a note from which on it is cut into passages by itself, so that a transaction stays short."""
+_TITLE = 200
+"""Characters of the title that each passage has in front."""
+EMBEDDED = 1_000_000
+"""Characters of a note that are embedded."""
 # An entry with a time to live (contract 004) leaves no trace of its text.
 _WAITING = (
     "from note n where n.row > ? and not exists (select 1 from embedded e where e.note = n.row)"
@@ -189,8 +193,9 @@ class EmbeddedPassage(NamedTuple):
 
 def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     """The passages of a note: each with the note's title and its heading in front, where it does not say them.
-    A heading by itself is none."""
+    A heading by itself is none. Of a very long text only the beginning is cut (docs/semantic.md)."""
     found = []
+    title, body = title[:_TITLE], body[:EMBEDDED]
     parts = passages(body)
     for one in parts:
         text = body[one.start : one.end].strip()

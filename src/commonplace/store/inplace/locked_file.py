@@ -14,12 +14,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from commonplace.errors import CommonplaceError, StorageError
+from commonplace.clock import waits_at_most
+from commonplace.errors import Busy, CommonplaceError, StorageError
 from commonplace.store.base import Stamp, sha256
-from commonplace.store.files import is_at, lock_file, make_private, read_fd, reason, stamp_of, sync_folder, write_file
+from commonplace.store.files import (
+    is_at,
+    lock_file,
+    make_private,
+    open_own,
+    read_fd,
+    reason,
+    stamp_of,
+    sync_folder,
+    write_file,
+)
 from commonplace.store.layout import TEMP_PREFIX
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
+_READ_WAITS = 1.0
+"""Seconds a reader waits for a writer."""
 _log = logging.getLogger("commonplace.inplace")
 
 Announce = Callable[[int, bytes | None], None]
@@ -70,13 +83,13 @@ class LockedFile:
         """The file open and locked, shared with readers unless `write`; None when there is none.
 
         With `make` a missing file is made first, empty and private, with its folders; it is removed again if the
-        caller fails before it has content.
+        caller fails before it has content. A reader whom a writer keeps waiting reads without the lock.
         """
         made = False
         access, how = (os.O_RDWR, fcntl.LOCK_EX) if write else (os.O_RDONLY, fcntl.LOCK_SH)
         while True:
             try:
-                fd = lock_file(self.path, how, access=access, make=False)
+                fd = self._open(access, how)
                 break
             except FileNotFoundError:
                 if not make:
@@ -95,6 +108,15 @@ class LockedFile:
             raise
         finally:
             os.close(fd)
+
+    def _open(self, access: int, how: int) -> int:
+        if how == fcntl.LOCK_EX:
+            return lock_file(self.path, how, access=access, make=False)
+        try:
+            with waits_at_most(_READ_WAITS):
+                return lock_file(self.path, how, access=access, make=False)
+        except Busy:
+            return open_own(self.path, access)
 
     def _make(self) -> bool:
         """Make the empty file; False when another process was faster."""

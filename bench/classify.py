@@ -27,8 +27,8 @@ if str(SOURCE) not in sys.path:
 from commonplace.config import Settings  # noqa: E402
 from commonplace.errors import TimeRefused  # noqa: E402
 from commonplace.jobs.classify import Classifier  # noqa: E402
-from commonplace.jobs.dedup import plan_duplicates, plan_similar  # noqa: E402
-from commonplace.jobs.job import LINK, MERGE, MemoryState  # noqa: E402
+from commonplace.jobs.dedup import near_pairs, plan_duplicates  # noqa: E402
+from commonplace.jobs.job import MERGE, MemoryState  # noqa: E402
 from commonplace.jobs.linking import plan_links  # noqa: E402
 from commonplace.jobs.reminders import plan_from_text  # noqa: E402
 from commonplace.note import timephrase  # noqa: E402
@@ -64,7 +64,7 @@ def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     for each in cases:
         both = [state(each["a"], 1, "knowledge"), state(each["b"], 2, "knowledge")]
         merged = any(action.verb == MERGE for action in plan_duplicates(both))
-        linked = any(action.verb == LINK for action in plan_similar(both))
+        linked = bool(near_pairs(both))
         found = "same" if merged else "near" if linked else "different"
         yield f"duplicates, {each['kind']}", found == each["kind"], f"{each['a']!r} / {each['b']!r}: {found}"
         if each["kind"] != "same":

@@ -17,6 +17,7 @@ from math import log, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.jobs.dedup import stemmed
 from commonplace.jobs.job import OWNER, SET_BY, MemoryState
 from commonplace.text.tokens import is_cjk, tokens
 
@@ -156,7 +157,6 @@ def examples() -> Examples:
     return Examples(found)
 
 
-_ENDINGS = ("ing", "ed", "es", "s", "ly")
 _LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
 _MARKS = "?!:;,、，：；"
 
@@ -172,14 +172,9 @@ def _features(text: str) -> list[str]:
             if at == 0:
                 found += [f"^{word[0]}", f"^{word[:2]}"]
         else:
-            plain = "" if word.isdigit() else _stem(word)
+            plain = "" if word.isdigit() else stemmed(word)
             found += filter(None, [plain, f"^{plain}"] if at == 0 else [plain])
     return found + _form(text)
-
-
-def _stem(word: str) -> str:
-    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
-    return word.removesuffix(ending)
 
 
 def _form(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import commonplace
-from commonplace.jobs.lifecycle import classify
+from commonplace.jobs.classify import classify
 
 ROWS = json.loads((Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8"))["rows"]
 TABLE = tomllib.loads((Path(commonplace.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8"))

@@ -214,7 +214,7 @@ def answers(model: LanguageModel, *given: Any) -> None:
 def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(helped: Home, model: LanguageModel) -> None:
     sure = helped.write("lesson learned")
     helped.later(seconds=1)
-    unsure = helped.write("the moon is made of cheese")
+    unsure = helped.write("copper conducts heat badly")
     answers(model, {"categories": {unsure: "soul"}}, {"links": []})
     dreamt = deep(helped)
     assert done(dreamt) == [("classify", sure, "lessons"), ("classify", unsure, "soul")]
@@ -225,7 +225,7 @@ def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(helped: Ho
 
 
 def test_below_level_three_and_without_configuration_nobody_is_asked(helped: Home, model: LanguageModel) -> None:
-    helped.write("the moon is made of cheese")
+    helped.write("copper conducts heat badly")
     deep(helped, 2)
     assert model.asked == []
 
@@ -236,7 +236,7 @@ def test_below_level_three_and_without_configuration_nobody_is_asked(helped: Hom
      {"categories": {"ID": ["soul"]}}, {"categories": {"ID": "soul", ONE: "soul"}}],
 )  # fmt: skip
 def test_an_answer_that_breaks_a_rule_is_not_followed(helped: Home, model: LanguageModel, answer: Any) -> None:
-    unsure = helped.write("the moon is made of cheese")
+    unsure = helped.write("copper conducts heat badly")
     answers(model, json.dumps(answer).replace("ID", unsure) if answer != "no JSON" else answer)
     assert done(deep(helped)) == [("classify", unsure, "knowledge")]
 
@@ -282,7 +282,7 @@ def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
 
 
 def test_without_an_answer_the_rules_decide(helped: Home, model: LanguageModel) -> None:
-    unsure = helped.write("the moon is made of cheese")
+    unsure = helped.write("copper conducts heat badly")
     model.status = 500
     assert done(deep(helped)) == [("classify", unsure, "knowledge")]
 

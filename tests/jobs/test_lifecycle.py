@@ -185,9 +185,9 @@ def test_of_two_in_the_inbox_the_later_end_counts(home: Home) -> None:
 
 def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
     """What expires is not merged; what is upgraded is, with its new category."""
-    gone = home.write("same text here")
+    gone = home.write("copper conducts heat badly")
     home.later(days=7, seconds=1)
-    often, other = home.write("same text here"), home.write("same text here", "people")
+    often, other = home.write("copper conducts heat badly"), home.write("copper conducts heat badly", "people")
     for _ in range(3):
         home.memory.read(often)
     assert verbs(lifecycle.consolidate(home.memory)) == {

@@ -45,13 +45,18 @@ def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> Non
         raise Failure(f'invalid category "{category}"')
     with call.memory() as memory:
         from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs.job import MemoryState, apply
+        from commonplace.jobs.classify import Classifier
+        from commonplace.jobs.job import OWNER, SET_BY, MemoryState, apply
         from commonplace.jobs.lifecycle import plan_upgrade_of
 
         upkeep = Upkeep(memory)
+        corrected = upkeep.every() if category is None else []
+        states = [MemoryState.of(each, upkeep.content(each)) for each in corrected if each.may_say((SET_BY,))]
+        classifier = Classifier(memory.settings, states)
+        by = OWNER if memory.agent is None else None
 
         def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
-            action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), category)
+            action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), classifier, category, by)
             if action is not None and not dry_run:
                 (info,) = apply(upkeep, action, info, None)
             return info, action

@@ -1,8 +1,8 @@
 """Which memories say the same, and which say nearly the same. Pure: plans over `MemoryState` values.
 
-A memory is the *same* as another when each of its lines is a line of the other. That goes along chains: what lies in
-what lies in C lies in C, so all of a chain is merged into its end at once, and a second run finds nothing.
-Source: contract 001, 5 (Duplicates; dream level 2).
+A memory is the *same* as another when its text is, blanks apart, or all its lines are lines of the other in order. That
+goes along chains: what lies in what lies in C lies in C, so all of a chain is merged into its end at once, and a second
+run finds nothing. Source: contract 001, 5 (dream level 2) and 18.6.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import chain, combinations, pairwise
 from operator import add
 from sys import intern
 
 from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
+from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.text.tokens import is_cjk, stop_words, tokens
 
-PREFIX = 100
-"""Characters of the normalised content that duplicates have in common."""
 FEWEST_TERMS = 5
 """Terms a memory needs to be compared by them."""
 MOST_LINKS = 10
@@ -54,64 +55,117 @@ def terms(low: str) -> frozenset[str]:
     return frozenset(words(low)).union(*(map(add, run, run[1:]) for run in han_runs(low)))
 
 
-def lines(low: str) -> frozenset[str]:
-    """The lines of a plain text that are not blank, runs of blanks as one."""
-    return frozenset([" ".join(parts) for parts in map(str.split, low.split("\n")) if parts])
+_ENDINGS = ("ing", "ed", "es", "s", "ly")
+
+
+def stemmed(word: str) -> str:
+    """An English word without its ending, roughly; three letters stay."""
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
+    return word.removesuffix(ending)
+
+
+_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+")
+_FINAL = ".。!！"
+
+
+def folded(content: str) -> tuple[str, ...]:
+    """The lines of a text as merging compares them: CRLF, blanks at line ends, runs of blanks inside a line and blank
+    lines do not count; case, indentation, order and every other character do. Source: contract 001, 18.6."""
+    lines = (_BLANKS.sub(" ", line.rstrip(" \t")) for line in content.replace("\r\n", "\n").split("\n"))
+    return tuple(line for line in lines if line)
+
+
+def _unended(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines without one full stop or exclamation mark at their very end."""
+    if lines and lines[-1][-1] in _FINAL and len(lines[-1]) > 1:
+        return *lines[:-1], lines[-1][:-1].rstrip(" \t") or lines[-1]
+    return lines
+
+
+def _in_order(lines: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether all `lines` are among `others`, in the same order."""
+    rest = iter(others)
+    return all(line in rest for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A memory with its text in comparable form."""
+    """A memory with its text in comparable form: its lines as they are, and without the final full stop."""
 
     memory: MemoryState
-    text: str
-    lines: frozenset[str]
-    terms: frozenset[str]
+    lines: tuple[str, ...]
+    unended: tuple[str, ...]
 
     @property
-    def rank(self) -> tuple[int, int, int, object, str]:
-        """What survives comes first: more lines, longer, more often read, older, the smaller id."""
+    def is_pinned(self) -> bool:
+        """Whether it must not be merged away (contract 001, 18.2)."""
+        info = self.memory.info
+        return info is not None and info.may_say(("pinned",)) and self.memory.header.get("pinned") is True
+
+    @property
+    def rank(self) -> tuple[int, int, bool, int, object, str]:
+        """What survives comes first: more lines, longer, pinned, more often read, older, the smaller id."""
         own = self.memory
-        return -len(self.lines), -len(self.text), -own.access_count, own.created, own.id
+        size = sum(map(len, self.unended))
+        return -len(self.lines), -size, not self.is_pinned, -own.access_count, own.created, own.id
+
+    def is_in(self, other: _Text) -> bool:
+        """Whether all its lines are lines of `other` in the same order."""
+        return _in_order(self.lines, other.lines) or _in_order(self.unended, other.unended)
 
 
-def _text(memory: MemoryState, *, with_terms: bool) -> _Text:
-    low = plain(memory.content)
-    return _Text(memory, " ".join(low.split()), lines(low), terms(low) if with_terms else frozenset())
+def _text(memory: MemoryState) -> _Text:
+    lines = folded(memory.content)
+    return _Text(memory, lines, _unended(lines))
 
 
-def _grouped(texts: Iterable[_Text], key: Callable[[_Text], Hashable]) -> Iterable[list[_Text]]:
-    groups: dict[Hashable, list[_Text]] = {}
-    for text in texts:
-        groups.setdefault(key(text), []).append(text)
+def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
+    groups: dict[Hashable, list[MemoryState]] = {}
+    for each in memories:
+        groups.setdefault(each.block, []).append(each)
     return groups.values()
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
-    """The merges of `consolidate`: memories of one block whose texts begin alike, one holding the other's lines.
+    """The merges: memories of one block of which one says the same as the other, or holds all its lines in order.
 
-    The one with more lines stays, then the longer, then the one with the higher `access_count`, the older, the
-    smaller id. Memories without text stay as they are. The plan does not depend on the order of `memories`.
+    The one with more lines stays, then the longer, then the pinned, the one with the higher `access_count`, the older,
+    the smaller id. Memories without text and pinned ones are not merged away. The plan does not depend on the order
+    of `memories`. Source: contract 001, 18.6.
     """
-    texts = (text for each in memories if (text := _text(each, with_terms=False)).text)
-    return _merge_actions(job, _grouped(texts, lambda each: (each.memory.block, each.text[:PREFIX])))
+    merges = [merge for group in _grouped(memories) if len(group) > 1 for merge in _merges(map(_text, group))]
+    merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
+    actions = []
+    for gone, survivor in merges:
+        how = "same text as" if survivor.unended == gone.unended else "all its lines are in"
+        reason = f"{how} {survivor.memory.id[:8]}"
+        actions.append(Action(job, MERGE, gone.memory.id, reason, gone.memory.path, target=survivor.memory.id))
+    return actions
 
 
 def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Action]:
-    """The merges, then the links (reason `similar 0.86`) of dream level 2.
+    """The merges of `plan_duplicates`, then the links of dream level 2.
 
-    Compared are memories of one block with at least 5 terms each whose terms overlap by 0.8 or more: *same* ones
-    are merged, different ones linked, unless they are linked or were unlinked. No memory gets more than MOST_LINKS
-    such links in all. Links are those to make after the merges, best first; the plan does not depend on the order
-    of `memories`.
+    Linked are memories of one block that are *similar* (reason `similar 0.86`): at least 5 terms each, which overlap by
+    0.8 or more; and *near* ones (`near 0.67`), which say the same in other words (`near_pairs`). Not those linked or
+    unlinked before. No memory gets more than MOST_LINKS links to similar ones in all. Links are those to make after
+    the merges, best first; the plan does not depend on the order of `memories`.
     """
-    texts = (_text(each, with_terms=True) for each in memories)
-    compared = {each.memory.id: each for each in texts if len(each.terms) >= FEWEST_TERMS}
-    merges = _merge_actions(job, _grouped(compared.values(), lambda each: each.memory.block), by_terms=True)
-    left = [replace(compared[each.id], memory=each) for each in after_actions(memories, merges) if each.id in compared]
-    links = sorted(link for block in _grouped(left, lambda each: each.memory.block) for link in _links(block))
-    paths = {each.memory.id: each.memory.path for each in left}
-    return merges + [Action(job, LINK, a, f"similar {-score:.2f}", paths[a], target=b) for score, a, b in links]
+    merges = plan_duplicates(memories, job)
+    left = after_actions(memories, merges)
+    texts = [(each, terms(plain(each.content))) for each in left]
+    compared = {each.id: (each, found) for each, found in texts if len(found) >= FEWEST_TERMS}
+    groups = _grouped(each for each, _ in compared.values())
+    links = sorted(link for group in groups for link in _links([compared[each.id] for each in group]))
+    made = {(a, b) for _, a, b in links}
+    paths = {each.id: each.path for each in left}
+    actions = [Action(job, LINK, a, f"similar {-score:.2f}", paths[a], target=b) for score, a, b in links]
+    actions += [
+        Action(job, LINK, a, f"near {score:.2f}", paths[a], target=b)
+        for score, a, b in near_pairs(left)
+        if (a, b) not in made
+    ]
+    return merges + actions
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
@@ -122,65 +176,162 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return shared / (both - shared)
 
 
-def _merge_actions(job: str, groups: Iterable[list[_Text]], *, by_terms: bool = False) -> list[Action]:
-    """The merges within each group, by survivor, then the older first: the order in which tags and links are united."""
-    merges = [merge for group in groups if len(group) > 1 for merge in _merges(group, by_terms)]
-    merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
-    actions = []
-    for gone, survivor in merges:
-        how = "same text as" if survivor.text == gone.text else "all its lines are in"
-        reason = f"{how} {survivor.memory.id[:8]}"
-        actions.append(Action(job, MERGE, gone.memory.id, reason, gone.memory.path, target=survivor.memory.id))
-    return actions
-
-
-def _merges(texts: Iterable[_Text], by_terms: bool) -> Iterator[tuple[_Text, _Text]]:
-    """Each text that lies in another one (and overlaps it, if `by_terms`), with the text that lies in none it goes to.
+def _merges(texts: Iterable[_Text]) -> Iterator[tuple[_Text, _Text]]:
+    """Each text that lies in another one, with the text that lies in none it goes to.
 
     What holds a text holds its rarest line, so only the texts with that line are looked at.
     """
     survivors: dict[str, _Text] = {}
-    by_lines: dict[frozenset[str], _Text] = {}
+    same: dict[tuple[str, ...], _Text] = {}
     with_line: dict[str, list[_Text]] = {}
-    for text in sorted(texts, key=lambda each: each.rank):
-        holder = by_lines.get(text.lines)
+    for text in sorted((each for each in texts if each.lines), key=lambda each: each.rank):
+        holder = same.get(text.unended)
         if holder is None:
-            by_lines[text.lines] = text
-            rarest = min((with_line.get(line, []) for line in text.lines), key=len)
-            holders = (each for each in rarest if text.lines < each.lines)
-            holder = next((each for each in holders if not by_terms or overlap(text.terms, each.terms)), None)
-            for line in text.lines:
+            same[text.unended] = text
+            rarest = [min((with_line.get(line, []) for line in lines), key=len) for lines in (text.lines, text.unended)]
+            holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
+            for line in {*text.lines, *text.unended}:
                 with_line.setdefault(line, []).append(text)
-        survivors[text.memory.id] = survivor = text if holder is None else survivors[holder.memory.id]
+        survivors[text.memory.id] = survivor = text if holder is None or text.is_pinned else survivors[holder.memory.id]
         if survivor is not text:
             yield text, survivor
 
 
-def _links(block: list[_Text]) -> list[tuple[float, str, str]]:
+_STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
+_NEGATIONS = frozenset(
+    ["not", "no", "never", "none", "without", "nor", "cannot", "t", "不", "没", "别", "无", "未", "非", "勿"]
+)
+"""`t` is what is left of don't."""
+_FEW = 3
+"""Content words two texts must share to be near."""
+_NEAR = 0.5
+"""How much of the content words of two near texts is shared (Dice)."""
+_MOST_WITH_WORD = 40
+"""So many memories may have a word by which near ones are found."""
+_LONGEST_SAID = 80
+"""Words of the longest text that is compared word by word."""
+_STEM = 5
+"""Letters by which two words count as one: allergic, allergy."""
+_CLAUSE = 3
+"""Words of the shorter part of a text that says its parts in the other order."""
+
+
+_Said = tuple[tuple[str, ...], frozenset[str]]
+
+
+def _said(low: str) -> _Said:
+    """The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
+    every: list[str] = []
+    for word in tokens(low):
+        every += word if is_cjk(word) else [word]
+    return tuple(every), frozenset(map(_content, every)) - {""}
+
+
+def _content(word: str) -> str:
+    """What a word says, "" for one that says little."""
+    if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS:
+        return ""
+    return stemmed(word)[:_STEM]
+
+
+def near(a: str, b: str) -> float:
+    """How much of their content two texts share that say the same in other words; 0.0 for texts that do not.
+
+    Texts that differ in a number or a negation, have a word in place of another one, or swap two, do not.
+    """
+    return _nearness(_said(plain(a)), _said(plain(b)))
+
+
+def _nearness(a: _Said, b: _Said) -> float:
+    (every, content), (others, other) = a, b
+    shared = content & other
+    score = 2 * len(shared) / (len(content) + len(other)) if shared else 0.0
+    if score < _NEAR or len(shared) < _FEW or max(len(every), len(others)) > _LONGEST_SAID:
+        return 0.0
+    if _signs(every) != _signs(others) or every == others:
+        return 0.0
+    if sorted(every) == sorted(others):
+        return score if _is_turned(every, others) else 0.0
+    for kind, start, end, from_, to in SequenceMatcher(None, every, others, autojunk=False).get_opcodes():
+        if kind == "replace" and end - start == to - from_:
+            pairs = zip(map(_content, every[start:end]), map(_content, others[from_:to]), strict=True)
+            if any(one and two and one not in other and two not in content for one, two in pairs):
+                return 0.0
+    return score
+
+
+def _signs(words: Sequence[str]) -> Counter[str]:
+    """The numbers among the words, and how many negations."""
+    return Counter("not" if word in _NEGATIONS else word for word in words
+                   if word in _NEGATIONS or any(map(str.isnumeric, word)))  # fmt: skip
+
+
+def _is_turned(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether one text has the second part of the other first."""
+    return any(words[at:] + words[:at] == others for at in range(_CLAUSE, len(words) - _CLAUSE + 1))
+
+
+def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list[tuple[float, str, str]]:
+    """(score; the smaller id, the other) of memories of one block that say the same in other words, best first.
+
+    Not those that were unlinked nor, unless `linked`, those linked already; reminders take no part. No memory is in
+    more than MOST_LINKS of them.
+    """
+    found = [each for group in _grouped(each for each in memories if each.category != REMINDERS)
+             for each in _near_pairs(group, linked)]  # fmt: skip
+    counts = Counter[str]()
+    kept = []
+    for score, a, b in sorted(found, key=lambda each: (-each[0], each[1:])):
+        if max(counts[a], counts[b]) < MOST_LINKS:
+            counts.update((a, b))
+            kept.append((score, a, b))
+    return kept
+
+
+def _near_pairs(group: list[MemoryState], linked: bool) -> Iterator[tuple[float, str, str]]:
+    closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
+    said = [_said(plain(each.content)) for each in group]
+    with_word: dict[str, list[int]] = {}
+    for at, (every, content) in enumerate(said):
+        keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}
+        for word in keys if len(every) <= _LONGEST_SAID else ():
+            with_word.setdefault(word, []).append(at)
+    shared = Counter(
+        pair for word, holders in with_word.items() if len(holders) <= _MOST_WITH_WORD
+        if not (is_cjk(word) and len(word) == 1) for pair in combinations(holders, 2)
+    )  # fmt: skip
+    for (a, b), count in shared.items():
+        if count > 1 and (a, b) not in closed and (score := _nearness(said[a], said[b])):
+            low, high = sorted((group[a].id, group[b].id))
+            yield score, low, high
+
+
+def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
     """(overlap, negative; the smaller id, the other) of the links to make between similar memories of a block.
 
     Found by a prefix filter over terms in order of rarity, smaller sets first: two sets that overlap by 0.8 or more
     share two of the rarest terms, of the smaller one a ninth and two, of the larger one a fifth and two.
     """
-    block.sort(key=lambda each: (len(each.terms), each.memory.id))
-    memories = [each.memory for each in block]
+    block.sort(key=lambda each: (len(each[1]), each[0].id))
+    memories = [each for each, _ in block]
+    every = [found for _, found in block]
     linked = linked_pairs(memories)
     closed = linked | linked_pairs(memories, "unlinked")
-    made = Counter(end for a, b in linked if overlap(block[a].terms, block[b].terms) for end in (a, b))
-    counts = Counter(chain.from_iterable(each.terms for each in block))
+    made = Counter(end for a, b in linked if overlap(every[a], every[b]) for end in (a, b))
+    counts = Counter(chain.from_iterable(every))
     ranks = {term: rank for rank, term in enumerate(sorted(counts, key=lambda term: (counts[term], term)))}
     with_term: dict[int, set[int]] = {}
     indexed: dict[int, list[int]] = {}
     found = []
-    for at, text in enumerate(block):
+    for at, own in enumerate(every):
         if made[at] >= MOST_LINKS:
             continue
-        order, size = sorted(map(ranks.__getitem__, text.terms)), len(text.terms)
+        order, size = sorted(map(ranks.__getitem__, own)), len(own)
         shared = Counter(chain.from_iterable(with_term.get(rank, ()) for rank in order[: size // 5 + 2]))
         others = [other for other, count in shared.items() if count > 1]
-        scores = [(-overlap(text.terms, block[other].terms), other) for other in others if (other, at) not in closed]
+        scores = [(-overlap(own, every[other]), other) for other in others if (other, at) not in closed]
         for score, other in sorted(each for each in scores if each[0])[: MOST_LINKS - made[at]]:
-            a, b = sorted((text.memory.id, block[other].memory.id))
+            a, b = sorted((memories[at].id, memories[other].id))
             found.append((score, a, b))
             made.update((at, other))
             if made[other] == MOST_LINKS:

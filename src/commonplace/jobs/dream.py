@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.errors import InvalidInput
 from commonplace.jobs import reminders, report
+from commonplace.jobs.classify import Classifier
 from commonplace.jobs.dedup import plain, plan_similar, terms
 from commonplace.jobs.job import LINK, Action, MemoryState, Outcome, Round, linked_pairs
 from commonplace.jobs.lifecycle import organize
@@ -113,7 +114,8 @@ def _classify(
 ) -> list[Action]:
     """Level 1: every memory of the inbox gets its category; with an endpoint it may say those the table cannot."""
     inbox = [each for each in memories if each.phase == INBOX]
-    planned = {each.id: organize(NAME, "classify", each) for each in inbox}
+    classifier = Classifier(settings, memories if inbox else ())
+    planned = {each.id: organize(NAME, "classify", each, classifier) for each in inbox}
     unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
     return list((planned | proposed_categories(endpoint, unsure)).values())
 

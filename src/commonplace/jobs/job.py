@@ -17,6 +17,7 @@ from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText
+from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 MERGE, LINK, REMIND = "merge", "link", "remind"
 REMINDED = "reminded"
 """Header key of a memory: the ids of the reminders made from its text, so that none is made twice."""
+SET_BY, OWNER = "category_by", "owner"
+"""Header key of a memory whose category somebody set, and its value when that was the owner: others are compared with
+it (contract 001, 18.8)."""
 _REMOVING = ("expire", "decay")
 _ORGANIZING = ("upgrade", "classify")
 _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
@@ -147,8 +151,9 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 class Action:
     """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path` (relative to the home).
 
-    `category` and the `words` that decided: `upgrade`, `classify`. `target`: the survivor of a `merge`, the other
-    end of a `link`, what a reminder was made from (`remind`, with the `record` to store and the `phrase` read).
+    `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`. `target`: the survivor
+    of a `merge`, the other end of a `link`, what a reminder was made from (`remind`, with the `record` to store and
+    the `phrase` read).
     """
 
     job: str
@@ -161,6 +166,7 @@ class Action:
     target: str | None = None
     phrase: str | None = None
     record: Record | None = None
+    set_by: str | None = None
 
     def document(self) -> dict[str, Any]:
         """The action as JSON shows it: job, verb, id, reason, path, then what its verb has besides."""
@@ -275,7 +281,9 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
-        keys = {"phase": ORGANIZED, "expires_at": None}
+        keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
+        if action.set_by or SET_BY in info.header:
+            keys[SET_BY] = action.set_by or REMOVE
         return [upkeep.change(info, keys, action.verb, category=action.category)]
     if action.verb in _REMOVING:
         return upkeep.remove(info, action.verb)

@@ -1,21 +1,13 @@
-"""The four jobs of `memory consolidate` (expire, decay, upgrade, consolidate), and which category a text belongs to.
-
-Source: contract 001, 5 and 7.
-"""
+"""The four jobs of `memory consolidate`: expire, decay, upgrade, consolidate. Source: contract 001, 5."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from commonplace.clock import stamp
+from commonplace.jobs.classify import Classifier
 from commonplace.jobs.dedup import plan_duplicates
 from commonplace.jobs.job import Action, MemoryState, Outcome, Plan, Round
 from commonplace.note.model import INBOX, ORGANIZED
@@ -25,12 +17,6 @@ from commonplace.note.reminder import Reminder
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
-
-FALLBACK = "knowledge"
-"""The category of a text without any word of the table."""
-
-_WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
-_WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 
 
 def plan_expire(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
@@ -64,31 +50,39 @@ def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[Mem
 
 def plan_upgrade(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
     """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized."""
+    chosen = [
+        each for each in memories if each.phase == INBOX and each.access_count >= settings.upgrade_access_threshold
+    ]
+    classifier = Classifier(settings, memories if chosen else ())
     return [
         organize(
-            "upgrade", "upgrade", each, "read once" if each.access_count == 1 else f"read {each.access_count} times"
+            "upgrade", "upgrade", each, classifier,
+            "read once" if each.access_count == 1 else f"read {each.access_count} times",
         )
-        for each in memories
-        if each.phase == INBOX and each.access_count >= settings.upgrade_access_threshold
-    ]
+        for each in chosen
+    ]  # fmt: skip
 
 
-def plan_upgrade_of(memory: MemoryState, category: str | None = None) -> Action | None:
-    """What `memory upgrade ID` does: into `category`, else where the table says; None when it is there already."""
+def plan_upgrade_of(
+    memory: MemoryState, classifier: Classifier, category: str | None = None, set_by: str | None = None
+) -> Action | None:
+    """What `memory upgrade ID` does: into `category`, which `set_by` asked for, else where the classifier says; None
+    when it is there already."""
     if category is None:
-        return organize("upgrade", "upgrade", memory, "asked for") if memory.phase == INBOX else None
+        return organize("upgrade", "upgrade", memory, classifier, "asked for") if memory.phase == INBOX else None
     if memory.phase != INBOX and memory.category == category:
         return None
-    return Action("upgrade", "upgrade", memory.id, f"asked for: {category}", memory.path, category=category)
+    reason = f"asked for: {category}"
+    return Action("upgrade", "upgrade", memory.id, reason, memory.path, category=category, set_by=set_by)
 
 
-def organize(job: str, verb: str, memory: MemoryState, why: str = "") -> Action:
-    """The action that takes a memory out of the inbox: into the category it has, else where the table says."""
+def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "") -> Action:
+    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says."""
     category, reason = memory.category, memory.category
     words: tuple[str, ...] = ()
     if category == INBOX:
-        category, words, _ = classify(memory.content)
-        reason = f"{category} ({', '.join(words) or 'no word of the table'})"
+        choice = classifier.choose(memory)
+        category, reason, words = choice.category, choice.reason, choice.words
     return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
 
 
@@ -122,78 +116,3 @@ def consolidate(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
     if not dry_run:
         turn.upkeep.fold()
     return [turn.run(name, plan) for name, plan in JOBS.items()]
-
-
-class Classified(NamedTuple):
-    """`words` are the entries that decided, as the table has them, in the order the text first has them;
-    `scores` the categories that scored at all, in the table's order."""
-
-    category: str
-    words: tuple[str, ...]
-    scores: Mapping[str, int]
-
-
-class _Entry(NamedTuple):
-    """An entry of the table. `sought` in lower case, or as written when `exact`."""
-
-    word: str
-    sought: str
-    category: str
-    weight: int
-    exact: bool
-
-    def is_at(self, at: int, text: str) -> bool:
-        """Whether it stands at a position of `text`, an English entry as a word of its own."""
-        end = at + len(self.sought)
-        if not text.startswith(self.sought, at):
-            return False
-        return not self.sought.isascii() or not (_in_word(text[at - 1 : at]) or _in_word(text[end : end + 1]))
-
-
-def classify(text: str) -> Classified:
-    """The category with the highest score, of equal ones the first in the table; `knowledge` when no word matches.
-
-    An entry counts once; a match inside a longer match of any entry does not count. `text` is the memory's content.
-    Source: contract 001, 7.
-    """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.replace("’", "'"))
-    text = " ".join(text.split())
-    low = text.lower()
-    if len(low) != len(text):  # a letter that grows in lower case stays, so that every character keeps its place
-        low = "".join(char if len(char.lower()) != 1 else char.lower() for char in text)
-    categories, table = _table()
-    found: dict[_Entry, None] = {}
-    reached = 0
-    for match in _WORD_START.finditer(low):
-        at = match.start()
-        entry = next((each for each in table.get(match[0], ()) if each.is_at(at, text if each.exact else low)), None)
-        if entry is not None and at + len(entry.sought) > reached:
-            reached = at + len(entry.sought)
-            found[entry] = None
-    totals = Counter[str]()
-    for entry in found:
-        totals[entry.category] += entry.weight
-    scores = {name: totals[name] for name in categories if name in totals}
-    best = max(scores, key=scores.__getitem__, default=FALLBACK)
-    return Classified(best, tuple(each.word for each in found if each.category == best), scores)
-
-
-@cache
-def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
-    """The categories of classify.toml in their order, and its entries by what they begin with, the longest first."""
-    tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
-    found: dict[str, list[_Entry]] = {}
-    for category, kinds in tables.items():
-        for kind, word in ((kind, word) for kind, words in kinds.items() for word in words):
-            is_exact = kind == "exact"
-            entry = _Entry(word, word if is_exact else word.lower(), category, _WEIGHTS[kind], is_exact)
-            found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
-    for entries in found.values():
-        entries.sort(key=lambda each: -len(each.sought))
-    return tuple(tables), found
-
-
-def _in_word(char: str) -> bool:
-    """Whether an English word goes on with `char`. Chinese, Japanese and Korean letters end it: `这个API的`."""
-    return char == "_" or (char < "\u2e80" and char.isalnum())

@@ -37,13 +37,16 @@ _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a text says: `due` is aware and in the zone asked for, `phrase` the words it was read from,
-    `repeat` a rule (see `following`), `others` further time phrases that were not used."""
+    `repeat` a rule (see `following`), `others` further time phrases that were not used. `is_dated`: its words name a
+    day, not just a weekday or an hour; `is_explicit`: a date with its month, or a day counted from now."""
 
     phrase: str
     due: datetime
     all_day: bool = False
     repeat: str | None = None
     others: tuple[str, ...] = ()
+    is_dated: bool = False
+    is_explicit: bool = False
 
     @property
     def reading(self) -> str:
@@ -158,7 +161,15 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         raise PastTime(phrase)
     if len(moments) > 1:
         raise AmbiguousTime(phrase, sorted(moments))
-    return Reading(phrase, min(moments), all_day)
+    is_explicit = any(map(_is_explicit, group.tokens)) or (bool(group.of("monthday")) and bool(group.of("span")))
+    is_dated = is_explicit or bool(group.of("monthday", "span", "edge"))
+    return Reading(phrase, min(moments), all_day, is_dated=is_dated, is_explicit=is_explicit)
+
+
+def _is_explicit(token: Token) -> bool:
+    if token.kind == "weekday":  # of a week that is named
+        return token.value[0] is not None
+    return token.kind in ("date", "instant", "month_edge", "delay") or (token.kind == "day" and token.value > 0)
 
 
 def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:

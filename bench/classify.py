@@ -1,0 +1,134 @@
+"""How often upkeep is right, on a set somebody else wrote: categories, duplicates, reminders, times, links.
+
+    python bench/classify.py FILE [--failures]
+
+FILE is JSON, each key a list of cases: `classify` (text, category, acceptable, lang), `duplicates` (a, b, kind: same,
+near or different), `reminders` (text, expected: the days, now), `remind` (phrase, now, expected: a day or a time, or
+`repeat` and the first one, or `refuse`; several with ` or `), `links` (memories: [text, category]; pairs: positions).
+Only the totals are printed; with --failures also each case that went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+if str(SOURCE) not in sys.path:
+    sys.path.insert(0, str(SOURCE))
+
+from commonplace.config import Settings  # noqa: E402
+from commonplace.errors import TimeRefused  # noqa: E402
+from commonplace.jobs.classify import Classifier  # noqa: E402
+from commonplace.jobs.dedup import near_pairs, plan_duplicates  # noqa: E402
+from commonplace.jobs.job import MERGE, MemoryState  # noqa: E402
+from commonplace.jobs.linking import plan_links  # noqa: E402
+from commonplace.jobs.reminders import plan_from_text  # noqa: E402
+from commonplace.note import timephrase  # noqa: E402
+
+NOW = datetime(2026, 4, 15, 10, tzinfo=UTC)
+CLOSE = ("soul", "lessons", "people")
+"""The categories no memory may wrongly be put into more often than before."""
+SETTINGS = Settings(Path("unused"), Path("unused"), timezone="UTC")
+
+Outcome = tuple[str, bool, str]
+"""The name of a total, whether the case counts for it, and the case in words."""
+
+
+def state(text: str, number: int = 0, category: str = "inbox", now: datetime = NOW) -> MemoryState:
+    return MemoryState(str(UUID(int=number, version=4)), "global", text, category, now)
+
+
+def categories(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
+    classifier = Classifier(SETTINGS)
+    for each in cases:
+        found = classifier.choose(state(each["text"]))
+        said = f"{each['text']} -> {found.reason}; wanted {each['category']} {each['acceptable']}"
+        fits = found.category == each["category"]
+        yield f"category, {each['lang']}", fits, said
+        yield "category, exact", fits, ""
+        yield "category, acceptable", fits or found.category in each["acceptable"], ""
+        yield f"category, by {found.layer}", fits, ""
+        if found.category in CLOSE and not fits:
+            yield f"category, wrongly {found.category}", False, ""
+
+
+def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
+    for each in cases:
+        both = [state(each["a"], 1, "knowledge"), state(each["b"], 2, "knowledge")]
+        merged = any(action.verb == MERGE for action in plan_duplicates(both))
+        linked = bool(near_pairs(both))
+        found = "same" if merged else "near" if linked else "different"
+        yield f"duplicates, {each['kind']}", found == each["kind"], f"{each['a']!r} / {each['b']!r}: {found}"
+        if each["kind"] != "same":
+            yield "duplicates, not wrongly merged", not merged, ""
+
+
+def made(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
+    for each in cases:
+        now = datetime.fromisoformat(each["now"])
+        actions = plan_from_text([state(each["text"], 1, "knowledge", now)], SETTINGS, now, [])
+        found = [str(action.record.further["due_at"])[:10] for action in actions if action.record]
+        wanted = [day[:10] for day in each["expected"] or ()]
+        yield "reminders from texts", found == wanted, f"{each['text']} -> {found}; wanted {wanted}"
+        yield "reminders from texts, none made wrongly", set(found) <= set(wanted), ""
+
+
+def asked(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
+    for each in cases:
+        try:
+            reading = timephrase.read(each["phrase"], datetime.fromisoformat(each["now"]), UTC)
+            found = f"{'repeat ' if reading.repeat else ''}{reading.due:%Y-%m-%dT%H:%M}"
+        except TimeRefused as error:
+            found = "refuse"
+            reading = None
+            said = str(error)
+        else:
+            said = f"{found} {reading.repeat or ''}"
+        wanted = each["expected"].split(" or ")
+        fits = any(found.startswith(one) if one != "repeat" else found.startswith("repeat") for one in wanted)
+        yield "remind", fits, f"{each['phrase']} -> {said}; wanted {each['expected']}"
+        yield "remind, not silently wrong", fits or found == "refuse", ""
+
+
+def links(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
+    for case in cases:
+        memories = [state(each["text"], at + 1, each["category"]) for at, each in enumerate(case["memories"])]
+        at = {each.id: number for number, each in enumerate(memories)}
+        found = {frozenset((at[each.id], at[each.target or ""])) for each in plan_links(memories)}
+        wanted = {frozenset(pair) for pair in case["pairs"]}
+        for pair in wanted:
+            yield "links wanted", pair in found, " / ".join(memories[end].content for end in pair)
+        for pair in found:
+            yield "links made", pair in wanted, " / ".join(memories[end].content for end in pair)
+
+
+PARTS = {"classify": categories, "duplicates": duplicates, "reminders": made, "remind": asked, "links": links}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--failures", action="store_true")
+    given = parser.parse_args()
+    cases = json.loads(given.file.read_text(encoding="utf-8"))
+    for part, measure in PARTS.items():
+        right, total = Counter[str](), Counter[str]()
+        for name, fits, said in measure(cases.get(part) or []):
+            right[name] += fits
+            total[name] += 1
+            if given.failures and said and not fits:
+                print(f"  {name}: {said}")
+        for name in sorted(total):
+            print(f"{name:42} {right[name]:4} of {total[name]:4}  {100 * right[name] // total[name]:3} %")
+
+
+if __name__ == "__main__":
+    main()

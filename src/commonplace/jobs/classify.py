@@ -1,0 +1,268 @@
+"""Which category a text belongs to: layers, the first of which that says something decides (contract 001, 7 and 18.8).
+
+The owner's corrections, the table of section 7 (classify.toml), the time grammar, the nearest of labelled example
+sentences (examples.txt), `knowledge`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from commonplace.jobs.dedup import stemmed
+from commonplace.jobs.job import OWNER, SET_BY, MemoryState
+from commonplace.text.tokens import is_cjk, tokens
+
+if TYPE_CHECKING:
+    from commonplace.config import Settings
+
+FALLBACK = "knowledge"
+"""The category of a text no layer says anything of."""
+_WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+_WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
+_NEIGHBOURS = 40
+"""Examples that vote: each by its likeness to the text."""
+_LEAST_LIKE = 0.12
+"""The likeness (cosine) an example must have to decide."""
+_CORRECTED = 0.35
+"""The likeness a memory the owner corrected must have to decide."""
+_SURE = 1.5
+"""How many times the votes of the second category those of the first are when nobody need be asked."""
+_SHOWN = 40
+"""Characters of an example that a reason shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The category chosen for a text, why in words, the table's words that decided, and what came second.
+
+    `layer` is `correction`, `table`, `time`, `example` or `fallback`; `second` the category that came so near that
+    the owner may be asked.
+    """
+
+    category: str
+    layer: str
+    reason: str
+    words: tuple[str, ...] = ()
+    second: str | None = None
+
+
+class Classifier:
+    """Chooses categories. `memories` are those the owner may have corrected (see SET_BY)."""
+
+    def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
+        self._settings = settings
+        may_be = (each for each in memories if each.info is not None and each.info.may_say((SET_BY,)))
+        corrected = [(each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER]
+        self._corrected = Examples(corrected) if corrected else None
+
+    def choose(self, memory: MemoryState) -> Choice:
+        """The category of a memory's text, by the first layer that says something."""
+        text = memory.content
+        if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
+            _, category, example = near[0]
+            return Choice(category, "correction", f'{category} (you put "{_short(example)}" there)')
+        found = classify(text)
+        if max(found.scores.values(), default=0) > _WEIGHTS["weak"]:
+            second = next((each for each in found.scores if each != found.category
+                           and found.scores[each] == found.scores[found.category]), None)  # fmt: skip
+            return Choice(found.category, "table", f"{found.category} ({', '.join(found.words)})", found.words, second)
+        if phrase := self._time(memory):
+            category, words = phrase
+            return Choice(category, "time", f'{category} (time "{words}")')
+        return _by_examples(text)
+
+    def _time(self, memory: MemoryState) -> tuple[str, str] | None:
+        """`habits` for a repeat, `date` for a day of the calendar, with the words that say it; None without."""
+        from commonplace.note import timephrase
+
+        settings = self._settings
+        found = timephrase.read_all(memory.content, memory.created, settings.reading_zone, settings.day_hour)
+        readings = [each for _, each in found if isinstance(each, timephrase.Reading)]
+        for category, said in (
+            ("habits", [each for each in readings if each.repeat]),
+            ("date", [each for each in readings if each.is_dated]),
+        ):
+            if said:
+                return category, said[0].phrase
+        return None
+
+
+def _by_examples(text: str) -> Choice:
+    near = examples().nearest(text, _NEIGHBOURS, 0.0)
+    votes: dict[str, float] = {}
+    for likeness, category, _ in near:
+        votes[category] = votes.get(category, 0.0) + likeness
+    ranked = sorted(votes.items(), key=lambda each: -each[1])
+    if not near or near[0][0] < _LEAST_LIKE:
+        return Choice(FALLBACK, "fallback", f"{FALLBACK} (no word of the table)", (), ranked[0][0] if ranked else None)
+    category, most = ranked[0]
+    nearest = next(example for _, each, example in near if each == category)
+    second = ranked[1][0] if len(ranked) > 1 and most < _SURE * ranked[1][1] else None
+    return Choice(category, "example", f'{category} (nearest to "{_short(nearest)}")', (), second)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+class Examples:
+    """Labelled texts, compared with others by their words (tf-idf, cosine)."""
+
+    def __init__(self, labelled: Sequence[tuple[str, str]]):
+        self._labelled = labelled
+        counts = [Counter(_features(text)) for text, _ in labelled]
+        having = Counter(feature for each in counts for feature in each)
+        self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
+        self._unknown = log(2 * (len(counts) + 1))
+        self._with: dict[str, list[tuple[int, float]]] = {}
+        for at, each in enumerate(counts):
+            for feature, weight in self._vector(each).items():
+                self._with.setdefault(feature, []).append((at, weight))
+
+    def _vector(self, counts: Mapping[str, int]) -> dict[str, float]:
+        weights = {f: (1 + log(n)) * self._rarity.get(f, self._unknown) for f, n in counts.items()}
+        length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+        return {feature: weight / length for feature, weight in weights.items()}
+
+    def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
+        """(likeness, category, example) of the nearest ones that are like `text` by `least` at least, best first."""
+        likeness = [0.0] * len(self._labelled)
+        for feature, weight in self._vector(Counter(_features(text))).items():
+            for at, other in self._with.get(feature, ()):
+                likeness[at] += weight * other
+        best = sorted(range(len(likeness)), key=lambda at: -likeness[at])[:most]
+        return [(likeness[at], self._labelled[at][1], self._labelled[at][0]) for at in best if likeness[at] > least]
+
+
+@cache
+def examples() -> Examples:
+    """The sentences of examples.txt."""
+    found: list[tuple[str, str]] = []
+    category = ""
+    for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            category = line.strip("[]")
+        elif line and not line.startswith("#"):
+            found.append((line, category))
+    return Examples(found)
+
+
+_LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
+_MARKS = "?!:;,、，：；"
+
+
+def _features(text: str) -> list[str]:
+    """What a text is compared by: its words without endings, CJK characters and pairs, how it begins, and how it is
+    built: names, numbers, marks, length. Of a long text the beginning counts."""
+    text = text[:2000]
+    found: list[str] = []
+    for at, word in enumerate(tokens(text.lower().replace("’", "'"))):
+        if is_cjk(word):
+            found += [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
+            if at == 0:
+                found += [f"^{word[0]}", f"^{word[:2]}"]
+        else:
+            plain = "" if word.isdigit() else stemmed(word)
+            found += filter(None, [plain, f"^{plain}"] if at == 0 else [plain])
+    return found + _form(text)
+
+
+def _form(text: str) -> list[str]:
+    """Names, numbers, endings, marks and the length of a text, as features."""
+    words = _LATIN_WORD.findall(text)
+    first = words[0].lower() if words else ""
+    signs = {
+        "#name": any(each[0].isupper() and each.partition("'")[0] != "I" for each in words[1:]),
+        "#number": any(map(str.isdigit, words)),
+        "#does": first.endswith("s") and first not in ("this", "is", "always", "his", "its"),
+        "#doing": first.endswith("ing"),
+        "#of": any(each.endswith("'s") for each in words),
+        "#did": any(each.endswith("ed") for each in words),
+    }
+    length = f"#words{min(4, len(words) // 4)}" if words else f"#length{min(5, len(text) // 5)}"
+    return [*(name for name, is_so in signs.items() if is_so), *(f"#{each}" for each in _MARKS if each in text), length]
+
+
+class Classified(NamedTuple):
+    """`words` are the entries that decided, as the table has them, in the order the text first has them;
+    `scores` the categories that scored at all, in the table's order."""
+
+    category: str
+    words: tuple[str, ...]
+    scores: Mapping[str, int]
+
+
+class _Entry(NamedTuple):
+    """An entry of the table. `sought` in lower case, or as written when `exact`."""
+
+    word: str
+    sought: str
+    category: str
+    weight: int
+    exact: bool
+
+    def is_at(self, at: int, text: str) -> bool:
+        """Whether it stands at a position of `text`, an English entry as a word of its own."""
+        end = at + len(self.sought)
+        if not text.startswith(self.sought, at):
+            return False
+        return not self.sought.isascii() or not (_in_word(text[at - 1 : at]) or _in_word(text[end : end + 1]))
+
+
+def classify(text: str) -> Classified:
+    """The category with the highest score, of equal ones the first in the table; `knowledge` when no word matches.
+
+    An entry counts once; a match inside a longer match of any entry does not count. `text` is the memory's content.
+    Source: contract 001, 7.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.replace("’", "'"))
+    text = " ".join(text.split())
+    low = text.lower()
+    if len(low) != len(text):  # a letter that grows in lower case stays, so that every character keeps its place
+        low = "".join(char if len(char.lower()) != 1 else char.lower() for char in text)
+    categories, table = _table()
+    found: dict[_Entry, None] = {}
+    reached = 0
+    for match in _WORD_START.finditer(low):
+        at = match.start()
+        entry = next((each for each in table.get(match[0], ()) if each.is_at(at, text if each.exact else low)), None)
+        if entry is not None and at + len(entry.sought) > reached:
+            reached = at + len(entry.sought)
+            found[entry] = None
+    totals = Counter[str]()
+    for entry in found:
+        totals[entry.category] += entry.weight
+    scores = {name: totals[name] for name in categories if name in totals}
+    best = max(scores, key=scores.__getitem__, default=FALLBACK)
+    return Classified(best, tuple(each.word for each in found if each.category == best), scores)
+
+
+@cache
+def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
+    """The categories of classify.toml in their order, and its entries by what they begin with, the longest first."""
+    tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
+    found: dict[str, list[_Entry]] = {}
+    for category, kinds in tables.items():
+        for kind, word in ((kind, word) for kind, words in kinds.items() for word in words):
+            is_exact = kind == "exact"
+            entry = _Entry(word, word if is_exact else word.lower(), category, _WEIGHTS[kind], is_exact)
+            found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
+    for entries in found.values():
+        entries.sort(key=lambda each: -len(each.sought))
+    return tuple(tables), found
+
+
+def _in_word(char: str) -> bool:
+    """Whether an English word goes on with `char`. Chinese, Japanese and Korean letters end it: `这个API的`."""
+    return char == "_" or (char < "\u2e80" and char.isalnum())

@@ -95,6 +95,7 @@ class Erasure:
         self.memory = memory
         self.engine = memory.engine
         self._texts: list[bytes] = []
+        self._gone: dict[Location, str] = {}
 
     @verb
     def erase(
@@ -113,13 +114,15 @@ class Erasure:
             if observation is not None:
                 self._check_observed(plan)
             self._add_selected(plan, agent, project, source)
+            trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
+            trail.follow()
+            if unknown := next((ref for place, ref in self._gone.items() if place not in trail.met), None):
+                raise NotFound(unknown, "the memory")
             names = tuple(plan.names)
             if dry_run or not names:
                 return Erased(names)
             from commonplace.engine.remains import Needles, search
 
-            trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
-            trail.follow()
             mentions = self._linking(plan)
             needles = Needles.of([observation.encode()] if observation else [*self._texts, *trail.texts],
                                  [] if observation else [*plan.ids, *names])  # fmt: skip
@@ -149,8 +152,8 @@ class Erasure:
             self._add_note(plan, info)
         elif isinstance(ref, str):
             place = self.memory.locate(ref)
-            if not self._add_file(plan, place) and not self._is_known(place):
-                raise NotFound(ref, "the memory")
+            if not self._add_file(plan, place):
+                self._gone[place] = ref
         else:
             raise NotFound(str(ref), "the memory")
 
@@ -192,13 +195,6 @@ class Erasure:
                 plan.files.append((project, path, root, file.etag))
                 self._texts.append(file.data)
         return any(each[:3] == place for each in plan.files)
-
-    def _is_known(self, place: Location) -> bool:
-        if isinstance(self.engine.stores.get(place[0]), GraphStore):
-            return True
-        trail = Trail(self.engine, [place], [], {})
-        trail.follow()
-        return bool(trail.files)
 
     def _add_row(self, plan: Plan, folder: str, stem: str, key: str) -> None:
         """An entry of a JSON file used in place. Raises NotFound."""
@@ -370,8 +366,9 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """Remove the folders that were made for these files and hold nothing else."""
     if not any(step.do == "remove" for step in change.steps):
         return
-    every = (each for done in memory.engine.home.history.changes() for each in done.files if each.do == "mkdir")
-    made = {(each.project, each.path) for each in every if each.project != CATEGORY_PROJECT}
+    every = (each for done in memory.engine.home.history.changes() for each in done.files)
+    made = {(each.project, each.to or each.path) for each in every
+            if each.do in ("mkdir", "move") and each.project != CATEGORY_PROJECT}  # fmt: skip
     gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above = {(step.project, step.root, step.path[:at]) for step in gone.values()
              for at, sign in enumerate(step.path) if sign == "/"}  # fmt: skip

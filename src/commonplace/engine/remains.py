@@ -16,9 +16,7 @@ from commonplace.store.layout import TEMP_PREFIX
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
 """What a word must be that no other text holds by chance: one with a digit or of another alphabet, or a long one."""
-_OUR_KEYS = re.compile(
-    rb"(?:created|updated|accessed|expires|fired|due|acked)_at: .*|(?:phase|category|scope|type): .*"
-)
+_OUR_KEYS = re.compile(rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*")
 _LEAST_LINE, _MOST_LINES, _MOST_MENTIONS = 16, 100, 20
 
 

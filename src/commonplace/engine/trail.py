@@ -24,7 +24,7 @@ class Trail:
     """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph files by the file.
 
     After `follow`: `files` has, for each change that touched one of them, its steps as they are to be, None for one
-    that goes; `texts` are the kept versions.
+    that goes; `texts` are the kept versions, `met` the places the journal knows.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Trail:
         self._entities = {file: set(names) for file, names in entities.items()}
         self.files: dict[int, list[Touched | None]] = {}
         self.texts: list[bytes] = []
+        self.met: set[Location] = set()
 
     def follow(self) -> None:
         """Walk back through the journal, from the latest change to the first."""
@@ -59,8 +60,11 @@ class Trail:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
         here, there = (each.project, each.path, each.root), (each.project, each.to, each.root)
         if each.do != "move":
-            return each.do in _FILES and here in self._now
+            is_hit = each.do in _FILES and here in self._now
+            self.met |= {here} if is_hit else set()
+            return is_hit
         if there in self._now:
+            self.met.add(there)
             self._now.remove(there)
             self._enter(here)
             return True
@@ -110,6 +114,7 @@ class Trail:
         self.texts += (gone := [line for line in lines if _names(line, names)])
         if not gone:
             return each
+        self.met |= {place for place in self._every if place[0] == each.project}
         replaced = [row for row in kept.replaced if not (_names(row[1], names) or _names(row[2], names))]
         added = [line for line in kept.added if not _names(line, names)]
         return self._engine.home.lines.keep(each, replaced, added) if replaced or added else None
@@ -122,7 +127,9 @@ class Trail:
         for change in self._history.changes() if gone else ():
             left = self.files.get(change.number, [*change.files])
             for at, each in enumerate(change.files):
-                if each.do in ("mkdir", "rmdir") and (each.project, each.path, each.root) in gone:
+                is_move = each.do == "move" and each.old is None
+                path = each.to if is_move else each.path
+                if (is_move or each.do in ("mkdir", "rmdir")) and (each.project, path, each.root) in gone:
                     left[at] = None
             if left != change.files:
                 self.files[change.number] = left

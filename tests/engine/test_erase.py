@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -70,8 +71,13 @@ def plain(secret: str) -> int:
     return crc32(secret.encode())
 
 
+@lru_cache(maxsize=1)
+def session_of(memory: Memory) -> Session:
+    return Session(memory, tools=("memory", "notes", "graph", "bank", "kv"))
+
+
 def use(memory: Memory, name: str, **arguments: Any) -> str:
-    reply = Session(memory, tools=("memory", "notes", "graph", "bank", "kv")).call(name, arguments)
+    reply = session_of(memory).call(name, arguments)
     assert not reply.is_error, reply.text
     return reply.text
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from commonplace.clock import stamp
 from commonplace.engine import locations
@@ -332,8 +332,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         rest = {key: count for key, count in log.counts.items() if key not in keys}
         if plan.observation is None and log.file.data != log.lines(rest):
             change.steps.append(Upkeep(memory).log_step(log, rest))
-    for project, path, _, _ in in_lines:
-        _remove_lines(memory, project, path, plan.observation)
+    for project in sorted({each[0] for each in in_lines}):
+        _remove_lines(memory, project, [each[1] for each in in_lines if each[0] == project], plan.observation)
     for folder, namespace, key in plan.rows:
         from commonplace.engine.entries import NoEntry
         from commonplace.engine.json_entries import JsonEntryFolder
@@ -378,18 +378,16 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
             gone[root, path] = change.add("rmdir", project, path)
 
 
-def _remove_lines(memory: HistoryVerbs, project: str, path: str, observation: str | None) -> None:
-    """Remove an entity of a graph file and the relations at it, or one observation of it."""
+def _remove_lines(memory: HistoryVerbs, project: str, paths: Sequence[str], observation: str | None) -> None:
+    """Remove entities of a graph file and the relations at them, or one observation of them."""
     from commonplace.engine.file_graph import FileGraph
 
-    store = memory.engine.stores[project]
-    entity = store.entity(path) if isinstance(store, GraphStore) else None
-    if entity is None or not isinstance(store, GraphStore):
-        return
+    store = cast(GraphStore, memory.engine.stores[project])
+    names = [entity.name for path in paths if (entity := store.entity(path)) is not None]
     if observation is None:
-        FileGraph(memory, store).delete_entities([entity.name])
+        FileGraph(memory, store).delete_entities(names)
     else:
-        FileGraph(memory, store).delete_observations([(entity.name, [observation])])
+        FileGraph(memory, store).delete_observations([(name, [observation]) for name in names])
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:

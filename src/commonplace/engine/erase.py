@@ -34,9 +34,11 @@ from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.note.reminder import CATEGORY
 from commonplace.query import Query, memory_query
 from commonplace.store.base import File
-from commonplace.store.files import put_derived, reason, sync_folder
+from commonplace.store.change import Step
+from commonplace.store.files import put_derived, read_file, reason, sync_folder, write_file
 from commonplace.store.inplace.graph_store import GraphStore
 from commonplace.store.journal import ERASE, Change
+from commonplace.store.layout import PRIVATE
 
 if TYPE_CHECKING:
     from commonplace.engine.transaction import Transaction
@@ -255,9 +257,13 @@ class Erasure:
         return list(found)
 
     def _record(self, plan: Plan) -> None:
+        record = self.engine.layout.erasing
+        fresh = record.with_suffix(".new")
         try:
-            put_derived(self.engine.layout.erasing, json.dumps(asdict(plan)).encode())
-            sync_folder(self.engine.layout.private)
+            fresh.unlink(missing_ok=True)
+            write_file(str(fresh), json.dumps(asdict(plan)).encode())
+            os.replace(fresh, record)
+            sync_folder(record.parent)
         except OSError as error:
             raise StorageError("the record of what is to be erased", reason(error)) from None
 
@@ -332,6 +338,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         rest = {key: count for key, count in log.counts.items() if key not in keys}
         if plan.observation is None and log.file.data != log.lines(rest):
             change.steps.append(Upkeep(memory).log_step(log, rest))
+        _remove_answers(engine, change, plan)
     for project in sorted({each[0] for each in in_lines}):
         _remove_lines(memory, project, [each[1] for each in in_lines if each[0] == project], plan.observation)
     for folder, namespace, key in plan.rows:
@@ -360,6 +367,18 @@ def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, obs
     if gone and info is not None:
         data = follow_content(memory, info, note.text, left).encode()
         change.put(project, path, data, old=file, store=store, scope=info.scope, kept=False)
+
+
+def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
+    """Forget what the owner answered about the notes."""
+    place, names = engine.layout.review, [*plan.ids, *plan.names]
+    with suppress(FileNotFoundError, ValueError):  # a damaged file says nothing; the search names it
+        file = read_file(str(place))
+        known = json.loads(file.data)
+        left = {key: answer for key, answer in known.items() if not any(name in key for name in names)}
+        if len(left) < len(known):
+            data = json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
+            change.steps.append(Step("put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False))
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:

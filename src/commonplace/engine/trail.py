@@ -14,6 +14,7 @@ from commonplace.errors import NotFound, StorageError
 from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.store.inplace.graph_store import BadLine, GraphRelation, parse_graph_object, parse_line
 from commonplace.store.journal import ERASE, LINES, Change, Touched
+from commonplace.store.layout import PRIVATE
 
 OUR_REMOVAL = ("delete", "", "")
 """Verb, project and path of the change that takes away what is being erased: no other change is about no place."""
@@ -59,6 +60,9 @@ class Trail:
     def _is_hit(self, each: Touched) -> bool:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
         here, there = (each.project, each.path, each.root), (each.project, each.to, each.root)
+        if each.project == PRIVATE:  # answers to questions: their keys name what they are about
+            data = self._kept(each.old) or b""
+            return any(name.encode() in data for name in (*self._ids, *(os.path.join(*at[:2]) for at in self._every)))
         if each.do != "move":
             is_hit = each.do in _FILES and here in self._now
             self.met |= {here} if is_hit else set()
@@ -109,7 +113,7 @@ class Trail:
         try:
             kept = self._engine.home.lines.kept(each)
         except (NotFound, StorageError, ValueError):
-            return each
+            return None  # nothing could undo it, and nobody can tell what the rest holds
         lines = [*(line for _, old, new in kept.replaced for line in (old, new)), *kept.added]
         self.texts += (gone := [line for line in lines if _names(line, names)])
         if not gone:

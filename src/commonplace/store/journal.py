@@ -228,7 +228,9 @@ class History:
         try:
             write_file(place, data, durable=durable)
         except FileExistsError:
-            pass
+            if not self._is_sound(digest):  # its writer died before all of it was there
+                os.unlink(place)
+                write_file(place, data, durable=durable)
         return digest
 
     def _link(self, name: str, folder: int, place: str) -> None:

@@ -63,8 +63,8 @@ def run(homes: dict[Path, int]) -> list[str]:
 
 
 def make(home: Path) -> None:
-    from commonplace.faces.graph import tools  # noqa: F401
     from commonplace import Session
+    from commonplace.faces.graph import tools  # noqa: F401
 
     home.mkdir(mode=0o700)
     graph = home.with_name(f"{home.name}.jsonl")

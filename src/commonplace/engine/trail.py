@@ -131,10 +131,10 @@ class Trail:
         for change in self._history.changes() if gone else ():
             left = self.files.get(change.number, [*change.files])
             for at, each in enumerate(change.files):
-                is_move = each.do == "move" and each.old is None
-                path = each.to if is_move else each.path
-                if (is_move or each.do in ("mkdir", "rmdir")) and (each.project, path, each.root) in gone:
-                    left[at] = None
+                path = each.to if each.do == "move" else each.path
+                if _is_folder(each) and (each.project, path, each.root) in gone:
+                    held = any(one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/") for one in left)
+                    left[at] = each if held else None
             if left != change.files:
                 self.files[change.number] = left
 
@@ -149,14 +149,14 @@ class Trail:
         if steps is None:
             return change
         left = [each for each in steps if each is not None]
-        if not any(each.do not in ("mkdir", "rmdir") for each in left):
+        if all(each.do in ("mkdir", "rmdir") for each in left):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         gone = {(each.project, path) for each, now in zip(change.files, steps, strict=True) if now is None
                 for path in (each.path, each.to)}  # fmt: skip
         if (change.project, change.path) in gone:
             about = next(each for each in left if each.do not in ("mkdir", "rmdir"))
             change = replace(change, project=about.project, path=about.to or about.path)
-        erased = sum(now is None or now is not each for each, now in zip(change.files, steps, strict=True))
+        erased = sum(now != each and not _is_folder(each) for each, now in zip(change.files, steps, strict=True))
         return replace(change, files=left, details={"erased": erased})
 
 
@@ -175,6 +175,10 @@ def written_by(engine: Engine, agent: str) -> Collection[Location]:
                 for place in [place for place in made if place == here or _is_below(place, here)]:
                     made[each.project, there[1] + place[1][len(here[1]) :], each.root] = made.pop(place)
     return [place for place, is_theirs in made.items() if is_theirs]
+
+
+def _is_folder(each: Touched) -> bool:
+    return each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
 
 
 def _is_below(place: Location, folder: Location) -> bool:

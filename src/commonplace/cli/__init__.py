@@ -25,7 +25,7 @@ _MODULES = {
     "ingest_commands": "ingest",
     "lifecycle_commands": "upgrade decay consolidate dream remind notify",
     "upkeep_commands": "status doctor reindex embed",
-    "history_commands": "log undo restore",
+    "history_commands": "log undo restore erase",
     "project_commands": "project",
     "exchange_commands": "graph export import",
     "daemon_commands": "serve",

@@ -1,14 +1,18 @@
-"""`log`, `undo`, `restore` (contract 001, 16)."""
+"""`log`, `undo`, `restore`, `erase` (contract 001, 16; docs/failures.md)."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
-from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Number, Text, Usage, command, option
+from commonplace.cli.output import Failure, confirmed
+from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.errors import TimeframeError
 
 if TYPE_CHECKING:
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
     from commonplace.store.journal import Change
 
 _LOG_ROW = "#{} {:<16} {:<10} {:<8} {}"
+_ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "mentions")
+_SHOWN = 20
+"""Notes named before the question whether to erase them."""
 _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
 
 
@@ -104,3 +111,49 @@ def _moment(memory: Memory, text: str) -> datetime:
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return _timeframe(memory, text, "--at time")
+
+
+@command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True)
+@option("--agent", metavar="NAME", help="All notes this agent made or keeps private.")
+@option("--project", metavar="NAME", help="All notes of this project.")
+@option("--source", metavar="TEXT", help="All notes with this source.")
+@option("--observation", metavar="TEXT", help="Only this observation of REF, and the older versions of the note.")
+@dry_run_option("Only say what would be erased.")
+@flag("--yes", "Do not ask.")
+def erase(
+    call: Invocation, *refs: str, agent: Text, project: Text, source: Text, observation: Text, dry_run: bool, yes: bool
+) -> int:
+    """Remove notes for good, with every older version and trace; there is no undo.
+
+    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. At the end the home is
+    searched for what was erased.
+    """
+    if not (refs or agent or project or source):
+        raise Usage("erase needs a REF, --agent, --project or --source")
+    with call.memory() as memory:
+        run = partial(memory.erase, *refs, agent=agent, project=project, source=source, observation=observation)
+        done = run(dry_run=True)
+        if dry_run or not done.notes:
+            said = "\n".join(f"would erase {each}" for each in done.notes)
+            call.answer(said or "Nothing to erase.", **asdict(done))
+            return 0
+        if not yes:
+            _ask(done.notes)
+        done = run()
+        lines = [f"Erased {each}" for each in done.notes]
+        lines.append(f"{done.changes} changes of the log and {done.texts} kept texts went with it")
+        left = "some of it is left" if done.remains else "nothing of it is left"
+        lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
+        lines += [f"still in {each}" for each in done.remains]
+        lines += [f"named by {each}, which stays as it is" for each in done.mentions]
+        call.answer("\n".join(lines), **asdict(done))
+        return 1 if done.remains else 0
+
+
+def _ask(notes: Sequence[str]) -> None:
+    """Raises Failure unless somebody at a terminal agrees."""
+    if not sys.stdin.isatty():
+        raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
+    few = [*notes[:_SHOWN], *([f"and {len(notes) - _SHOWN} more"] if len(notes) > _SHOWN else [])]
+    if not confirmed("\n".join([*few, f"Erase {len(notes)} for good, with every older version?"])):
+        raise Failure("nothing was erased")

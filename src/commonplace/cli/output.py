@@ -112,6 +112,13 @@ def silence() -> None:
         os.close(nowhere)
 
 
+def confirmed(question: str) -> bool:
+    """Whether the person at the terminal says yes to a question on stderr."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
     """A progress bar on stderr as a callback `(done, total)`; None when stderr is no terminal."""

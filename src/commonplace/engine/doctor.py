@@ -47,14 +47,14 @@ def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
     with engine.guard:
-        found = [*_unfinished(engine), *_index(engine)]
+        found = [*_unfinished(engine), *_erasing(engine), *_index(engine)]
         try:
             found += _notes(memory)
         except sqlite3.Error as error:
             if not engine.index.is_corrupt(error):
                 raise StorageError("the index", engine.index.explain(error)) from None
             engine.rebuild_index()  # what the notes say can only be seen with an index
-            found = [*_unfinished(engine), _damaged(), *_notes(memory)]
+            found = [*_unfinished(engine), *_erasing(engine), _damaged(), *_notes(memory)]
         found += [*_config(engine), *_lock(engine), *_temps(engine), *_permissions(engine), *_graph_files(engine)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
@@ -73,6 +73,20 @@ def _unfinished(engine: Engine) -> list[Finding]:
                 "a change was interrupted and could not be finished; its files may be out of reach", "finish it")
         for record in engine.home.set_aside()
     ]  # fmt: skip
+
+
+def _erasing(engine: Engine) -> list[Finding]:
+    """What an erasure left: its record, and kept texts no change refers to."""
+    found = []
+    if engine.layout.erasing.exists():
+        text = "notes are being erased, or it was interrupted; some of their texts are still there"
+        found.append(Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it"))
+    with engine.home.lock:
+        count = len(engine.home.history.unreferenced(engine.home.spared()))
+    if count:
+        text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
+        found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
+    return found
 
 
 def _index(engine: Engine) -> list[Finding]:
@@ -252,6 +266,17 @@ def _finish_write(memory: ReadVerbs, finding: Finding) -> None:
     memory.engine.home.retry(str(memory.engine.layout.private / finding.path))
 
 
+def _finish_erase(memory: ReadVerbs, finding: Finding) -> None:
+    from commonplace.engine.erase import finish
+    from commonplace.engine.history import HistoryVerbs
+
+    finish(HistoryVerbs(memory.engine, None, memory.face))
+
+
+def _sweep_texts(memory: ReadVerbs, finding: Finding) -> None:
+    memory.engine.home.history.sweep(memory.engine.home.spared())
+
+
 def _rebuild_index(memory: ReadVerbs, finding: Finding) -> None:
     memory.engine.rebuild_index()
     memory.engine.fresh()
@@ -298,6 +323,8 @@ def _close_home(memory: ReadVerbs, finding: Finding) -> None:
 
 _REPAIRS = {
     "unfinished_write": _finish_write,
+    "unfinished_erase": _finish_erase,
+    "unreferenced_text": _sweep_texts,
     "index_stale": _rebuild_index,
     "dangling_link": _remove_link,
     "stale_lock": _empty_lock,

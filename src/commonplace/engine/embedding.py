@@ -169,6 +169,22 @@ class Embedding:
         return vectors.waiting(AT_ONCE, CHARACTERS)
 
     @verb
+    def drop_gone(self) -> None:
+        """Drop every vector of a text that no note has now; without a model, nothing tells whose they are, and all
+        go. Raises StorageError."""
+        engine, vectors = self.engine, self.vectors
+        folder = engine.layout.vectors
+        if vectors is None:
+            for each in folder.glob("*") if folder.exists() else ():
+                each.unlink(missing_ok=True)
+            return
+        while self._part_some(vectors, False):
+            continue
+        with engine.home.lock, engine.index.transaction():
+            vectors.forget_gone()
+        vectors.collect(engine.layout.indexes(), least_share=0.0)
+
+    @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
         """Only for the home's own index: one that shows more projects must not decide for the others."""
         engine = self.engine

@@ -19,7 +19,7 @@ from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.folder import FolderStore
-from commonplace.store.journal import FOLD, LINES, Change, Touched
+from commonplace.store.journal import ERASE, FOLD, LINES, Change, Touched
 
 ENTRIES = "kv"
 EXPIRE = "expire"
@@ -37,12 +37,12 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[Change]:
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
-        place = None if ref is None else self._locate(ref)
+        place = None if ref is None else self.locate(ref)
         found: list[Change] = []
         for change in self.engine.home.history.changes():
             if since is not None and parse_stamp(change.time) < since:
                 break
-            if change.verb == FOLD or (agent is not None and change.agent != agent):
+            if change.verb == FOLD or _is_blank(change) or (agent is not None and change.agent != agent):
                 continue
             seen = replace(change, files=[each for each in change.files if self.sees(each.scope)])
             if place is not None and not _concerns(seen, place):
@@ -55,12 +55,14 @@ class HistoryVerbs(NoteVerbs):
 
     def _is_visible(self, change: Change) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not
-        count."""
+        count. What was erased is the owner's to know."""
+        if change.verb == ERASE:
+            return self.agent is None
         about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
         files = about if about and change.verb in _DELETING else change.files
         return all(self.sees(each.scope) for each in files)
 
-    def _locate(self, ref: str) -> Location:
+    def locate(self, ref: str) -> Location:
         """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
         history knows."""
         place = self._find_location(ref)
@@ -127,6 +129,9 @@ class HistoryVerbs(NoteVerbs):
             done, later = self._find_change(change)
             if done is None:
                 raise CannotUndo("There is nothing to undo." if change is None else f"There is no change #{change}.")
+            if done.verb == ERASE:
+                what = "what it changed was erased" if _is_blank(done) else "what was erased is gone for good"
+                raise CannotUndo(f"cannot undo #{done.number}: {what}; memory undo N takes back another change")
             _check_standing(done, later, change)
             texts = list(done.texts())
             if texts and not any(each.kept for each in texts):
@@ -149,7 +154,8 @@ class HistoryVerbs(NoteVerbs):
         undone: set[int] = set()
         for change in self.engine.home.history.changes():
             visible = self._is_visible(change)
-            stands = change.undoes is None and change.number not in undone and not _is_upkeep(change)
+            is_meant = not (_is_upkeep(change) or _is_blank(change))
+            stands = change.undoes is None and change.number not in undone and is_meant
             if number is None and stands and visible:
                 return change, later
             if number == change.number:
@@ -170,7 +176,7 @@ class HistoryVerbs(NoteVerbs):
         Returns where it went (`project/path`) and the change it came from. Raises Exists, NotFound.
         """
         with self.change("restore", fresh=False) as transaction:
-            project, path, root = place = self._locate(ref)
+            project, path, root = place = self.locate(ref)
             store = locations.store_at(self.engine, project, root)
             source, each = self._older(place, _read(store, path), at, change)
             data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
@@ -369,6 +375,11 @@ def _check_standing(change: Change, later: list[Change], number: int | None) -> 
 def _is_upkeep(change: Change) -> bool:
     """Whether a change is none somebody made or would take back: folded counts, entries past their time to live."""
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
+
+
+def _is_blank(change: Change) -> bool:
+    """Whether a line only stands for a change of what was erased."""
+    return change.verb == ERASE and not change.details
 
 
 def _read(store: FolderStore, path: str) -> File | None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
 from commonplace.engine.engine import Engine
 from commonplace.engine.projects import ProjectVerbs
+from commonplace.engine.reading import Ref
 from commonplace.engine.review import ReviewVerbs
+
+if TYPE_CHECKING:
+    from commonplace.engine.erase import Erased
 
 
 class Memory(ReviewVerbs, ProjectVerbs):
@@ -20,6 +25,23 @@ class Memory(ReviewVerbs, ProjectVerbs):
     (project, path) pair; or a note already read. The verbs stand in reading.py, notes.py, history.py, review.py
     and projects.py.
     """
+
+    def erase(
+        self, *refs: Ref, agent: str | None = None, project: str | None = None, source: str | None = None,
+        observation: str | None = None, dry_run: bool = False,
+    ) -> Erased:  # fmt: skip
+        """Remove notes for good: every version, and what journal, index, lists and vectors have of them.
+
+        A ref may also be a path of `memory log`, of a file that is no note or a note that is gone, or an entry of
+        JSON files used in place, FOLDER/NAMESPACE.json:KEY. `agent`, `project`, `source`: all notes an agent made or
+        keeps private, of a project, of a source. With `observation` only that goes from the one note `ref`, and the
+        note's older versions. `dry_run` only says what would go. There is no undo. Raises InvalidInput for an agent,
+        Locked, Ambiguous, NotFound, StorageError; after that the next open or `memory doctor --fix` completes it.
+        """
+        from commonplace.engine.erase import Erasure
+
+        return Erasure(self).erase(refs, agent=agent, project=project, source=source, observation=observation,
+                                   dry_run=dry_run)  # fmt: skip
 
     def __enter__(self) -> Memory:
         return self
@@ -51,4 +73,9 @@ def open_memory(
     ConfigError, StorageError.
     """
     settings = config if isinstance(config, Settings) else load(home, config)
-    return Memory(Engine(settings, projects or {}, clock, watch), agent, face)
+    memory = Memory(Engine(settings, projects or {}, clock, watch), agent, face)
+    if memory.engine.layout.erasing.exists():
+        from commonplace.engine.erase import finish_waiting
+
+        finish_waiting(memory)
+    return memory

@@ -338,10 +338,10 @@ class Upkeep:
                             del rest[info.id]
                     folded = len(change.steps)
                     if folded or not log.is_short:
-                        change.steps.append(self._log_step(log, rest))
+                        change.steps.append(self.log_step(log, rest))
                 return folded
 
-    def _log_step(self, log: LockedLog, rest: Mapping[str, int]) -> Step:
+    def log_step(self, log: LockedLog, rest: Mapping[str, int]) -> Step:
         """The step that leaves only `rest` in the access log."""
         folder = str(self.engine.layout.private)
         return Step("put", PRIVATE, folder, log.name, data=log.lines(rest), old=log.file, kept=False)

@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 SCHEMA_VERSION = 11
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
+SCHEMA = Path(__file__).with_name("schema.sql")
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
            "embedded")  # fmt: skip
@@ -148,6 +149,15 @@ class Database:
         with self._lock:
             self.close()
             _delete(self.path)
+
+    def scrub(self) -> None:
+        """Leave no byte of what was taken out: in the full-text segments, the free pages, the write-ahead log."""
+        db = self.connection
+        db.execute("pragma secure_delete = on")
+        for table in _WORD_TABLES:
+            db.execute(f"insert into {table} ({table}) values ('optimize')")
+        db.execute("vacuum")
+        db.execute("pragma wal_checkpoint(truncate)")
 
     def transaction(self) -> AbstractContextManager[None]:
         """One write transaction: committed at the end, rolled back when an exception passes."""
@@ -336,7 +346,7 @@ def _make(path: Path | None) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         os.chmod(path, 0o600)
     db = _connect(path)
-    script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+    script = SCHEMA.read_text(encoding="utf-8")
     db.executescript(f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;")
     return db
 

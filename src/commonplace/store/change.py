@@ -208,6 +208,8 @@ class Execution:
         held = f"{step.temp}-old"
         try:
             os.link(name, held, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError:
+            pass  # by the writer that died and whose step this is
         except OSError as error:
             if error.errno not in CANNOT_LINK:
                 raise

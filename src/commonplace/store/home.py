@@ -217,6 +217,15 @@ class Home:
 
     def purge(self, before: datetime) -> int:
         """As `History.purge`; the texts a record set aside would replace stay. The lock must be held."""
+        return self.history.purge(before, self.spared())
+
+    def wipe_records(self) -> None:
+        """Leave nothing of finished changes in the redo records. The lock must be held. Raises OSError."""
+        self._redo.wipe()
+        self.lines.wipe()
+
+    def spared(self) -> set[str | None]:
+        """The texts that records set aside would replace. The lock must be held."""
         spared: set[str | None] = set()
         for name in self.set_aside():
             try:
@@ -226,7 +235,7 @@ class Home:
                 continue
             if parsed is not None and parsed.change is not None:
                 spared |= {each.old for each in parsed.change.files}
-        return self.history.purge(before, spared)
+        return spared
 
 
 def _sameness(change: Change) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +35,8 @@ from commonplace.store.files import (
 from commonplace.store.layout import Layout
 
 LINES = "lines"
+ERASE = "erase"
+"""The verb of a line that says that something was erased; one without details stands for a line about it."""
 FOLD = "fold"
 """The verb of writing counts of reads into files: upkeep that nobody sees as a change (docs/format.md)."""
 _BLOCK = 1 << 16
@@ -235,7 +237,9 @@ class History:
         try:
             write_file(place, data, durable=durable)
         except FileExistsError:
-            pass
+            if not self._is_sound(digest):  # its writer died before all of it was there
+                os.unlink(place)
+                write_file(place, data, durable=durable)
         return digest
 
     def _link(self, name: str, folder: int, place: str) -> None:
@@ -278,21 +282,32 @@ class History:
         kept.reverse()
         total = sum(1 for _ in self.changes())
         if len(kept) < total:
-            fresh = str(self._layout.journal) + ".new"
-            if os.path.exists(fresh):
-                os.unlink(fresh)
-            write_file(fresh, b"".join(each.dump() for each in kept))
-            os.replace(fresh, self._layout.journal)
-            sync_folder(self._layout.journal.parent)
-            self.refresh()
-        self._sweep({text for change in kept for each in change.files for text in _texts_of(each)} | set(spared))
+            self.rewrite(kept)
+        self.sweep(spared)
         return total - len(kept)
 
-    def _sweep(self, wanted: set[str | None]) -> None:
-        for folder in os.scandir(self._layout.objects):
-            for each in os.scandir(folder.path):
-                if each.name not in wanted:
-                    os.unlink(each.path)
+    def rewrite(self, changes: Iterable[Change]) -> None:
+        """Put these changes, the oldest first, in place of all. For the holder of the home's lock. Raises OSError."""
+        fresh = str(self._layout.journal) + ".new"
+        if os.path.exists(fresh):
+            os.unlink(fresh)
+        write_file(fresh, b"".join(each.dump() for each in changes))
+        os.replace(fresh, self._layout.journal)
+        sync_folder(self._layout.journal.parent)
+        self.refresh()
+
+    def sweep(self, spared: Collection[str | None] = ()) -> int:
+        """Remove the texts of `unreferenced`. Returns how many. For the holder of the home's lock. Raises OSError."""
+        gone = self.unreferenced(spared)
+        for digest in gone:
+            os.unlink(self.object_path(digest))
+        return len(gone)
+
+    def unreferenced(self, spared: Collection[str | None] = ()) -> list[str]:
+        """The kept texts no change refers to, but for those `spared`: by SHA-256."""
+        wanted = {text for change in self.changes() for each in change.files for text in _texts_of(each)} | {*spared}
+        folders = os.scandir(self._layout.objects)
+        return sorted(each.name for folder in folders for each in os.scandir(folder.path) if each.name not in wanted)
 
 
 def _texts_of(each: Touched) -> Iterator[str | None]:
@@ -371,6 +386,11 @@ class RedoRecord:
         except OSError:  # what cannot be cut can be marked, and the other way round
             os.pwrite(self._fd, _DROPPED, 0)
             os.ftruncate(self._fd, 0)
+
+    def wipe(self) -> None:
+        """Drop what older records left in the file; none may wait."""
+        os.ftruncate(self._fd, 0)
+        os.fsync(self._fd)
 
     def refresh(self) -> None:
         """Another process may have set the record aside: then a new one is in use."""

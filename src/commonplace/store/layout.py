@@ -30,6 +30,7 @@ class Layout:
         self.lock = self.private / "lock"
         self.redo = self.private / "redo"
         self.lines = self.private / "lines"
+        self.erasing = self.private / "erasing"
         self.dream_report = self.private / "dream-report.json"
         self.review = self.private / "review.json"
         self.access_log = self.private / "access.log"

@@ -9,9 +9,9 @@ locks is always the home's, then the file's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,10 @@ class LineChanges:
         """Whether a record is there: of a writer at work, or of one that died."""
         return self._record.waits()
 
+    def wipe(self) -> None:
+        """Drop what older records left in the file; none may wait."""
+        self._record.wipe()
+
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Inside, a change may `begin`; when it fails it leaves the journal again."""
@@ -88,8 +92,7 @@ class LineChanges:
         touched = Touched(LINES, change.project, change.path, file=lines.place)
         if lines.old:
             touched.old = self._history.keep_bytes(b"".join(lines.old))
-        new = {"at": lines.numbers, "new": [*map(_text, lines.new)], "added": [*map(_text, lines.added)]}
-        touched.new = self._history.keep_bytes(json.dumps(new).encode(), durable=False)
+        touched.new = self._keep_new(lines.numbers, lines.new, lines.added, durable=False)
         change.files = [touched]
         if lines.whole:
             whole = self._history.keep_bytes(lines.whole)
@@ -100,6 +103,17 @@ class LineChanges:
         if len(lines.added) > 1:
             self._record.sync()  # the file may come back from a power failure with some of them
         self._history.append(change, durable=bool(lines.old))
+
+    def _keep_new(self, at: Sequence[int], new: Iterable[bytes], added: Iterable[bytes], *, durable: bool) -> str:
+        row = {"at": at, "new": [*map(_text, new)], "added": [*map(_text, added)]}
+        return self._history.keep_bytes(json.dumps(row).encode(), durable=durable)
+
+    def keep(self, touched: Touched, replaced: Sequence[tuple[int, bytes, bytes]], added: Sequence[bytes]) -> Touched:
+        """The step with only these lines kept of it. Raises OSError."""
+        old = b"".join(line for _, line, _ in replaced)
+        digest = self._history.keep_bytes(old) if old else None
+        new = self._keep_new([at for at, _, _ in replaced], [line for _, _, line in replaced], added, durable=True)
+        return replace(touched, old=digest, new=new)
 
     def _rollback(self) -> None:
         if self._begun is not None:

@@ -1,0 +1,437 @@
+"""`erase`: notes go for good, with every version and every trace the home keeps of them, and a scan shows it.
+
+A record (`.commonplace/erasing`) says what has to go before the first byte does, and leaves last. Every step may be
+done twice, so whoever opens the home after a crash does them all again; only then does the journal say that something
+was erased.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from commonplace.clock import stamp
+from commonplace.engine import locations
+from commonplace.engine.engine import Engine, absolute, verb
+from commonplace.engine.history import HistoryVerbs
+from commonplace.engine.locations import Location
+from commonplace.engine.overview import Overview, Pending
+from commonplace.engine.reading import Ref
+from commonplace.engine.trail import OUR_REMOVAL, Trail, written_by
+from commonplace.engine.upkeep import Upkeep
+from commonplace.engine.writing import follow_content, id_list
+from commonplace.errors import CommonplaceError, InvalidInput, Locked, NotFound, StorageError
+from commonplace.index.index import Index
+from commonplace.index.rows import NoteInfo
+from commonplace.note import entry
+from commonplace.note.markdown import default_id
+from commonplace.note.model import CATEGORY_PROJECT
+from commonplace.note.reminder import CATEGORY
+from commonplace.query import Query, memory_query
+from commonplace.store.base import File
+from commonplace.store.change import Step
+from commonplace.store.files import put_derived, read_file, reason, sync_folder, write_file
+from commonplace.store.inplace.graph_store import GraphStore
+from commonplace.store.journal import ERASE, Change
+from commonplace.store.layout import PRIVATE
+
+if TYPE_CHECKING:
+    from commonplace.engine.transaction import Transaction
+
+_ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
+"""An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""
+_ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's name."
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """`notes`: what was erased, as `project/path`; so many `changes` of the journal and kept `texts` went with it.
+
+    So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still found; empty when
+    all went well. `mentions`: other notes, kept texts of other notes, and sources, that name it or hold the same words;
+    they are their authors' and stay.
+    """
+
+    notes: tuple[str, ...]
+    changes: int = 0
+    texts: int = 0
+    files: int = 0
+    bytes: int = 0
+    remains: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Plan:
+    """What has to go; kept as the record. `last`: the latest change when it was made. `files`: [project, path, root,
+    etag] of what is there now. `places` and `ids` name the notes in the journal, `entities` those of graph files by the
+    file. `rows`: [folder, namespace, key] of JSON files. With `observation` only that goes from the one note, and its
+    older versions."""
+
+    last: int
+    observation: str | None = None
+    places: list[Location] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    files: list[tuple[str, str, str, str]] = field(default_factory=list)
+    entities: dict[str, list[str]] = field(default_factory=dict)
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """What goes, for people: as `memory log` shows it."""
+        found = [os.path.join(root or project, path) for project, path, root in self.places]
+        return sorted({*found, *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows)})
+
+
+class Erasure:
+    """The verb for the owner; `memory` is bound to the caller. Raises InvalidInput for an agent."""
+
+    def __init__(self, memory: HistoryVerbs):
+        if memory.agent is not None:
+            raise InvalidInput(_ONLY_OWNER)
+        self.memory = memory
+        self.engine = memory.engine
+        self._texts: list[bytes] = []
+        self._gone: dict[Location, str] = {}
+
+    @verb
+    def erase(
+        self, refs: Sequence[Ref], *, agent: str | None, project: str | None, source: str | None,
+        observation: str | None, dry_run: bool,
+    ) -> Erased:  # fmt: skip
+        """See `Memory.erase`."""
+        if observation is not None and (len(refs) != 1 or agent or project or source):
+            raise InvalidInput("An observation is erased from one note: give one reference.")
+        with self.engine.writing():
+            finish(self.memory)
+            self.engine.fresh()
+            plan = Plan(self.engine.home.history.last, observation)
+            for ref in refs:
+                self._add_ref(plan, ref)
+            if observation is not None:
+                self._check_observed(plan)
+            self._add_selected(plan, agent, project, source)
+            trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
+            trail.follow()
+            if unknown := next((ref for place, ref in self._gone.items() if place not in trail.met), None):
+                raise NotFound(unknown, "the memory")
+            names = tuple(plan.names)
+            if dry_run or not names:
+                return Erased(names)
+            from commonplace.engine.remains import Needles, search
+
+            mentions = self._linking(plan)
+            needles = Needles.of([observation.encode()] if observation else [*self._texts, *trail.texts],
+                                 [] if observation else [*plan.ids, *names])  # fmt: skip
+            self._record(plan)
+            changes, texts = _carry_out(self.memory, plan)
+        folders = [row[0] for row in plan.rows]
+        found = search(self.engine, needles, folders)
+        if any("/index" in each for each in found.remains):
+            self.engine.rebuild_index()
+            found = search(self.engine, needles, folders)
+        mentions += [each for each in found.mentions if each not in mentions]
+        return Erased(names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions))
+
+    def _check_observed(self, plan: Plan) -> None:
+        for project, path, _ in plan.places:
+            said = self.memory.observations((project, path))
+            if not any(plan.observation in (each.text, each.content) for each in said):
+                raise NotFound(str(plan.observation), f"the observations of {project}/{path}")
+
+    def _add_ref(self, plan: Plan, ref: Ref) -> None:
+        """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows."""
+        if isinstance(ref, str) and (row := _ROW.fullmatch(ref)):
+            self._add_row(plan, *row.groups())
+            return
+        info = self._note_of(ref)
+        if info is not None:
+            self._add_note(plan, info)
+        elif isinstance(ref, str):
+            place = self.memory.locate(ref)
+            if not self._add_file(plan, place):
+                self._gone[place] = ref
+        else:
+            raise NotFound(str(ref), "the memory")
+
+    def _note_of(self, ref: Ref) -> NoteInfo | None:
+        """The note there is under a reference. Raises Ambiguous."""
+        if not isinstance(ref, str):
+            return self.memory.find_ref(ref)
+        notes, (project, _, path) = self.engine.index.notes, ref.partition("/")
+        name = next((each for each in self.engine.stores if each.lower() == project.lower()), None)
+        namespace, _, key = path.partition("/")
+        places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
+        found = [info for each in places if name and (info := notes.get(name, each))]
+        if found:
+            return found[0]
+        for find in (self.memory.memory_id, self.memory.find):
+            try:
+                return find(ref)
+            except NotFound:
+                continue
+        return None
+
+    def _add_note(self, plan: Plan, info: NoteInfo) -> None:
+        if info.locked:
+            raise Locked(info.permalink)
+        plan.ids += [each for each in (info.id, *id_list(info.header.get("merged"))) if each not in plan.ids]
+        self._add_file(plan, (info.project, info.path, locations.root_of(self.engine, info.project)))
+
+    def _add_file(self, plan: Plan, place: Location) -> bool:
+        """Add the file at a place, and what the journal has of the place. Returns whether there is a file."""
+        project, path, root = place
+        if place not in plan.places:
+            plan.places.append(place)
+            store = self.engine.stores.get(project)
+            if isinstance(store, GraphStore):
+                known = store.entity(path)
+                names = plan.entities.setdefault(os.path.realpath(store.root), [])
+                names.append(known.name if known else path.removesuffix(".md"))
+            if (file := _read(self.engine, place)) is not None:
+                plan.files.append((project, path, root, file.etag))
+                self._texts.append(file.data)
+        return any(each[:3] == place for each in plan.files)
+
+    def _add_row(self, plan: Plan, folder: str, stem: str, key: str) -> None:
+        """An entry of a JSON file used in place. Raises NotFound."""
+        from commonplace.engine.json_entries import JsonEntryFolder
+
+        root = str(absolute(folder))
+        found, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
+        rows = [each for each in found if each.key == key and stem in (each.namespace, entry.DEFAULT_NAMESPACE)]
+        rows = [each for each in rows if each.namespace == stem] or rows
+        if not rows:
+            raise NotFound(f"{folder}/{stem}.json:{key}", "the JSON files")
+        plan.rows.append((root, rows[0].namespace, key))
+        self._texts.append(f"{key}\n{rows[0].value}".encode())
+
+    def _add_selected(self, plan: Plan, agent: str | None, project: str | None, source: str | None) -> None:
+        """Add all notes of an agent, a project, a source; then the reminders that were made from a note's text."""
+        every: list[NoteInfo] = []
+        if source is not None:
+            every += self.memory.list(Query(source=source), limit=0)[0]
+        if project is not None:
+            name = self.engine.store(project).name
+            every += self.memory.list(Query(projects=(name,)), limit=0)[0]
+            for each in self._touched(name):
+                self._add_file(plan, each)
+        if agent is not None:
+            every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
+            for each in written_by(self.engine, agent):
+                info = self.engine.index.notes.get(each[0], each[1]) if not each[2] else None
+                if info is not None:
+                    self._add_note(plan, info)
+                else:
+                    self._add_file(plan, each)
+        for info in every:
+            self._add_note(plan, info)
+        if plan.observation is None and plan.ids:
+            made = self.memory.list(memory_query(category=CATEGORY), limit=0)[0]
+            for info in made:
+                if info.header.get("reminder_of") in plan.ids:
+                    self._add_note(plan, info)
+
+    def _touched(self, project: str) -> set[Location]:
+        """Every place of a project the journal names a file at."""
+        every = (each for change in self.engine.home.history.changes() for each in change.texts())
+        return {(project, path, each.root) for each in every if each.project == project
+                for path in (each.path, each.to) if path}  # fmt: skip
+
+    def _linking(self, plan: Plan) -> list[str]:
+        """The notes that link to what goes, and the files it was taken in from."""
+        gone, found = {each[:2] for each in plan.files}, dict[str, None]()
+        for project, path in sorted(gone):
+            if plan.observation is not None or (info := self.engine.index.notes.get(project, path)) is None:
+                continue
+            if source := info.header.get("source_ref"):
+                found[f"the source {source}, from which ingest would take it again"] = None
+            for other in self.memory.backlinks(info):
+                if (other.project, other.path) not in gone:
+                    found[f"{other.project}/{other.path}"] = None
+        return list(found)
+
+    def _record(self, plan: Plan) -> None:
+        record = self.engine.layout.erasing
+        fresh = record.with_suffix(".new")
+        try:
+            fresh.unlink(missing_ok=True)
+            write_file(str(fresh), json.dumps(asdict(plan)).encode())
+            os.replace(fresh, record)
+            sync_folder(record.parent)
+        except OSError as error:
+            raise StorageError("the record of what is to be erased", reason(error)) from None
+
+
+def finish(memory: HistoryVerbs) -> bool:
+    """Complete what a process that died was erasing; False when there is nothing. Raises CommonplaceError, then the
+    record waits for `memory doctor --fix`."""
+    record = memory.engine.layout.erasing
+    if not record.exists():
+        return False
+    with memory.engine.writing():
+        try:
+            row = json.loads(record.read_bytes())
+        except FileNotFoundError:
+            return False  # its process was alive
+        row["places"], row["files"] = ([tuple(each) for each in row[name]] for name in ("places", "files"))
+        _carry_out(memory.as_caller(None), Plan(**row))
+    return True
+
+
+@verb
+def _finished(memory: HistoryVerbs) -> bool:
+    return finish(memory)
+
+
+def finish_waiting(memory: HistoryVerbs) -> None:
+    """`finish` for whoever opens the home: a disk that refuses hinders nobody to read."""
+    if memory.engine.layout.erasing.exists():
+        try:
+            _finished(memory)
+        except CommonplaceError:
+            return  # doctor names it
+
+
+def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
+    """Every step, each of which may have been done before. Returns how many changes and kept texts went. The lock is
+    held."""
+    engine = memory.engine
+    history = engine.home.history
+    is_said = any(each.number > plan.last and each.verb == ERASE and each.details for each in history.changes())
+    changes = texts = 0
+    if not is_said:
+        _remove(memory, plan)
+        trail = Trail(engine, plan.places, plan.ids, plan.entities)
+        trail.follow()
+        try:
+            if changes := len(trail.files):
+                history.rewrite(trail.rewritten(stamp(engine.clock())))
+            texts = history.sweep(engine.home.spared())
+            engine.home.wipe_records()
+            _clear_derived(memory, plan)
+            details = {"notes": len(plan.names)}
+            moment, number = stamp(engine.clock()), history.last + 1
+            history.append(Change(number, moment, ERASE, "", "", None, memory.face, details=details))
+        except OSError as error:
+            raise StorageError("the history", reason(error)) from None
+    engine.layout.erasing.unlink(missing_ok=True)
+    sync_folder(engine.layout.private)
+    return changes, texts
+
+
+def _remove(memory: HistoryVerbs, plan: Plan) -> None:
+    """Take the notes' files and lines away, as long as they are what was to go, and their reads from the log."""
+    engine, keys = memory.engine, {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
+    there = [each for each in plan.files if (file := _read(engine, each[:3])) is not None and file.etag == each[3]]
+    in_lines = [each for each in there if isinstance(engine.stores.get(each[0]), GraphStore)]
+    with engine.access.locked() as log, memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
+        for project, path, root, _ in there:
+            if (project, path, root, _) not in in_lines:
+                _remove_file(memory, change, (project, path, root), plan.observation)
+        _remove_folders(memory, change)
+        rest = {key: count for key, count in log.counts.items() if key not in keys}
+        if plan.observation is None and log.file.data != log.lines(rest):
+            change.steps.append(Upkeep(memory).log_step(log, rest))
+        _remove_answers(engine, change, plan)
+    for project in sorted({each[0] for each in in_lines}):
+        _remove_lines(memory, project, [each[1] for each in in_lines if each[0] == project], plan.observation)
+    for folder, namespace, key in plan.rows:
+        from commonplace.engine.entries import NoEntry
+        from commonplace.engine.json_entries import JsonEntryFolder
+
+        with suppress(NoEntry):  # gone already
+            JsonEntryFolder(folder).entries(memory).remove(namespace, key)
+    engine.freshness.is_current = False
+    engine.fresh()
+
+
+def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, observation: str | None) -> None:
+    """Remove a file, or the lines of an observation in it; no text is kept."""
+    project, path, root = place
+    store = locations.store_at(memory.engine, project, root)
+    file = store.read(path)
+    if observation is None:
+        change.remove(project, path, file, store=store, kept=False)
+        return
+    note = memory.parse(project, path, file)
+    lines = note.text.splitlines(keepends=True)
+    gone = {each.line for each in note.observations if observation in (each.text, each.content)}
+    left = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    info = memory.index.notes.get(project, path)
+    if gone and info is not None:
+        data = follow_content(memory, info, note.text, left).encode()
+        change.put(project, path, data, old=file, store=store, scope=info.scope, kept=False)
+
+
+def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
+    """Forget what the owner answered about the notes."""
+    place, names = engine.layout.review, [*plan.ids, *plan.names]
+    with suppress(FileNotFoundError, ValueError):  # a damaged file says nothing; the search names it
+        file = read_file(str(place))
+        known = json.loads(file.data)
+        left = {key: answer for key, answer in known.items() if not any(name in key for name in names)}
+        if len(left) < len(known):
+            data = json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
+            change.steps.append(Step("put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False))
+
+
+def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
+    """Remove the folders that were made for these files and hold nothing else."""
+    if not any(step.do == "remove" for step in change.steps):
+        return
+    every = (each for done in memory.engine.home.history.changes() for each in done.files)
+    made = {(each.project, each.to or each.path) for each in every
+            if each.do in ("mkdir", "move") and each.project != CATEGORY_PROJECT}  # fmt: skip
+    gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
+    above = {(step.project, step.root, step.path[:at]) for step in gone.values()
+             for at, sign in enumerate(step.path) if sign == "/"}  # fmt: skip
+    for project, root, path in sorted(above, key=lambda each: -len(each[2])):
+        inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
+        if (project, path) in made and inside <= gone.keys():
+            gone[root, path] = change.add("rmdir", project, path)
+
+
+def _remove_lines(memory: HistoryVerbs, project: str, paths: Sequence[str], observation: str | None) -> None:
+    """Remove entities of a graph file and the relations at them, or one observation of them."""
+    from commonplace.engine.file_graph import FileGraph
+
+    store = cast(GraphStore, memory.engine.stores[project])
+    names = [entity.name for path in paths if (entity := store.entity(path)) is not None]
+    if observation is None:
+        FileGraph(memory, store).delete_entities(names)
+    else:
+        FileGraph(memory, store).delete_observations([(name, [observation]) for name in names])
+
+
+def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
+    """Make what is derived from the notes anew without them: lists, the report of a dream, the index, the vectors."""
+    engine = memory.engine
+    Overview(memory).refresh(create=False)
+    Pending(memory).refresh(create=False)
+    report = engine.layout.dream_report
+    data = report.read_bytes() if report.exists() else b""
+    if any(each.encode() in data for each in plan.ids):  # it quotes what it was about; when it was counts on
+        row = json.loads(data)
+        put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())
+    for path in engine.layout.indexes():
+        if path != engine.index.path:
+            Index(path, engine.home.lock).rebuild()  # its processes make it anew
+    engine.index.scrub()
+    if engine.layout.vectors.exists():
+        from commonplace.engine.embedding import Embedding
+
+        Embedding(memory).drop_gone()
+
+
+def _read(engine: Engine, place: Location) -> File | None:
+    """The file at a place; None when there is none."""
+    try:
+        return locations.store_at(engine, place[0], place[2]).read(place[1])
+    except CommonplaceError:
+        return None

@@ -1,0 +1,125 @@
+"""kill -9 at every durable operation of `erase`: the next open completes it, or it is as if not begun."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
+SECRET = "zq4711vault"
+SECONDS = 200
+
+ERASING = r"""
+import os, sys
+from commonplace import open_memory
+from commonplace.engine import erase, file_graph, remains
+from commonplace.index import database
+from crash.mortal import Countdown, arm
+
+def erases(home, die_at):
+    countdown = Countdown(die_at)
+    arm(countdown)
+    scrub = database.Database.scrub
+
+    def scrubbed(self):
+        countdown.tick()
+        scrub(self)
+        countdown.tick()
+
+    database.Database.scrub = scrubbed
+    with open_memory(home, watch=False) as memory:
+        memory.sync()
+        countdown.awake = True
+        memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
+        countdown.awake = False
+    print(countdown.seen, flush=True)
+
+for line in sys.stdin:
+    die_at, home = line.rstrip("\n").split(" ", 1)
+    child = os.fork()
+    if child == 0:
+        erases(home, int(die_at))
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -9), status
+"""
+
+
+def run(homes: dict[Path, int]) -> list[str]:
+    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
+    ran = subprocess.run(
+        [sys.executable, "-c", ERASING], input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=SECONDS
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    return ran.stdout.decode().split()
+
+
+def make(home: Path) -> None:
+    from commonplace import Session
+    from commonplace.faces.graph import tools  # noqa: F401
+
+    home.mkdir(mode=0o700)
+    graph = home.with_name(f"{home.name}.jsonl")
+    graph.write_text('{"type":"entity","name":"Zq4711vault","entityType":"t","observations":["zq4711vault"]}\n')
+    (home / "config.yaml").write_text(f"projects:\n  lines: {graph}\n")
+    with open_memory(home, watch=False) as memory:
+        memory.write(Draft("stays", title="bystander"))
+        memory.write(Draft(f"of {SECRET}", title="draft"))
+        memory.move("notes/draft.md", "plan.md")
+        session = Session(memory, tools=("kv", "graph"))
+        assert not session.call("memory_remember", {"key": "key", "value": SECRET}).is_error
+        assert not session.call("memory_remember", {"key": "key", "value": f"{SECRET} again"}).is_error
+        memory.read("notes/plan.md")
+        memory.sync()
+
+
+def holding(home: Path) -> list[str]:
+    every = [*home.rglob("*"), home.with_name(f"{home.name}.jsonl")]
+    return [str(each) for each in every if each.is_file() and SECRET in each.read_text("utf-8", "replace").lower()]
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-erase-crash")
+def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began(tmp_path: Path) -> None:
+    make(tmp_path / "home")
+    whole = tmp_path / "0"
+
+    def copy(name: str) -> Path:
+        shutil.copytree(tmp_path / "home", tmp_path / name)
+        graph = tmp_path / f"{name}.jsonl"
+        shutil.copy(tmp_path / "home.jsonl", graph)
+        (tmp_path / name / "config.yaml").write_text(f"projects:\n  lines: {graph}\n")
+        return tmp_path / name
+
+    (steps,) = run({copy("0"): 0})
+    assert holding(whole) == []
+    homes = {copy(str(at)): at for at in range(1, int(steps) + 1)}
+    run(homes)
+    begun = []
+    for home in homes:
+        was_there = (home / ".commonplace" / "erasing").exists()
+        with open_memory(home, watch=False) as memory:
+            memory.sync()
+            paths = {f"{each.project}/{each.path}" for each in memory.list(limit=0)[0]}
+            log = memory.log(limit=0)
+            said = [each for each in log if each.verb == "erase"]
+            if len(paths) == 1:
+                assert paths == {"notes/bystander.md"}
+                assert [each.details for each in said] == [{"notes": 3}]
+                assert memory.undo(1).undoes == 1
+            else:
+                assert (len(paths), said, was_there) == (4, [], False)
+                memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
+            begun.append(len(paths) == 1)
+        assert holding(home) == [], home
+        assert [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("erasing*")] == []
+    assert begun == sorted(begun)  # before a moment it had not begun, after it is completed
+    assert set(begun) == {False, True}

@@ -1,0 +1,508 @@
+"""`erase`: what must go is gone from every byte of the home (docs/failures.md)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from commonplace import Session, config
+from commonplace.engine import Memory, open_memory
+from commonplace.engine.doctor import examine, repair
+from commonplace.engine.json_entries import JsonEntryFolder
+from commonplace.engine.overview import Overview, Pending
+from commonplace.engine.upkeep import Upkeep
+from commonplace.errors import CannotUndo, InvalidInput, Locked, NotFound
+from commonplace.jobs import dream
+from commonplace.note.compose import Record
+from commonplace.note.edit import StrReplace
+from commonplace.note.model import Draft
+
+START = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+
+
+@dataclass
+class Place:
+    """A home with a vault and a graph file elsewhere, and a folder of JSON entries."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        self.home = self.root / "home"
+        self.vault, self.graph, self.rows = self.root / "vault", self.root / "graph.jsonl", self.root / "rows"
+        self.vault.mkdir(exist_ok=True)
+        self.graph.touch()
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        places = {"vault": str(self.vault), "lines": str(self.graph)}
+        (self.home / "config.yaml").write_text(json.dumps({"timezone": "UTC", "projects": places}))
+
+    def open(self, **more: Any) -> Memory:
+        settings = replace(config.load(self.home), semantic_model=more.pop("model", None))
+        return open_memory(config=settings, **({"clock": lambda: START} | more))
+
+    def holding(self, *words: str) -> list[str]:
+        """The files, everywhere, whose bytes or names hold one of the words."""
+        wanted = [word.encode() for word in words]
+        every = [path for path in self.root.rglob("*") if path.is_file() or path.is_dir()]
+        return [
+            str(path.relative_to(self.root))
+            for path in every
+            if any(word in str(path.relative_to(self.root)).encode() for word in wanted)
+            or (path.is_file() and any(word in path.read_bytes() for word in wanted))
+        ]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def plain(secret: str) -> int:
+    """A number for a secret, to name what may be named."""
+    return crc32(secret.encode())
+
+
+@lru_cache(maxsize=1)
+def session_of(memory: Memory) -> Session:
+    return Session(memory, tools=("memory", "notes", "graph", "bank", "kv"))
+
+
+def use(memory: Memory, name: str, **arguments: Any) -> str:
+    reply = session_of(memory).call(name, arguments)
+    assert not reply.is_error, reply.text
+    return reply.text
+
+
+def file(memory: Memory, **arguments: Any) -> None:
+    use(memory, "memory", **arguments)
+
+
+def note(memory: Memory, title: str, text: str, **more: Any) -> str:
+    written = memory.write(Draft(text, title=title, project=more.pop("project", "notes"), **more))
+    return f"{written.project}/{written.path}"
+
+
+def remember(memory: Memory, text: str, category: str | None = None, **more: Any) -> str:
+    return memory.write(Draft(text, project="categories", category=category, **more)).id
+
+
+def entity(memory: Memory, name: str, *said: str, project: str = "graph") -> str:
+    use(memory, "memory_create_entities", project=project,
+        entities=[{"name": name, "entityType": "thing", "observations": list(said)}])  # fmt: skip
+    return f"{project}/{name}.md"
+
+
+def in_file(memory: Memory, secret: str) -> str:
+    file(memory, command="create", path=f"/memories/a-{secret}.txt", file_text=f"of {secret}\n")
+    return f"memories/a-{secret}.txt"
+
+
+def in_hidden_file(memory: Memory, secret: str) -> str:
+    file(memory, command="create", path=f"/memories/.{secret}/.plan", file_text=f"of {secret}\n")
+    return f"memories/.{secret}/.plan"
+
+
+def edited_away(memory: Memory, secret: str) -> str:
+    path = f"/memories/{plain(secret)}.md"
+    file(memory, command="create", path=path, file_text=f"of {secret}\n")
+    file(memory, command="str_replace", path=path, old_str=secret, new_str="nothing")
+    return f"memories/{path.rpartition('/')[2]}"
+
+
+def renamed(memory: Memory, secret: str) -> str:
+    new = f"/memories/new/{plain(secret)}.md"
+    file(memory, command="create", path=f"/memories/old/{secret}.md", file_text="plain\n")
+    file(memory, command="rename", old_path=f"/memories/old/{secret}.md", new_path=new)
+    return new.replace("/memories", "memories")
+
+
+def deleted_file(memory: Memory, secret: str) -> str:
+    ref = in_file(memory, secret)
+    file(memory, command="delete", path=f"/{ref}")
+    return ref
+
+
+def restored(memory: Memory, secret: str) -> str:
+    ref = deleted_file(memory, secret)
+    memory.restore(ref)
+    return ref
+
+
+def of_a_folder(memory: Memory, secret: str) -> str:
+    ref = note(memory, f"plan {plain(secret)}", "text", folder=f"box/{secret}")
+    memory.move_folder("notes", f"box/{secret}", f"chest/{secret}")
+    return ref.replace("box", "chest")
+
+
+def moved_note(memory: Memory, secret: str) -> str:
+    ref = note(memory, secret, "text")
+    memory.move(ref, f"later/{plain(secret)}.md")
+    return f"notes/later/{plain(secret)}.md"
+
+
+def edited_note(memory: Memory, secret: str) -> str:
+    ref = note(memory, f"edited {plain(secret)}", f"of {secret}")
+    memory.edit(ref, StrReplace(secret, "nothing"))
+    return ref
+
+
+def in_the_header(memory: Memory, secret: str) -> str:
+    return note(memory, f"header {plain(secret)}", "text", metadata={f"key_{secret}": f"value {secret}"})
+
+
+def upgraded(memory: Memory, secret: str) -> str:
+    ref = remember(memory, f"of {secret}")
+    Upkeep(memory).change(memory.memory_id(ref), {"phase": "organized"}, "upgrade", category="skills")
+    return ref[:13]
+
+
+def merged(memory: Memory, secret: str) -> str:
+    one, other = remember(memory, f"one of {secret}", "skills"), remember(memory, f"other of {secret}", "habits")
+    Upkeep(memory).merge(memory.memory_id(one), memory.memory_id(other))
+    return other
+
+
+def deleted_memory(memory: Memory, secret: str) -> str:
+    ref = remember(memory, f"of {secret}", "people")
+    memory.delete(memory.memory_id(ref))
+    return ref[:8]
+
+
+def moved_then_deleted(memory: Memory, secret: str) -> str:
+    ref = upgraded(memory, secret)
+    memory.delete(memory.memory_id(ref))
+    return ref[:8]
+
+
+def fired(memory: Memory, secret: str) -> str:
+    record = Record(f"{plain(secret) % 10**8:08d}-aaaa-4aaa-8aaa-aaaaaaaaaaaa", f"call {secret}",
+                    category="reminders", created=START, updated=START, further={"due_at": "2026-05-07T09:00:00Z",
+                    "fired_at": "2026-05-07T09:00:00Z"})  # fmt: skip
+    Upkeep(memory).put([record], "remind")
+    return record.id
+
+
+def ingested(memory: Memory, secret: str) -> str:
+    record = Record(f"{plain(secret) % 10**8:08d}-bbbb-4bbb-8bbb-bbbbbbbbbbbb", f"of {secret}", created=START,
+                    category="knowledge", updated=START, further={"source_ref": f"vault:{secret}.md"})  # fmt: skip
+    Upkeep(memory).put([record], "ingest")
+    return record.id
+
+
+def passing(memory: Memory, secret: str) -> str:
+    use(memory, "memory_remember", key="once", value=secret, namespace=f"n{secret}", ttl_seconds=900)
+    return f"kv/n{secret}/once"
+
+
+def replaced_value(memory: Memory, secret: str) -> str:
+    key = f"key-{plain(secret)}"
+    use(memory, "memory_remember", key=key, value=f"of {secret}")
+    use(memory, "memory_remember", key=key, value="nothing")
+    return f"kv/default/{key}"
+
+
+def odd_key(memory: Memory, secret: str) -> str:
+    use(memory, "memory_remember", key=f"Key: {secret}!", value="v", namespace=f"Space {secret}")
+    return f"kv/Space {secret}/Key: {secret}!"
+
+
+def bank_file(memory: Memory, secret: str) -> str:
+    use(memory, "update", bank_type="global", bank_id="default", target_file=f"doc/{secret}.md", content=f"# {secret}")
+    return f"banks/global/default/doc/{secret}.md"
+
+
+def deleted_entity(memory: Memory, secret: str) -> str:
+    ref = entity(memory, f"Name {secret}", f"says {secret}", project="lines")
+    use(memory, "memory_delete_entities", project="lines", entityNames=[f"Name {secret}"])
+    return ref
+
+
+def lost_observation(memory: Memory, secret: str) -> str:
+    name = f"E{plain(secret)}"
+    ref = entity(memory, name, f"says {secret}", "more", project="lines")
+    use(memory, "memory_delete_observations", project="lines",
+        deletions=[{"entityName": name, "observations": [f"says {secret}"]}])  # fmt: skip
+    return ref
+
+
+def json_row(memory: Memory, secret: str) -> str:
+    folder = memory.home.parent / "rows"
+    JsonEntryFolder(folder).entries(memory).put("default", f"key {secret}", f"value {secret}")
+    return f"{folder}/default.json:key {secret}"
+
+
+KINDS: dict[str, Callable[[Memory, str], str]] = {
+    "a file of the memory tool": in_file,
+    "a hidden file": in_hidden_file,
+    "a text edited away": edited_away,
+    "a renamed file": renamed,
+    "a deleted file": deleted_file,
+    "a restored file": restored,
+    "a note's title and text": lambda memory, secret: note(memory, secret, f"text {secret}"),
+    "a folder that moved": of_a_folder,
+    "a moved note": moved_note,
+    "an edited note": edited_note,
+    "a header": in_the_header,
+    "a tag": lambda memory, secret: note(memory, f"tag {plain(secret)}", "text", tags=(secret,)),
+    "an observation": lambda memory, secret: note(memory, f"o {plain(secret)}", f"- [fact] of {secret} #t (ctx)"),
+    "a relation": lambda memory, secret: note(memory, f"r {plain(secret)}", f"- likes{secret} [[{secret} two]]"),
+    "a long passage": lambda memory, secret: note(memory, f"l {plain(secret)}", f"many words {secret}. " * 900),
+    "a note of a vault": lambda memory, secret: note(memory, secret, f"text {secret}", project="vault"),
+    "a memory": lambda memory, secret: remember(memory, f"of {secret}", "preferences"),
+    "an inbox memory": lambda memory, secret: remember(memory, f"first line\n\n{secret}"),
+    "a source": lambda memory, secret: remember(memory, f"s {plain(secret)}", "habits", source=f"by {secret}"),
+    "a memory in another category": upgraded,
+    "a merged memory": merged,
+    "a deleted memory": deleted_memory,
+    "a moved and deleted memory": moved_then_deleted,
+    "a reminder that fired": fired,
+    "an ingested memory": ingested,
+    "an entry with a time to live": passing,
+    "a replaced value": replaced_value,
+    "a key and a namespace": odd_key,
+    "a bank's file": bank_file,
+    "an entity": lambda memory, secret: entity(memory, f"E {secret}", f"says {secret}"),
+    "an entity of a graph file": lambda memory, secret: entity(memory, secret, f"says {secret}", project="lines"),
+    "a deleted entity": deleted_entity,
+    "an observation deleted from a graph file": lost_observation,
+    "an entry of a JSON file": json_row,
+}
+PER_KIND = 30
+
+
+def secret_of(number: int) -> str:
+    """A text no other holds: every fourth one in Chinese where a name may be."""
+    digits = f"{number * 7919 % 99991:05d}"
+    return f"zq{digits}vault" if number % 4 else "绝密" + "".join("零一二三四五六七八九"[int(each)] for each in digits)
+
+
+def terms(index: Path) -> str:
+    """Every word of the full-text tables."""
+    with sqlite3.connect(index) as db:
+        names = ("note_fts", "name_fts", "passage_fts", "stem_fts")
+        for name in names:
+            db.execute(f"create virtual table temp.v_{name} using fts5vocab(main, {name}, row)")
+        return " ".join(word for name in names for (word,) in db.execute(f"select term from temp.v_{name}"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, kind: str) -> None:
+    with place.open() as memory:
+        note(memory, "bystander", "stays as it is")
+        refs = {secret: KINDS[kind](memory, secret) for secret in (secret_of(1), secret_of(4))}
+        memory.sync()
+        for secret, ref in refs.items():
+            done = memory.erase(ref)
+            assert (len(done.notes), done.remains) == (1, ()), done
+            assert place.holding(secret) == []
+        assert memory.read("notes/bystander.md").content == "stays as it is"
+        assert [each for each in examine(memory) if each.level != "warning"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-erase")
+def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Place) -> None:
+    tiny = pytest.importorskip("index.vectors.tiny")
+    model = str(tiny.make(place.root.parent / "tiny"))
+    from commonplace.engine.embedding import Embedding
+
+    with place.open(model=model) as memory:
+        note(memory, "bystander", "stays as it is")
+        kinds = list(KINDS.values())
+        secrets = {secret_of(n): kinds[n % len(kinds)] for n in range(PER_KIND * len(kinds))}
+        assert len(secrets) >= 1000
+        refs = [make(memory, secret) for secret, make in secrets.items()]
+        Overview(memory).refresh()
+        Pending(memory).refresh()
+        dream.run(memory, 3)
+        Embedding(memory).some(60, thorough=True)
+        done = memory.erase(*refs)
+        assert done.remains == ()
+        assert len(done.notes) >= len(refs)
+    words = [*secrets, *(secret.upper() for secret in secrets)]
+    data = b"\0".join(each.read_bytes() for each in place.root.rglob("*") if each.is_file())
+    data += "\0".join(str(each) for each in place.root.rglob("*")).encode()
+    assert [word for word in words if word.encode() in data] == []
+    known = terms(place.home / ".commonplace" / "index.db")
+    assert [word for word in secrets if word in known or word[:4] in known.split()] == []
+    with place.open(model=model) as memory:
+        left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]  # whose templates stay
+        assert [each.title for each in left] == ["bystander"]
+        assert Embedding(memory).counts().waiting == 0
+
+
+def changes(memory: Memory) -> dict[int, str]:
+    return {each.number: each.verb for each in memory.log(limit=0)}
+
+
+def test_an_agent_cannot_erase(place: Place) -> None:
+    with place.open() as memory:
+        ref = note(memory, "plan", "text")
+        with pytest.raises(InvalidInput, match="Only the owner"):
+            memory.as_caller("bob").erase(ref)
+        assert memory.erase(ref).notes == ("notes/plan.md",)
+        assert memory.as_caller("bob").log() == []
+
+
+def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(place: Place) -> None:
+    with place.open() as memory:
+        ref, locked = note(memory, "plan", "text"), note(memory, "kept", "text", metadata={"locked": True})
+        with pytest.raises(Locked):
+            memory.erase(ref, locked)
+        for unknown in ("zzzz", "notes/none.md", "lines/None.md", str(place.rows / "default.json:none")):
+            with pytest.raises(NotFound):
+                memory.erase(ref, unknown)
+        assert memory.read(ref).content == "text"
+        assert changes(memory) == {2: "write", 1: "write"}
+
+
+def test_a_dry_run_names_what_would_go_and_changes_nothing(place: Place) -> None:
+    with place.open() as memory:
+        ref = note(memory, "plan", "text")
+        assert memory.erase("plan", dry_run=True).notes == (ref,)
+        assert memory.read(ref).content == "text"
+
+
+def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(place: Place) -> None:
+    with place.open() as memory:
+        other = note(memory, "other", "first")
+        ref = note(memory, "plan", "text")
+        memory.edit(other, StrReplace("first", "second"))
+        memory.erase(ref)
+        assert changes(memory) == {5: "erase", 3: "edit", 1: "write"}
+        for number in (None, 5):
+            with pytest.raises(CannotUndo, match="gone for good"):
+                memory.undo(number)
+        with pytest.raises(CannotUndo, match="cannot undo #2: what it changed was erased"):
+            memory.undo(2)
+        memory.undo(3)
+        assert memory.read(other).content == "first"
+
+
+def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(place: Place) -> None:
+    with place.open() as memory:
+        memory.write_many([Draft("1", title="one"), Draft("2", title="other")])
+        file(memory, command="create", path="/memories/box/a.md", file_text="a")
+        file(memory, command="create", path="/memories/box/b.md", file_text="b")
+        file(memory, command="delete", path="/memories/box")
+        (deletion,) = (each for each in memory.log() if each.verb == "delete")
+        memory.erase("memories/box/a.md", "notes/one.md")
+        assert place.holding("a.md", "one.md") == []
+        (left,) = (each for each in memory.log() if each.number == deletion.number)
+        assert left.details == {"erased": 1}
+        memory.undo(deletion.number)
+        assert [path.name for path in (place.home / "memories").rglob("*.md")] == ["b.md"]
+        memory.undo(1)
+        assert [each.title for each in memory.list(limit=0)[0]] == ["b"]
+
+
+def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(place: Place) -> None:
+    with place.open() as memory:
+        use(memory, "memory_create_entities", project="lines", entities=[
+            {"name": name, "entityType": "t", "observations": [f"of {name}"]} for name in ("Ann", "Bob")])  # fmt: skip
+        use(memory, "memory_delete_entities", project="lines", entityNames=["Ann", "Bob"])
+        memory.erase("lines/Ann.md")
+        assert place.holding("Ann") == []
+        memory.undo(2)
+        assert "of Bob" in place.graph.read_text()
+
+
+def test_notes_that_name_it_stay_and_are_reported(place: Place) -> None:
+    with place.open() as memory:
+        ref = note(memory, "secret plan", "of zq4711vault")
+        note(memory, "linking", "see [[secret plan]]")
+        note(memory, "quoting", "zq4711vault, he said")
+        memory.sync()
+        done = memory.erase(ref)
+        assert (done.remains, set(done.mentions)) == ((), {"notes/linking.md", "notes/quoting.md"})
+        assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
+
+
+def test_a_reminder_made_from_its_text_goes_with_it(place: Place) -> None:
+    with place.open(clock=lambda: START) as memory:
+        ref = remember(memory, "Pay zq4711vault tomorrow at 3pm", "project")
+        dream.run(memory, 3)
+        assert memory.list(limit=0)[1] == 2
+        assert len(memory.erase(ref).notes) == 2
+        assert place.holding("zq4711vault", "Pay", ref) == []
+
+
+def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place) -> None:
+    with place.open() as memory:
+        bob = memory.as_caller("bob")
+        mine = note(memory, "mine", "text")
+        note(bob, "his", "text")
+        moved, gone = remember(bob, "of bob", "skills"), note(bob, "gone", "text")
+        Upkeep(memory).change(memory.memory_id(moved), {}, "upgrade", category="habits")
+        memory.delete(gone)
+        bob.edit(mine, StrReplace("text", "edited"))
+        vault = note(memory, "in the vault", "text", project="vault")
+        remember(memory, "by web", "skills", source="web page")
+        assert len(memory.erase(agent="bob").notes) == 3
+        assert [each.split("/")[0] for each in memory.erase(source="web page").notes] == ["categories"]
+        assert memory.erase(project="vault").notes == (vault,)
+        assert memory.erase(agent="nobody").notes == ()
+        assert [each.title for each in memory.list(limit=0)[0]] == ["mine"]
+        assert place.holding("bob-", "gone", "web page", "in the vault") == []
+
+
+@pytest.mark.parametrize("make", [
+    lambda memory: note(memory, "plan", "- [fact] of zq4711vault #t\n- [fact] more\n"),
+    lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more"),
+    lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more", project="lines"),
+])  # fmt: skip
+def test_one_observation_goes_with_the_older_versions_and_the_note_stays(place: Place, make: Any) -> None:
+    with place.open() as memory:
+        ref = make(memory)
+        memory.sync()
+        (said, _) = memory.observations(tuple(ref.split("/")))
+        with pytest.raises(NotFound):
+            memory.erase(ref, observation="no such thing")
+        assert memory.erase(ref, observation=said.text).remains == ()
+        assert place.holding("zq4711vault") == []
+        assert "more" in memory.observations(tuple(ref.split("/")))[0].text
+
+
+def test_a_note_written_since_at_a_former_place_keeps_its_history(place: Place) -> None:
+    with place.open() as memory:
+        file(memory, command="create", path="/memories/plan.md", file_text="of zq4711vault")
+        file(memory, command="rename", old_path="/memories/plan.md", new_path="/memories/later.md")
+        file(memory, command="create", path="/memories/plan.md", file_text="first")
+        file(memory, command="str_replace", path="/memories/plan.md", old_str="first", new_str="second")
+        memory.erase("memories/later.md")
+        assert place.holding("zq4711vault") == []
+        memory.undo(4)
+        assert memory.read("memories/plan.md").content == "first"
+
+
+def test_doctor_finds_what_was_left_and_finishes_it(place: Place) -> None:
+    with place.open() as memory:
+        note(memory, "plan", "text")
+        memory.engine.home.history.keep_bytes(b"left by a change that was not made")
+        memory.engine.layout.erasing.write_text(json.dumps(
+            {"last": 1, "places": [["notes", "plan.md", ""]], "files": [], "ids": [], "entities": {}, "rows": []}
+        ))  # fmt: skip
+        found = {each.code: each.level for each in examine(memory)}
+        assert found == {"unfinished_erase": "error", "unreferenced_text": "info"}
+        repair(memory, examine(memory))
+        assert examine(memory) == []
+        assert changes(memory) == {2: "erase"}
+
+
+def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:
+    with place.open() as memory, place.open() as other:
+        ref = note(memory, "plan", "of zq4711vault")
+        assert other.search("zq4711vault").total == 1
+        memory.erase(ref)
+        assert other.search("zq4711vault").total == 0
+        other.write(Draft("more", title="more"))
+        assert other.search("more").total == 1
+        assert place.holding("zq4711vault") == []

@@ -110,7 +110,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
         reference = words[0] if len(words) == 1 and _REFERENCE(words[0]) else None
         new = _draft_after(old, content_from(words)) if reference is None else _named(memory, reference)
         before, after = memory.supersede(old, new, valid_from=valid_from)
-        said = f"{after.id[:8]} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
+        said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         call.answer(said, old=_place(before), new=_place(after))
 
 

@@ -41,6 +41,10 @@ def test_before_and_after_take_time_frames() -> None:
         "x", after=NOW - timedelta(days=3), before=datetime(2026, 5, 1, tzinfo=UTC)
     )
     east = timezone(timedelta(hours=8))
+    assert parse("x as_of:2026-03", now=NOW, zone=UTC).as_of == datetime(2026, 4, 1, tzinfo=UTC) - timedelta(
+        microseconds=1
+    )
+    assert parse("x as_of:2026-13", now=NOW, zone=UTC) == Query("x as_of:2026-13")
     assert parse("before:昨天", now=NOW, zone=east).before == datetime(2026, 5, 5, 16, tzinfo=UTC)
 
 

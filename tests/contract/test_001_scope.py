@@ -55,7 +55,12 @@ VISIBLE = {
 }
 HIDDEN = {
     "categories/knowledge/theirs.md": memory_text(
-        THEIRS, "agent:y", "their secret shared words [[open thing]]", (MINE, OPEN), due_at="2026-05-09"
+        THEIRS,
+        "agent:y",
+        "their secret shared words [[open thing]]",
+        (MINE, OPEN),
+        due_at="2026-05-09",
+        supersedes=OPEN,
     ),
     "categories/reminders/their tea.md": memory_text(
         THEIR_REMINDER, "agent:y", "their tea", due_at="2026-05-08"

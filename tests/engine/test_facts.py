@@ -134,6 +134,36 @@ def test_a_note_does_not_supersede_itself_by_being_overwritten(memory):
     assert memory.read("notes/plan").body == "one\n"
 
 
+def test_an_overwritten_note_does_not_supersede_what_supersedes_it(memory):
+    memory.write(Draft("one", title="A"))
+    memory.supersede("notes/a", Draft("two", title="B"))
+    with pytest.raises(errors.InvalidInput, match="which supersedes it"):
+        memory.store(Draft("three", title="A", supersedes=["notes/b"]), overwrite=True)
+
+
+def test_one_note_takes_the_place_of_several_each_once(memory):
+    olds = [fact(memory, f"Office {name}") for name in ("Berlin", "Bonn")]
+    refs = [olds[0].id, olds[1].id, olds[0].id[:8]]
+    new = memory.write(Draft("Office in Munich", project="categories", supersedes=refs))
+    assert new.header["supersedes"] == [each.id for each in olds]
+    assert found(memory, "office") == ["Office in Munich"]
+
+
+def test_what_is_over_is_not_put_before_an_agent(memory):
+    from commonplace.engine.overview import Overview
+    from commonplace.faces.agent.session import Session
+
+    old = fact(memory, "Anna lives in Berlin")
+    memory.supersede(old, Draft("Anna lives in Munich", project="categories", category="people"))
+    text = Overview(memory).text()
+    assert "Munich" in text
+    assert "Berlin" not in text
+    session = Session(memory)
+    assert session.inject_context("anna lives") == "Anna lives in Munich"
+    assert session.inject_context("berlin").startswith("[superseded by")
+    assert "Berlin" not in session.inject_context("Where does Anna live?", max_tokens=200)
+
+
 def test_a_shared_note_is_not_superseded_by_a_private_one_and_a_private_one_is_no_others(memory):
     claude, bob = memory.as_caller("claude", "test"), memory.as_caller("bob", "test")
     shared, private = fact(memory, "Anna lives in Berlin"), fact(claude, "Anna eats fish", scope="agent:claude")

@@ -110,7 +110,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
         reference = words[0] if len(words) == 1 and _REFERENCE(words[0]) else None
         new = _draft_after(old, content_from(words)) if reference is None else _named(memory, reference)
         before, after = memory.supersede(old, new, valid_from=valid_from)
-        said = f"{after.id[:8]} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
+        said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         call.answer(said, old=_place(before), new=_place(after))
 
 
@@ -140,8 +140,8 @@ def read(call: Invocation, ref: str, *, as_of: Text) -> None:
     """Show a memory. Counts as one access."""
     with call.memory() as memory:
         info = memory.memory_id(ref)
-        if as_of is not None:
-            info = memory.version_at(info, _time(memory, as_of))
+        if (moment := _as_of(memory, as_of)) is not None:
+            info = memory.version_at(info, moment)
         row = read_record(memory, info)
         call.answer("" if call.json else _block(row, memory.settings.zone), memory=row)
 
@@ -164,10 +164,10 @@ def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
     return "\n".join([*lines, "", row["content"]])
 
 
-def _time(memory: Memory, text: str) -> datetime:
-    """The time `--as-of` asks about. Raises Failure."""
+def _as_of(memory: Memory, text: Text) -> datetime | None:
+    """The time `--as-of` asks about, if it is given. Raises Failure."""
     try:
-        return memory.as_of(text)
+        return None if text is None else memory.as_of(text)
     except TimeframeError:
         raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code) from None
 
@@ -200,7 +200,7 @@ def list_(call: Invocation, *, limit: int, as_of: Text, **filters: Any) -> None:
     """List memories, newest first."""
     wanted = memory_query(**filters)
     with call.memory() as memory:
-        wanted = wanted.replace(as_of=None if as_of is None else _time(memory, as_of))
+        wanted = wanted.replace(as_of=_as_of(memory, as_of))
         infos, total = memory.list(wanted, limit=limit, order="created")
         if call.json:
             return call.document(memories=records(memory, infos), shown=len(infos), total=total)
@@ -242,7 +242,7 @@ def search(
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
-        wanted = wanted.replace(as_of=None if as_of is None else _time(memory, as_of))
+        wanted = wanted.replace(as_of=_as_of(memory, as_of))
         hits: Iterable[Hit] = ()
         if ranked and text.strip():
             wanted = wanted.replace(text=text)
@@ -279,7 +279,7 @@ def context(call: Invocation, question: str, *, max_tokens: int, project: Text, 
         projects = None if project is None else (memory.project(project).name,)
         most = max_tokens or DEFAULT_TOKENS
         found = memory.context_for(question, max_tokens=most, projects=projects,
-                                   as_of=None if as_of is None else _time(memory, as_of))  # fmt: skip
+                                   as_of=_as_of(memory, as_of))  # fmt: skip
         call.answer(found or f"Nothing found that fits into {most} tokens.", question=question, context=found)
 
 

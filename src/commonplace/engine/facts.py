@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,8 +61,8 @@ def written(session: ReadVerbs, text: str) -> str:
 
 def refs(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
     """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is superseded already."""
-    found = [session.find_ref(each) for each in named]
-    for info in found:
+    found = {(info.project, info.path): info for info in map(session.find_ref, named)}
+    for info in found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for other in session.index.notes.successors(info.id):
@@ -71,7 +71,7 @@ def refs(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
                     f"{info.permalink} is superseded by {other.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
                 )
-    return found
+    return [*found.values()]
 
 
 def supersede(
@@ -117,56 +117,47 @@ def end(
 
 def end_for(session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step) -> None:
     """The same for the note that `step` writes for `draft`."""
-    if any((info.project, info.path) == (step.project, step.path) for info in old):
-        raise InvalidInput(f"{step.path} cannot supersede itself. Write the new text under another title.")
+    if (replaced := session.index.notes.get(step.project, step.path)) is not None:
+        for info in old:
+            _check_circle(session, info, replaced)
     given, now = draft.metadata.get("valid_from"), stamp(session.clock())
     begins = given or (draft.date[:10] if draft.date and draft.date < now else now)
     end(session, change, old, begins, step.scope, explicit=bool(given))
 
 
+def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
+    """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by it."""
+    if after.row in _chain(session, before):
+        which = "itself" if after.row == before.row else f"{before.permalink}, which supersedes it"
+        raise InvalidInput(f"{after.permalink} cannot supersede {which}. Write a new note instead.")
+
+
 def version_at(session: ReadVerbs, info: NoteInfo, moment: datetime) -> NoteInfo:
     """As `NoteVerbs.version_at`."""
-    chain = {one.row: one for one in (*_later(session, info), *_earlier(session, info))}
-    found = session.list(Query(projects=tuple({one.project for one in chain.values()}), as_of=moment), limit=0)[0]
-    valid = [one for one in found if one.row in chain]
+    chain = _chain(session, info)
+    projects = tuple({each.project for each in chain.values()})
+    found, _ = session.list(Query(projects=projects, as_of=moment), limit=0)
+    valid = [each for each in found if each.row in chain]
     if not valid:
-        raise InvalidInput(f"Neither {info.permalink} nor a note it supersedes was valid on {moment:%Y-%m-%d}.")
-    return max(valid, key=lambda one: (one.row == info.row, one.created))
+        raise InvalidInput(
+            f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
+        )
+    return max(valid, key=lambda each: (each.row == info.row, each.created))
 
 
-def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
-    """Raises InvalidInput when `after` is `before`, or superseded by it in however many steps."""
-    if after.row == before.row:
-        raise InvalidInput(f"{after.permalink} cannot supersede itself.")
-    if before.row in [each.row for each in _later(session, after)]:
-        raise InvalidInput(f"{after.permalink} cannot supersede {before.permalink}, which supersedes it.")
-
-
-def _later(session: ReadVerbs, info: NoteInfo) -> Iterable[NoteInfo]:
-    """The note, and what supersedes it in however many steps."""
-    return _reached(
-        info, lambda one: filter(lambda each: session.sees(each.scope), session.index.notes.successors(one.id))
-    )
-
-
-def _earlier(session: ReadVerbs, info: NoteInfo) -> Iterable[NoteInfo]:
-    """The note, and what it supersedes in however many steps."""
-    projects = list(session.engine.stores)
-
-    def before(one: NoteInfo) -> Iterable[NoteInfo]:
-        ids = id_list(one.header.get("supersedes"), single=True) if one.may_say(("supersedes",)) else ()
-        return filter(lambda each: session.sees(each.scope), session.index.notes.with_ids(ids, projects))
-
-    return _reached(info, before)
-
-
-def _reached(start: NoteInfo, step: Callable[[NoteInfo], Iterable[NoteInfo]]) -> Iterable[NoteInfo]:
-    found, left = {start.row: start}, [start]
+def _chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
+    """The note, and by row all that the caller sees of what it supersedes and is superseded by, in however many
+    steps."""
+    notes, projects = session.index.notes, list(session.engine.stores)
+    found, left = {info.row: info}, [info]
     while left:
-        new = {each.row: each for each in step(left.pop()) if each.row not in found}
+        one = left.pop()
+        ids = id_list(one.header.get("supersedes"), single=True) if one.may_say(("supersedes",)) else ()
+        near = [*notes.successors(one.id), *(notes.with_ids(ids, projects) if ids else ())]
+        new = {each.row: each for each in near if each.row not in found and session.sees(each.scope)}
         found |= new
         left += new.values()
-    return found.values()
+    return found
 
 
 def _as_text(moment: int) -> str:

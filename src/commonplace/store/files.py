@@ -127,6 +127,25 @@ def put_derived(path: Path, data: bytes) -> bool:
     return True
 
 
+def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
+    """Remove the temp files in `folder` whose writer died: names that match whole, the process in the first group."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name[0] == "." and (match := names.fullmatch(name)) and not is_alive(int(match[1])):
+                os.unlink(os.path.join(folder, name))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def read_fd(fd: int) -> bytes:
     """All bytes of an open file."""
     size = os.fstat(fd).st_size

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +39,7 @@ LINES = "lines"
 FOLD = "fold"
 """The verb of writing counts of reads into files: upkeep that nobody sees as a change (docs/format.md)."""
 _BLOCK = 1 << 16
+_NEW = ".new"
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
 
@@ -149,6 +151,9 @@ class History:
         size = os.fstat(self._fd).st_size
         if size == self._size:
             return
+        if self._size < 0:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self._layout.journal}{_NEW}")  # left by a purge that was killed
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             # A line cut off by a power failure: close it, so that it spoils no other.
             os.pwrite(self._fd, b"\n", size)
@@ -278,7 +283,7 @@ class History:
         kept.reverse()
         total = sum(1 for _ in self.changes())
         if len(kept) < total:
-            fresh = str(self._layout.journal) + ".new"
+            fresh = f"{self._layout.journal}{_NEW}"
             if os.path.exists(fresh):
                 os.unlink(fresh)
             write_file(fresh, b"".join(each.dump() for each in kept))

@@ -222,7 +222,7 @@ class Home:
                 if not (block := os.read(reader, 1 << 16)):
                     break
                 said += block
-                end = end or time.monotonic() + chance.uniform(0, 0.12)
+                end = end or time.monotonic() + chance.uniform(0, 0.2)
         os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         while block := os.read(reader, 1 << 16):

@@ -17,11 +17,11 @@ from commonplace.errors import StorageError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
-           "embedded")  # fmt: skip
+           "embedded", "skipped")  # fmt: skip
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 _PROBES = (
     *(f"select * from {table} limit 1" for table in _TABLES),

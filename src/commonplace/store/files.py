@@ -35,6 +35,7 @@ _REASONS = {
     errno.ELOOP: "too many symbolic links",
     errno.EILSEQ: "the file system refuses this name",
     errno.EINVAL: "the file system refuses this name",
+    errno.ENXIO: "something else than a file is there",
 }
 
 UNWRITABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT))
@@ -212,7 +213,7 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.ENXIO, f"{os.path.basename(path)} is no regular file; remove it")
+        raise OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
     return fd
 
 

@@ -287,6 +287,8 @@ def _zone(name: str) -> tzinfo:
 
 def _read(path: Path) -> dict[str, Any]:
     """The keys and values of a YAML file; none if it does not exist. Raises ConfigError."""
+    if path.name == "config.yaml" and path.exists() and not path.is_file():  # reading a pipe would never end
+        raise ConfigError(f"load config: {path}: it is no regular file; remove it")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

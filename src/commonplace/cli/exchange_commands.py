@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,7 @@ from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.errors import CommonplaceError
 from commonplace.query import check_memory
-from commonplace.store.files import reason
+from commonplace.store.files import reason, remove_left
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -65,6 +66,9 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None
         call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
 
 
+_LEFT = re.compile(r"\.export-(\d+)-\w+")
+
+
 def _write_file(place: Path, lines: Iterable[str]) -> int:
     """Replace a file by the lines, all or nothing, and return how many they are. Raises Failure."""
     target = Path(os.path.realpath(place))
@@ -73,7 +77,8 @@ def _write_file(place: Path, lines: Iterable[str]) -> int:
             with target.open("wb") as stream:
                 return _write_lines(stream, lines)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".export-", delete=False) as new:
+        remove_left(target.parent, _LEFT)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False) as new:
             try:
                 count = _write_lines(new, lines)
                 new.flush()

@@ -18,15 +18,12 @@ from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256
-from commonplace.store.files import lock_file, reason
+from commonplace.store.files import is_alive, lock_file, reason
+from commonplace.store.home import HOME_TEMP
 from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from commonplace.store.path_guard import open_folder
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
-_HOME_TEMP = re.compile(
-    r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})|config\.yaml-)(\d+)(?:-[0-9a-f]{8})?"
-)
-"""What is written in the home itself before it takes the place of the list or configuration it is named after."""
 _LEFT = "left behind by a program that ended"
 _WARNING_LEVELS = {"bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning"}
 
@@ -221,28 +218,18 @@ def _temps(engine: Engine) -> list[Finding]:
     """Temporary files of processes that are no more: in the projects, and beside the files of the home."""
     found = []
     for name in sorted(os.listdir(engine.layout.root)):
-        match = _HOME_TEMP.fullmatch(name)
-        if match and not _alive(int(match[1])):
+        match = HOME_TEMP.fullmatch(name)
+        if match and not is_alive(int(match[1])):
             found.append(Finding("warning", "stale_temp", name, _LEFT, "remove it"))
     for name, store in engine.stores.items():
         for folder, folders, files in os.walk(store.root):
             folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
             for each in files:
                 match = _TEMP.match(each)
-                if match and not _alive(int(match[1])):
+                if match and not is_alive(int(match[1])):
                     path = os.path.relpath(os.path.join(folder, each), store.root)
                     found.append(Finding("warning", "stale_temp", f"{name}/{path}", _LEFT, "remove it"))
     return found
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _permissions(engine: Engine) -> list[Finding]:

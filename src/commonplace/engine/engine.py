@@ -283,11 +283,11 @@ class Engine:
 
     def purge_history(self) -> int:
         """Forget changes older than `history.days`. Returns how many."""
-        with self.guard, self.home.lock:
-            try:
+        try:
+            with self.guard, self.home.lock:
                 return self.home.purge(self.clock() - timedelta(days=self.settings.history_days))
-            except OSError as error:
-                raise StorageError("the history", reason(error)) from None
+        except OSError as error:
+            raise StorageError("the history", reason(error)) from None
 
 
 def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:

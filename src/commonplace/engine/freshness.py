@@ -98,6 +98,9 @@ class Freshness:
         if index.openings != self._openings:
             self._openings = index.openings
             self._pending = set(stores)
+            known = index.notes.skipped()
+            self._skipped = {key: stamp for key, (stamp, _) in known.items()}
+            self.unreadable = {key: why for key, (_, why) in known.items() if why}
         if self._watch and any(_identity(stores[name].root) != known for name, known in self._roots.items()):
             self.close()  # a project's folder was made, went away or was exchanged
         changes = self._watch.drain() if self._watch else None
@@ -211,11 +214,15 @@ class Freshness:
 
     def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""
-        for name, path in list(self.unreadable):
-            inside = not folder or path.startswith(f"{folder}/")
-            if name == project and inside and path not in listing.stamps:
-                del self.unreadable[name, path]
-                self._skipped.pop((name, path), None)
+        gone = [
+            (name, path)
+            for name, path in self.unreadable.keys() | self._skipped.keys()
+            if name == project and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
+        ]
+        if gone and not listing.unreadable:
+            with self._index.write_lock, self._index.transaction():
+                for key in gone:
+                    self._notice(*key)
         for (name, path), stamp in self._skipped.items():
             if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
                 del listing.stamps[path]
@@ -226,13 +233,19 @@ class Freshness:
         is_memory = project == "categories"
         broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
         if note is not None and not (is_memory and broken):
-            self.unreadable.pop(key, None)
-            self._skipped.pop(key, None)
+            self._notice(*key)
             return note
         self._skipped[key] = stamp
         if is_memory:
             self.unreadable[key] = note.warnings[0] if note else NOT_UTF8
+        self._index.notes.skip(*key, stamp, self.unreadable.get(key, ""))
         return None
+
+    def _notice(self, project: str, path: str) -> None:
+        """Look at a file again that was no note, or is gone."""
+        self.unreadable.pop((project, path), None)
+        if self._skipped.pop((project, path), None) is not None:
+            self._index.notes.unskip(project, path)
 
 
 def _identity(path: str | Path) -> _Identity:

@@ -7,6 +7,7 @@ those of `agent:X` are in `pending.X.md`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ from commonplace.note.links import first_line
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
-from commonplace.store.files import put_derived
+from commonplace.store.files import open_own, put_derived
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class Pending:
 def _is_ours(path: Path) -> bool:
     """Whether a file is a list we made, not some file of the user's with such a name."""
     try:
-        with open(path, "rb") as file:
+        with open(open_own(path, os.O_RDONLY), "rb") as file:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False

@@ -314,6 +314,7 @@ class ReadVerbs(HomeSession):
         Raises NotFound, OutsideError, ProjectNotFound.
         """
         store = self.engine.store(project)
+        links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
         self.engine.fresh()
         if folder and store.place(folder).kind != "folder":

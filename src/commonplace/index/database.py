@@ -22,7 +22,7 @@ SCHEMA_VERSION = 11
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
-           "embedded")  # fmt: skip
+           "embedded", "skipped")  # fmt: skip
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 _PROBES = (
     *(f"select * from {table} limit 1" for table in _TABLES),

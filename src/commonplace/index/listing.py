@@ -22,7 +22,7 @@ from commonplace.index.database import held, in_snapshot
 from commonplace.index.facets import expression, passes, wanted
 from commonplace.index.keys import lead
 from commonplace.index.rows import NoteInfo, header_of, in_order
-from commonplace.note.links import slug
+from commonplace.note.links import check_length, slug
 from commonplace.query import Query
 from commonplace.text.unicode import sqlite_text
 
@@ -195,6 +195,7 @@ def matching(
 
 
 def _matching_rows(db: sqlite3.Connection, address: str, viewer: str | None, names: Sequence[str] | None) -> list[int]:
+    check_length(address, "A permalink")
     pattern = re.sub(r"[\[?]", lambda sign: f"[{sign.group()}]", address)
     wanted = None if names is None else {name.casefold() for name in names}
     found: list[tuple[str, str, str, int]] = []

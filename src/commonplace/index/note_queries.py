@@ -215,6 +215,19 @@ class NoteQueries(Queries):
         found = self._db.execute(f"{known} union all {expired}", (project, path)).fetchone()
         return None if found is None else Stamp(*found)
 
+    def skipped(self) -> dict[tuple[str, str], tuple[Stamp, str]]:
+        """(project, path) of each file that is no note → the stamp it was read with, and why it is none."""
+        found = self._db.execute("select project, path, size, mtime_ns, inode, why from skipped")
+        return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in found}
+
+    def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
+        """Remember that the file at `path` is no note as long as it has this stamp."""
+        self._db.execute("insert or replace into skipped values (?, ?, ?, ?, ?, ?)", (project, path, *stamp, why))
+
+    def unskip(self, project: str, path: str) -> None:
+        """Forget what `skip` remembered."""
+        self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
+
     def permalink(self, project: str, path: str) -> str | None:
         """The final permalink of a note, None when the index has none there."""
         sql = f"select permalink from note where project = {_PROJECT} and path = ?"

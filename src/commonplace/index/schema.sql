@@ -59,6 +59,18 @@ create index note_scope on note (scope) where scope <> 'global';
 create index note_expires on note (project, expires) where expires is not null;
 create index note_limited on note (begins, ends) where limited;
 
+-- Files that are no notes (not text, a memory with a broken header), with their stamps: none is read again while it
+-- is the same. `why` is empty where nobody need be told.
+create table skipped (
+  project  text not null,
+  path     text not null,
+  size     integer not null,
+  mtime_ns integer not null,
+  inode    integer not null,
+  why      text not null,
+  primary key (project, path)
+) without rowid;
+
 -- Entries of project kv whose time is over and whose file waits for its removal: they are in no other
 -- table, and so in no face. With their stamps, as a file that is known need not be read again.
 create table expired (

@@ -12,7 +12,8 @@ from commonplace.index.rows import get
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp, Values, bounded
 
-BATCH = 200
+BATCH, BATCH_BYTES = 200, 4 << 20
+"""Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
 
 Load = Callable[[str], tuple[Note, Stamp] | None]
 Progress = Callable[[int, int], None]
@@ -118,15 +119,22 @@ def apply(
     db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
     result: Result, progress: Progress | None = None,
 ) -> None:  # fmt: skip
-    """Carry out `changes`, 200 notes a transaction, each under the home's lock so that no writer gets between
+    """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets between
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
     (any more). What came of it is added to `result`; `progress` hears (done, total)."""
-    for at in range(0, len(changes), BATCH):
+    done = 0
+    while done < len(changes):
+        end, size = done, 0
+        while end < len(changes) and end - done < BATCH and (end == done or size <= BATCH_BYTES):
+            change = changes[end]
+            size += 0 if isinstance(change, RemovedFile) else change.stamp.size
+            end += 1
         with lock, transaction(db):
-            for change in changes[at : at + BATCH]:
+            for change in changes[done:end]:
                 _apply(db, project, change, load, result)
+        done = end
         if progress is not None:
-            progress(min(at + BATCH, len(changes)), len(changes))
+            progress(done, len(changes))
 
 
 def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:

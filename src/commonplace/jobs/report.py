@@ -14,7 +14,7 @@ from commonplace.errors import NotFound, StorageError
 from commonplace.jobs.job import LINK, MERGE, REMIND, Action
 from commonplace.note.model import CATEGORIES
 from commonplace.note.reminder import CATEGORY as REMINDERS
-from commonplace.store.files import put_derived, reason
+from commonplace.store.files import put_derived, read_file, reason
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def load(home: Path) -> Report | None:
 def _stored(home: Path) -> dict[str, Any]:
     """What the file of the report holds, empty when it holds no report at all."""
     try:
-        found = json.loads(Layout(home).dream_report.read_bytes())
+        found = json.loads(read_file(str(Layout(home).dream_report)).data)
     except (FileNotFoundError, ValueError):
         return {}
     except OSError as error:

@@ -61,11 +61,18 @@ _ITEM = re.compile(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""").fu
 _FLOW_ITEM = re.compile(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
 
 
+LONGEST = 500_000
+"""Characters of a header that is read."""
+
+
 def parse(yaml_text: str) -> dict[str, Any]:
     """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed.
 
-    An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping.
+    An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer
+    than any header.
     """
+    if len(yaml_text) > LONGEST:
+        raise ValueError(f"it has {len(yaml_text):,} characters, more than {LONGEST:,}")
     rows = _usual(yaml_text)
     return _full(yaml_text) if rows is None else rows
 

@@ -135,6 +135,12 @@ def parse_link(inner: str) -> tuple[str | None, str]:
     return project, target.strip()
 
 
+def check_length(text: str, what: str) -> None:
+    """Raise InvalidInput for an address or pattern no note can have; `what` names it at a sentence's beginning."""
+    if len(text) > ADDRESS_LENGTH:
+        raise InvalidInput(f"{what} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
+
+
 def parse_address(text: str) -> str:
     """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded.
 
@@ -142,8 +148,7 @@ def parse_address(text: str) -> str:
     OutsideError for an absolute path and for `..` as a segment, percent-encoded ones included.
     """
     given = text.strip()
-    if len(given) > ADDRESS_LENGTH:
-        raise InvalidInput(f"An address has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
+    check_length(given, "An address")
     scheme = _SCHEME.match(given)
     if scheme and scheme[1].lower() != "memory":
         raise InvalidInput(f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.')

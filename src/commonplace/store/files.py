@@ -35,6 +35,7 @@ _REASONS = {
     errno.ELOOP: "too many symbolic links",
     errno.EILSEQ: "the file system refuses this name",
     errno.EINVAL: "the file system refuses this name",
+    errno.ENXIO: "something else than a file is there",
 }
 
 UNWRITABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT))
@@ -127,6 +128,25 @@ def put_derived(path: Path, data: bytes) -> bool:
     return True
 
 
+def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
+    """Remove the temp files in `folder` whose writer died: names that match whole, the process in the first group."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name[0] == "." and (match := names.fullmatch(name)) and not is_alive(int(match[1])):
+                os.unlink(os.path.join(folder, name))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def read_fd(fd: int) -> bytes:
     """All bytes of an open file."""
     size = os.fstat(fd).st_size
@@ -193,7 +213,7 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.ENXIO, f"{os.path.basename(path)} is no regular file; remove it")
+        raise OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
     return fd
 
 

@@ -10,6 +10,7 @@ a whole or not at all.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,11 +20,18 @@ from typing import Any
 from commonplace.clock import Clock, stamp, waits_at_most
 from commonplace.errors import Busy, CommonplaceError, NotFound, StorageError
 from commonplace.store.change import KINDS, Execution, Step
-from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal
+from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left
 from commonplace.store.inplace import LineChanges
 from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
 from commonplace.store.path_guard import open_folder
+
+HOME_TEMP = re.compile(
+    r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})|dream-report\.json-(?=\d+-[0-9a-f]{8})"
+    r"|config\.yaml-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
+)
+"""What is written beside a list, the configuration, a report or vectors before it takes the place of the file it is
+named after; the number is that of the process."""
 
 
 @dataclass(slots=True)
@@ -54,6 +62,8 @@ class Home:
             self.lock = Lock(layout.lock, self._entered)
             if self.unfinished():
                 self.try_to_recover()
+            for folder in (layout.root, layout.private, layout.vectors):
+                remove_left(folder, HOME_TEMP)
         except OSError as error:
             raise StorageError("the memory home", reason(error)) from None
 

@@ -13,6 +13,7 @@ import errno
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +41,7 @@ ERASE = "erase"
 FOLD = "fold"
 """The verb of writing counts of reads into files: upkeep that nobody sees as a change (docs/format.md)."""
 _BLOCK = 1 << 16
+_NEW = ".new"
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
 
@@ -151,6 +153,9 @@ class History:
         size = os.fstat(self._fd).st_size
         if size == self._size:
             return
+        if self._size < 0:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self._layout.journal}{_NEW}")  # left by a purge that was killed
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             # A line cut off by a power failure: close it, so that it spoils no other.
             os.pwrite(self._fd, b"\n", size)
@@ -288,7 +293,7 @@ class History:
 
     def rewrite(self, changes: Iterable[Change]) -> None:
         """Put these changes, the oldest first, in place of all. For the holder of the home's lock. Raises OSError."""
-        fresh = str(self._layout.journal) + ".new"
+        fresh = f"{self._layout.journal}{_NEW}"
         if os.path.exists(fresh):
             os.unlink(fresh)
         write_file(fresh, b"".join(each.dump() for each in changes))

@@ -92,6 +92,8 @@ class JsonFiles:
         known = self._known.get(stem)
         if known and known[0] == file.stamp():
             return known[1]
+        if known is None:
+            file.remove_leftover()
         with file.locked(write=False) as fd:
             return self._load(stem, file, fd)
 

@@ -202,7 +202,7 @@ class LockedFile:
     def remove_leftover(self) -> None:
         """Remove the temporary file of a process that died in `replace`."""
         if os.path.lexists(self._temp) and os.access(self.target, os.W_OK):
-            with self.locked(write=True), suppress(OSError):
+            with suppress(OSError, Busy), waits_at_most(0.1), self.locked(write=True):
                 os.unlink(self._temp)
 
     def complete_append(self, size: int, data: bytes, inode: int) -> bool:

@@ -54,6 +54,11 @@ class Choice:
     words: tuple[str, ...] = ()
     second: str | None = None
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether nobody need be asked."""
+        return self.layer != "fallback" and (self.second is None or self.layer == "table")
+
 
 class Classifier:
     """Chooses categories. `memories` are those the owner may have corrected (see SET_BY)."""
@@ -69,7 +74,7 @@ class Classifier:
         text = memory.content
         if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
             _, category, example = near[0]
-            return Choice(category, "correction", f'{category} (you put "{_short(example)}" there)')
+            return Choice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
         found = classify(text)
         if max(found.scores.values(), default=0) > _WEIGHTS["weak"]:
             second = next((each for each in found.scores if each != found.category
@@ -107,10 +112,11 @@ def _by_examples(text: str) -> Choice:
     category, most = ranked[0]
     nearest = next(example for _, each, example in near if each == category)
     second = ranked[1][0] if len(ranked) > 1 and most < _SURE * ranked[1][1] else None
-    return Choice(category, "example", f'{category} (nearest to "{_short(nearest)}")', (), second)
+    return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """A text in one line, as a reason or a question shows it."""
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 

@@ -28,8 +28,10 @@ FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
-_NEIGHBOURS = 40
-"""Examples that vote: each by its likeness to the text."""
+_NEIGHBOURS, _WEIGHT = 60, 1.5
+"""Examples that vote, each by this power of its likeness to the text."""
+_ALIKE = 0.4
+"""The likeness with which the nearest example decides alone."""
 _LEAST_LIKE = 0.12
 """The likeness (cosine) an example must have to decide."""
 _CORRECTED = 0.35
@@ -105,11 +107,11 @@ def _by_examples(text: str) -> Choice:
     near = examples().nearest(text, _NEIGHBOURS, 0.0)
     votes: dict[str, float] = {}
     for likeness, category, _ in near:
-        votes[category] = votes.get(category, 0.0) + likeness
+        votes[category] = votes.get(category, 0.0) + likeness**_WEIGHT
     ranked = sorted(votes.items(), key=lambda each: -each[1])
     if not near or near[0][0] < _LEAST_LIKE:
-        return Choice(FALLBACK, "fallback", f"{FALLBACK} (no word of the table)", (), ranked[0][0] if ranked else None)
-    category, most = ranked[0]
+        return Choice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+    category, most = ranked[0] if near[0][0] < _ALIKE else (near[0][1], float("inf"))
     nearest = next(example for _, each, example in near if each == category)
     second = ranked[1][0] if len(ranked) > 1 and most < _SURE * ranked[1][1] else None
     return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)

@@ -86,6 +86,14 @@ class AmbiguousTime(TimeRefused):
         self.phrase, self.candidates = phrase, tuple(candidates)
 
 
+class UnusedWords(AmbiguousTime):
+    """A time with words beside it, `unused`, that make it another one in a way nobody here knows."""
+
+    def __init__(self, phrase: str, unused: str):
+        InvalidInput.__init__(self, f'ambiguous time "{phrase}": "{unused}" was not used; say it in other words')
+        self.phrase, self.candidates, self.unused = phrase, (), unused
+
+
 class PastTime(TimeRefused):
     code = "past_time"
     sentence = 'time is in the past: "{}"'

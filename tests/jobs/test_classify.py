@@ -6,6 +6,8 @@ import json
 import re
 import tomllib
 import unicodedata
+from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import commonplace
-from commonplace.jobs.classify import classify
+from commonplace.config import Settings
+from commonplace.jobs.classify import Classifier, classify
+from commonplace.jobs.job import MemoryState
+from commonplace.note.model import CATEGORIES
 
 ROWS = json.loads((Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8"))["rows"]
 TABLE = tomllib.loads((Path(commonplace.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8"))
@@ -108,3 +113,50 @@ def test_any_text_scores_by_the_rules(pieces):
     order = list(TABLE)
     best = min(expected, key=lambda category: (-expected[category], order.index(category)), default="knowledge")
     assert found.category == best
+
+
+SETTINGS = Settings(Path("unused"), Path("unused"), timezone="UTC")
+
+
+def state(text: str, category: str = "inbox") -> MemoryState:
+    return MemoryState("id", "global", text, category, datetime(2026, 5, 6, 10, tzinfo=UTC))
+
+
+@pytest.mark.promise("001.18.8-classification")
+@pytest.mark.parametrize(
+    ("text", "layer", "category", "reason"),
+    [
+        ("lesson: never force push", "table", "lessons", "lessons (lesson)"),
+        ("Ela's school play is on 14 May", "time", "date", 'date (time "14 May")'),
+        ("Pancakes each Sunday", "time", "habits", 'habits (time "each Sunday")'),
+        ("6月9日看牙", "time", "date", 'date (time "6月9日")'),
+        ("The capital of Austria is Vienna", "example", "knowledge", 'knowledge (nearest to "The capital of Canada'),
+        ("会修自行车和摩托", "example", "skills", 'skills (nearest to "会修自行车'),
+        ("she juggles", "example", "skills", "skills (nearest to"),
+        ("zxcv qwer", "fallback", "knowledge", "knowledge (nothing like it is known)"),
+    ],
+)
+def test_the_first_layer_that_says_something_decides_and_says_why(text, layer, category, reason):
+    choice = Classifier(SETTINGS).choose(state(text))
+    assert (choice.layer, choice.category) == (layer, category)
+    assert choice.reason.startswith(reason)
+
+
+def test_there_are_forty_examples_of_each_category_and_language():
+    counts = Counter()
+    category = ""
+    lines = (Path(commonplace.__file__).parent / "jobs/examples.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if line.startswith("["):
+            category = line.strip("[]")
+        elif line and not line.startswith("#"):
+            counts[category, bool(re.search("[\u4e00-\u9fff]", line))] += 1
+    assert len(set(lines)) + lines.count("") - 1 == len(lines)
+    assert {name for name, _ in counts} == {*CATEGORIES} - {"inbox", "reminders"}
+    assert len(counts) == 24
+    assert min(counts.values()) >= 40
+
+
+@pytest.mark.parametrize("text", ["", " ", "\0", "?", "🙂", "\ud800", "a" * 100_000, "的" * 100_000, "'" * 50])
+def test_any_text_has_a_category(text):
+    assert Classifier(SETTINGS).choose(state(text)).category in CATEGORIES

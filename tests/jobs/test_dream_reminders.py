@@ -101,13 +101,25 @@ def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_
     )
 
 
-def test_a_rule_whose_first_time_is_over_goes_on_with_the_next(home: Home) -> None:
-    home.write("water the plants every Monday at 10:00", "habits")
-    home.later(days=20)
+@pytest.mark.promise("001.18.7-reminders")
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("The application must be in by 30 June 2026.", ["2026-06-30"]),
+        ("Conference from 8 to 11 September.", ["2026-09-08"]),
+        ("Holiday 20 July to 8 August.", ["2026-07-20"]), ("The report is due on Friday.", ["2026-05-08"]),
+        ("周五之前交报告", ["2026-05-08"]), ("Don't forget: 9 June, dentist.", ["2026-06-09"]),
+        ("6月9日看牙", ["2026-06-09"]),
+        ("water the plants every Monday at 10:00", []), ("I run on Tuesdays.", []), ("Dinner on Friday", []),
+        ("The trip on 9 June is cancelled, do not book.", []), ("我不打算6月9日去了。", []), ("Rent on the 15th", []),
+        ("Room 15 is free at noon", []), ("She might come on 9 June.", []), ("We usually leave by 9 June", []),
+        ("Built on 2 May 2019.", []), ("a week of 9 June, not the week of 16 June", []),
+    ],
+)  # fmt: skip
+def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(home: Home, text: str, due: list[str]) -> None:
+    home.write(text, "project")
     deep(home)
-    (made,) = reminders(home)
-    assert made.header["due_at"] == "2026-06-01T10:00:00Z"
-    assert made.header["repeat"] == "FREQ=WEEKLY;BYDAY=MO;BYHOUR=10;BYMINUTE=0"
+    assert [str(each.header["due_at"])[:10] for each in reminders(home)] == due
 
 
 def test_reminders_make_no_reminders(home: Home) -> None:

@@ -24,6 +24,7 @@ _MODULES = {
     "memory_commands": "write supersede read list search context delete tag link unlink backlinks resolve-links",
     "ingest_commands": "ingest",
     "lifecycle_commands": "upgrade decay consolidate dream remind notify",
+    "review_commands": "review",
     "upkeep_commands": "status doctor reindex embed",
     "history_commands": "log undo restore erase",
     "project_commands": "project",

@@ -56,7 +56,13 @@ class Source:
     apply: Callable[[Any, ReviewItem, str], bool]
 
 
-SOURCES: dict[str, str] = {"contradiction": "commonplace.jobs.contradictions:CONTRADICTIONS"}
+SOURCES = {
+    "contradiction": "commonplace.jobs.contradictions:CONTRADICTIONS",
+    "merge": "commonplace.jobs.questions:MERGES",
+    "category": "commonplace.jobs.questions:CATEGORIES",
+    "archive": "commonplace.jobs.questions:ARCHIVES",
+    "reminder": "commonplace.jobs.questions:REMINDERS",
+}
 """By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
 
 
@@ -92,24 +98,29 @@ class ReviewVerbs(HistoryVerbs):
         for each in SOURCES if kind is None else (kind,):
             yield from (item for item in source(each).find(self) if item.key not in decided)
 
-    def decide(self, key: str, choice: str) -> ReviewItem:
-        """Answer the open question `key` with the letter of one of its choices: done at once, or written down.
+    def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
+        """Answer an open question, given by its key or as `review` returned it, with the letter of one of its choices:
+        done at once, or written down. Returns the question.
 
-        Returns the question. Raises NotFound when it is not open, or no longer; InvalidInput for another letter or
-        an agent; what the change raises.
+        Raises NotFound when it is not open, or no longer; InvalidInput for another letter or an agent; what the
+        change raises.
         """
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
+        item = question if isinstance(question, ReviewItem) else self._item(question)
+        letters = [letter for letter, _ in item.choices]
+        if choice not in letters:
+            raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
+        if not source(item.kind).apply(self, item, choice):
+            self._write_down(item.key, choice)
+        return item
+
+    def _item(self, key: str) -> ReviewItem:
         kind = key.partition(":")[0]
         items = self._open_items(kind) if kind in SOURCES else ()
         item = next((each for each in items if each.key == key), None)
         if item is None:
             raise NotFound(key, "the open questions")
-        letters = [letter for letter, _ in item.choices]
-        if choice not in letters:
-            raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        if not source(item.kind).apply(self, item, choice):
-            self._write_down(key, choice)
         return item
 
     def decision(self, key: str) -> str | None:

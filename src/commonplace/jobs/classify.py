@@ -28,8 +28,10 @@ FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
-_NEIGHBOURS = 40
-"""Examples that vote: each by its likeness to the text."""
+_NEIGHBOURS, _WEIGHT = 60, 1.5
+"""Examples that vote, each by this power of its likeness to the text."""
+_ALIKE = 0.4
+"""The likeness with which the nearest example decides alone."""
 _LEAST_LIKE = 0.12
 """The likeness (cosine) an example must have to decide."""
 _CORRECTED = 0.35
@@ -54,6 +56,11 @@ class Choice:
     words: tuple[str, ...] = ()
     second: str | None = None
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether nobody need be asked."""
+        return self.layer != "fallback" and (self.second is None or self.layer == "table")
+
 
 class Classifier:
     """Chooses categories. `memories` are those the owner may have corrected (see SET_BY)."""
@@ -69,7 +76,7 @@ class Classifier:
         text = memory.content
         if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
             _, category, example = near[0]
-            return Choice(category, "correction", f'{category} (you put "{_short(example)}" there)')
+            return Choice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
         found = classify(text)
         if max(found.scores.values(), default=0) > _WEIGHTS["weak"]:
             second = next((each for each in found.scores if each != found.category
@@ -100,17 +107,18 @@ def _by_examples(text: str) -> Choice:
     near = examples().nearest(text, _NEIGHBOURS, 0.0)
     votes: dict[str, float] = {}
     for likeness, category, _ in near:
-        votes[category] = votes.get(category, 0.0) + likeness
+        votes[category] = votes.get(category, 0.0) + likeness**_WEIGHT
     ranked = sorted(votes.items(), key=lambda each: -each[1])
     if not near or near[0][0] < _LEAST_LIKE:
-        return Choice(FALLBACK, "fallback", f"{FALLBACK} (no word of the table)", (), ranked[0][0] if ranked else None)
-    category, most = ranked[0]
+        return Choice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+    category, most = ranked[0] if near[0][0] < _ALIKE else (near[0][1], float("inf"))
     nearest = next(example for _, each, example in near if each == category)
     second = ranked[1][0] if len(ranked) > 1 and most < _SURE * ranked[1][1] else None
-    return Choice(category, "example", f'{category} (nearest to "{_short(nearest)}")', (), second)
+    return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """A text in one line, as a reason or a question shows it."""
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 

@@ -229,7 +229,7 @@ def _said(low: str) -> _Said:
 
 def _content(word: str) -> str:
     """What a word says, "" for one that says little."""
-    if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS:
+    if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS or word.isdecimal():
         return ""
     return stemmed(word)[:_STEM]
 

@@ -82,15 +82,18 @@ def run(
     dry_run: bool = False,
     endpoint: Endpoint | None = None,
     stop: Callable[[], bool] = lambda: False,
+    careful: bool = False,
 ) -> Dream:
     """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`).
+
+    A `careful` dream, the daemon's, leaves in the inbox what `memory review` would ask the category of.
 
     A step that fails does not stop the others: its outcome tells. For `stop` see Round.
     Raises InvalidInput for a level there is not.
     """
     check(level)
     turn = Round(memory, dry_run=dry_run, stop=stop)
-    outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None))]
+    outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
     fresh = {each.id for each in outcomes[0].actions}
     if level >= 2:
         outcomes += [turn.run("similar", _similar), turn.run("wikilinks", partial(_wikilinks, memory=memory))]
@@ -110,14 +113,21 @@ def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
 
 
 def _classify(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None, careful: bool
 ) -> list[Action]:
-    """Level 1: every memory of the inbox gets its category; with an endpoint it may say those the table cannot."""
+    """Level 1: every memory of the inbox gets its category, under a careful dream if it is sure; with an endpoint it
+    may say those the table cannot."""
     inbox = [each for each in memories if each.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
     planned = {each.id: organize(NAME, "classify", each, classifier) for each in inbox}
     unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
-    return list((planned | proposed_categories(endpoint, unsure)).values())
+    proposed = proposed_categories(endpoint, unsure)
+    if careful:
+        planned = {
+            each.id: planned[each.id] for each in inbox
+            if each.category != INBOX or classifier.choose(each).is_sure
+        }  # fmt: skip
+    return list((planned | proposed).values())
 
 
 def _similar(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -108,20 +108,39 @@ class Skipped(NamedTuple):
 def plan_from_text(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, skipped: list[Skipped]
 ) -> list[Action]:
-    """A reminder for each time that a memory which is none names, read with its own `created_at` as the clock.
+    """A reminder for each date ahead, or deadline, that a memory which is no reminder names for sure (see `_doubt`),
+    read with its own `created_at` as the clock.
 
     Each is made once: its id says from which memory and words, and stays in that memory's header under `reminded`
-    though the reminder be deleted. A time that is over at `now` makes none; a rule goes on to its next time. Time
-    expressions that make none go to `skipped`, but for vague ones: a text may say "soon" as often as it likes.
+    though the reminder be deleted. Times that are ambiguous or over at `now` go to `skipped`; a text may say "soon",
+    or what is done on Mondays, as often as it likes.
     """
+    return _plan_from_text(memories, settings, now, skipped, lambda doubt: not doubt)
+
+
+def plan_doubtful(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
+    """The reminders `plan_from_text` leaves out since the text names no explicit date: the owner may want them. None
+    for what is repeated or negated."""
+    return _plan_from_text(memories, settings, now, [], lambda doubt: doubt == _VAGUE_DAY)
+
+
+def _plan_from_text(
+    memories: Sequence[MemoryState],
+    settings: Settings,
+    now: datetime,
+    skipped: list[Skipped],
+    is_wanted: Callable[[str], bool],
+) -> list[Action]:
     made = {each.id for each in memories}.union(*(texts(each.header.get(REMINDED)) for each in memories))
     actions: list[Action] = []
     for memory in memories:
-        for paragraph, phrase, outcome in _times(memory, settings) if memory.category != REMINDERS else ():
+        for paragraph, phrase, outcome, doubt in _times(memory, settings) if memory.category != REMINDERS else ():
             ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
             if not made.isdisjoint(ids):
                 continue
             if not isinstance(outcome, TimeRefused):
+                if not is_wanted(doubt):
+                    continue
                 outcome = _next_reading(outcome, settings, now)
             if not isinstance(outcome, TimeRefused):
                 made.add(ids[0])
@@ -142,21 +161,64 @@ def reminder_id(source: str, phrase: str) -> str:
     return str(uuid5(namespace, phrase))
 
 
-def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, Reading | TimeRefused]]:
-    """(paragraph, words, reading or refusal) of each time a memory names; of several ways to say one time in a
-    paragraph the first."""
+def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, Reading | TimeRefused, str]]:
+    """(paragraph, words, reading or refusal, why it is no sure reminder) of each time a memory names; of several ways
+    to say one time in a paragraph the first, of a range its start."""
     from commonplace.note import timephrase
 
     text = memory.content
     seen: set[object] = set()
+    before = 0
     for (start, end), outcome in timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour):
+        is_end_of_range = before > 0 and _TO.fullmatch(text, before, start) is not None
+        before = end
+        if is_end_of_range:
+            continue
         begin = max((gap.end() for gap in _BLANK_LINE.finditer(text, 0, start)), default=0)
         gap = _BLANK_LINE.search(text, end)
         paragraph = text[begin : gap.start() if gap else len(text)].strip()
         time: object = start if isinstance(outcome, TimeRefused) else (paragraph, outcome.due, outcome.repeat)
         if time not in seen:
             seen.add(time)
-            yield paragraph, outcome.phrase, outcome
+            doubt = "" if isinstance(outcome, TimeRefused) else _doubt(text, start, end, outcome)
+            yield paragraph, outcome.phrase, outcome, doubt
+
+
+_VAGUE_DAY = "no explicit date"
+_TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)\s*", re.I)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？；;\n]")
+_NO_NEGATION = re.compile(
+    r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过", re.I
+)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|cancel\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b|n['’]t\b"
+    r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
+    re.I,
+)
+_HABIT = re.compile(r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I)
+_DUE_BEFORE = re.compile(
+    r"(?:\b(?:by|due(?: on| by)?|deadline(?: is| on)?:?|until|no later than|before)"
+    r"|截止(?:日期|时间)?[是为到：:]?|最晚|最迟)\s*(?:the\s|on\s)?\s*\Z",
+    re.I,
+)
+_DUE_AFTER = re.compile(r"\s*(?:之前|以前|前(?![天面后])|截止|到期|is the deadline)", re.I)
+_MONTHDAY = re.compile(r"\d(?:st|nd|rd|th)\b|[号日]")
+
+
+def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
+    """Why text[start:end] asks for no reminder, or may not; "" for an explicit date ahead or a named deadline, that
+    nothing in its sentence negates (contract 001, 18.7)."""
+    begin = max((each.end() for each in _SENTENCE_END.finditer(text, 0, start)), default=0)
+    stop = _SENTENCE_END.search(text, end)
+    sentence = text[begin : stop.start() if stop else len(text)]
+    if reading.repeat or _HABIT.search(sentence):
+        return "a repeat"
+    if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):
+        return "a negation"
+    is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
+    if reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase)):
+        return ""
+    return _VAGUE_DAY
 
 
 def _next_reading(reading: Reading, settings: Settings, now: datetime) -> Reading | TimeRefused:

@@ -129,7 +129,8 @@ class Scheduler:
         if level == 0:
             return 0
         changed = self._last_change()
-        dreamt = dream.run(self.memory, level, endpoint=self.endpoint if level == report.DEEP else None, stop=self.stop)
+        endpoint = self.endpoint if level == report.DEEP else None
+        dreamt = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
         self._dreamt = (changed, level)
         for each in dreamt.outcomes:
             if each.error is not None:

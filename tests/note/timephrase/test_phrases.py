@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonplace.errors import AmbiguousTime, TimeRefused
-from commonplace.note.timephrase import read
+from commonplace.errors import AmbiguousTime, InvalidInput, TimeRefused
+from commonplace.note.timephrase import following, read
+from commonplace.note.timephrase.recurrence import parse_rule
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=ZONE)
@@ -193,8 +194,69 @@ def test_what_cannot_be_read_is_refused_by_its_code(text, code):
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("text", "due", "repeat"),
+    [
+        ("first Monday of every month", "2026-06-01 09:00", "FREQ=MONTHLY;BYDAY=1MO;BYHOUR=9;BYMINUTE=0"),
+        ("on the last Friday of each month at 5pm", "2026-05-29 17:00", "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=17;BYMINUTE=0"),
+        ("every third Tuesday", "2026-05-19 09:00", "FREQ=MONTHLY;BYDAY=3TU;BYHOUR=9;BYMINUTE=0"),
+        ("every second Tuesday of the month", "2026-05-12 09:00", "FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0"),
+        ("every other Tuesday", "2026-05-12 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;BYHOUR=9;BYMINUTE=0"),
+        ("fifth Friday of every month", "2026-05-29 09:00", "FREQ=MONTHLY;BYDAY=5FR;BYHOUR=9;BYMINUTE=0"),
+        ("每月第一个星期一", "2026-06-01 09:00", "FREQ=MONTHLY;BYDAY=1MO;BYHOUR=9;BYMINUTE=0"),
+        ("每个月最后一个周五下午5点", "2026-05-29 17:00", "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=17;BYMINUTE=0"),
+        ("the second Tuesday in May", "2026-05-12 09:00", None),
+        ("last Friday of the month", "2026-05-29 09:00", None),
+        ("下个月第二个周三", "2026-06-10 09:00", None),
+        ("a week from Friday", "2026-05-15 09:00", None),
+        ("two hours before midnight", "2026-05-06 22:00", None),
+        ("3 days before May 20", "2026-05-17 09:00", None),
+        ("in a fortnight", "2026-05-20 09:00", None),
+        ("8 to 11 September", "2026-09-08 09:00", None),
+        ("October 4-6", "2026-10-04 09:00", None),
+        ("10月4日到6日", "2026-10-04 09:00", None),
+    ],
+)
+def test_weekdays_of_a_month_ranges_and_times_before_or_after_another(text, due, repeat):
+    reading = read(text, NOW, ZONE)
+    assert (f"{reading.due:%Y-%m-%d %H:%M}", reading.repeat) == (due, repeat)
+    if repeat:
+        assert following(repeat, reading.due, ZONE) > reading.due
+        assert str(parse_rule(repeat)) == repeat
+
+
+@pytest.mark.promise("001.18.7-reminders")
+@pytest.mark.parametrize(
+    ("text", "unused"),
+    [
+        ("not tomorrow but the day after", "not"), ("明天不行，后天", "不行"), ("Friday week", "week"),
+        ("不要明天", "不要"),
+        ("the week of May 7", "the week of"), ("周五前两天", "前两天"), ("anytime except Friday", "except"),
+    ],
+)  # fmt: skip
+def test_words_beside_a_time_that_were_not_used_refuse_it(text, unused):
+    with pytest.raises(AmbiguousTime) as refused:
+        read(text, NOW, ZONE)
+    assert f'"{unused}" was not used; say it in other words' in str(refused.value)
+    assert refused.value.candidates == ()
+
+
+def test_of_two_times_after_or_both_readings_are_said():
+    with pytest.raises(AmbiguousTime) as refused:
+        read("Friday at 5pm or Saturday at noon", NOW, ZONE)
+    assert str(refused.value) == (
+        'ambiguous time "Friday at 5pm or Saturday at noon": 2026-05-08 17:00 or 2026-05-09 12:00; say which'
+    )
+
+
+@pytest.mark.parametrize("days", ["MO", "6MO", "0MO", "1XX", "1MO,2TU", "1"])
+def test_a_monthly_rule_needs_to_say_which_weekday(days):
+    with pytest.raises(InvalidInput):
+        parse_rule(f"FREQ=MONTHLY;BYDAY={days};BYHOUR=9;BYMINUTE=0")
+
+
 def test_further_groups_are_named_and_not_used():
-    reading = read("Friday at 5pm or Saturday at noon", NOW, ZONE)
+    reading = read("Friday at 5pm, and the cake Saturday at noon", NOW, ZONE)
     assert (reading.phrase, reading.others) == ("Friday at 5pm", ("Saturday at noon",))
 
 

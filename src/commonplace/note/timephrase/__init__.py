@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import product
 
-from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, VagueTime
+from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
 from commonplace.note.timephrase.candidates import (
     DAY_KINDS,
     Hour,
@@ -23,6 +23,7 @@ from commonplace.note.timephrase.candidates import (
 )
 from commonplace.note.timephrase.lexer import Delay, Text, Token, scan
 from commonplace.note.timephrase.recurrence import first_times, following
+from commonplace.note.timephrase.vocabulary import compiled
 
 __all__ = ["Reading", "following", "read", "read_all"]
 
@@ -31,6 +32,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _LATE = 18
 """The hour a day without a clock fires at when the usual one has passed."""
 _BETWEEN = re.compile(r"(?:[\s,:]|的|在|于|(?<![a-z0-9_])(?:at|on|by|before|the|in)(?![a-z0-9_]))*")
+_OR = ("or", "or on", "或", "或者", "还是")
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 
 
@@ -59,7 +61,8 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     """The time `text` speaks of, by its first group of time words, after `now` (aware).
 
     Days and clocks are those of `zone`; a day without a clock fires at `day_hour` (0-23). A vague word refuses wherever
-    it stands. Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract 001, 8).
+    it stands, and so do words beside the time that were not used ("not tomorrow"), or another time after "or".
+    Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract 001, 8).
     """
     written = Text(text)
     groups = _groups(written)
@@ -69,7 +72,13 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
             raise VagueTime(text[start:end])
     if not groups:
         raise NoTime(text)
-    return replace(_meaning(groups[0], now, zone, day_hour), others=tuple(group.phrase for group in groups[1:]))
+    found = _meaning(groups[0], now, zone, day_hour)
+    if len(groups) > 1 and text[groups[0].span[1] : groups[1].span[0]].strip(" ,，").lower() in _OR:
+        either = [found.due, _meaning(groups[1], now, zone, day_hour).due]
+        raise AmbiguousTime(text[groups[0].span[0] : groups[1].span[1]], either)
+    if unused := _unused(written, groups[0]):
+        raise UnusedWords(found.phrase, unused)
+    return replace(found, others=tuple(group.phrase for group in groups[1:]))
 
 
 def read_all(
@@ -79,14 +88,18 @@ def read_all(
 
     Arguments as for `read`. A vague word refuses all times of its paragraph (contract 001, 6 and 9).
     """
-    groups = _groups(Text(text))
+    written = Text(text)
+    groups = _groups(written)
     ends = [blank.end() for blank in _PARAGRAPH.finditer(text)]
     paragraphs = [bisect(ends, group.span[0]) for group in groups]
     vague = {paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")}
 
     def outcome(paragraph: int, group: _Group) -> Reading | TimeRefused:
         try:
-            return VagueTime(group.phrase) if paragraph in vague else _meaning(group, now, zone, day_hour)
+            if paragraph in vague:
+                return VagueTime(group.phrase)
+            unused = _unused(written, group)
+            return UnusedWords(group.phrase, unused) if unused else _meaning(group, now, zone, day_hour)
         except TimeRefused as refusal:
             return refusal
 
@@ -120,6 +133,16 @@ def _groups(text: Text) -> list[_Group]:
     return found
 
 
+def _unused(text: Text, group: _Group) -> str:
+    """The words right beside a time that make it another one, as written; "" without."""
+    start, end = group.tokens[0].start, max(token.end for token in group.tokens)
+    before = compiled(r"(?<![a-z0-9])(?:<english.beside_before>)\Z").search(text.plain[max(0, start - 60) : start])
+    after = compiled(r"(?:<english.beside_after>)").match(text.plain, end)
+    if before:
+        return text.written[slice(*text.span(max(0, start - 60) + before.start(), start))].strip()
+    return text.written[slice(*text.span(end, after.end()))].strip() if after else ""
+
+
 def _are_adjacent(plain: str, first: Token, second: Token) -> bool:
     between = plain[first.end : second.start]
     if between.strip() == "of":
@@ -143,6 +166,8 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         raise VagueTime(phrase)
     if group.of("wrong"):
         raise InvalidTime(phrase)
+    if offsets := group.of("offset"):
+        return _shifted(group, offsets, now, zone, day_hour)
     try:
         if group.of("repeat"):
             times = first_times(group.tokens, now, zone, day_hour)
@@ -166,10 +191,30 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
     return Reading(phrase, min(moments), all_day, is_dated=is_dated, is_explicit=is_explicit)
 
 
+def _shifted(group: _Group, offsets: list[Token], now: datetime, zone: tzinfo, day_hour: int) -> Reading:
+    """A time some days or hours from another one: "a week from Friday", "two hours before midnight"."""
+    rest = tuple(token for token in group.tokens if token.kind != "offset")
+    if len(offsets) != 1 or group.of("repeat") or not rest or rest[0].start < offsets[0].end:
+        raise AmbiguousTime(group.phrase)
+    delay = offsets[0].value
+    try:
+        base = _meaning(replace(group, tokens=rest), now, zone, day_hour)
+        due = _later(delay, base.due, zone)
+    except AmbiguousTime as error:
+        raise AmbiguousTime(group.phrase, [_later(delay, each, zone) for each in error.candidates]) from None
+    except (ValueError, OverflowError):
+        raise InvalidTime(group.phrase) from None
+    if due <= now:
+        raise PastTime(group.phrase)
+    return replace(base, due=due, all_day=base.all_day and not delay.seconds, is_dated=True, is_explicit=True)
+
+
 def _is_explicit(token: Token) -> bool:
     if token.kind == "weekday":  # of a week that is named
         return token.value[0] is not None
-    return token.kind in ("date", "instant", "month_edge", "delay") or (token.kind == "day" and token.value > 0)
+    return token.kind in ("date", "instant", "month_edge", "delay", "nth_weekday") or (
+        token.kind == "day" and token.value > 0
+    )
 
 
 def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:

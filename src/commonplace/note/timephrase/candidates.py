@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
-from commonplace.note.timephrase.lexer import TimeOfDay, Token
+from commonplace.note.timephrase.lexer import NthWeekday, TimeOfDay, Token
 from commonplace.note.timephrase.vocabulary import table
 
-DAY_KINDS = ("day", "delay", "weekday", "weekend", "span", "edge", "month_edge", "date", "monthday")
+DAY_KINDS = ("day", "delay", "weekday", "weekend", "span", "edge", "month_edge", "date", "monthday", "nth_weekday")
 _SPAN_OF = {"weekday": "week", "weekend": "week", "monthday": "month", "date": "year", "month_edge": "year"}
 """The span that may stand beside a kind of day word: "Friday of next week"."""
 
@@ -70,6 +70,8 @@ def _takes_span(token: Token) -> bool:
     """Whether a span beside the word may say of which week or year it is."""
     if token.kind in ("weekday", "weekend"):
         return token.value[0] is None
+    if token.kind == "nth_weekday":
+        return False
     return token.kind != "date" or token.value[0][0] is None
 
 
@@ -93,6 +95,8 @@ def _days(token: Token, span: tuple[str, int] | None, today: date) -> list[date]
         return [shifted(first, 1 if unit == "month" else 12, -1) if last else first]
     if kind == "monthday":
         return [_first_day(span, today).replace(day=value) if span else _next_date(today, day=value)]
+    if kind == "nth_weekday":
+        return [_nth_weekday(value, today)]
     year = today.year + span[1] if span else None
     if kind == "month_edge":
         return [_month_edge(value[0] or year, value[1], value[2], today)]
@@ -139,6 +143,28 @@ def _month_edge(year: int | None, month: int, last: bool, today: date) -> date:
         if day >= today or year:
             break
     return day
+
+
+def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
+    """The nth such weekday of a month, -1 the last; None when it has none."""
+    first, length = date(year, month, 1), month_length(year, month)
+    days = range(1 + (day - first.weekday()) % 7, length + 1, 7)
+    at = nth if nth < 0 else nth - 1
+    return date(year, month, days[at]) if at < len(days) else None
+
+
+def _nth_weekday(value: NthWeekday, today: date) -> date:
+    """Of a month without a year the next one, today included. Raises ValueError for a day the month lacks."""
+    if value.month is None:
+        first = shifted(today.replace(day=1), value.months)
+        found = nth_weekday(first.year, first.month, value.nth, value.day)
+    else:
+        years = (value.year,) if value.year else range(today.year, today.year + 9)
+        days = (nth_weekday(year, value.month, value.nth, value.day) for year in years)
+        found = next((each for each in days if each and (value.year or each >= today)), None)
+    if found is None:
+        raise ValueError(value)
+    return found
 
 
 def _dates(dates: Sequence[tuple[int | None, int, int]], of_year: int | None, today: date) -> list[date]:

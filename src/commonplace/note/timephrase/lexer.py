@@ -44,13 +44,25 @@ class TimeOfDay(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """A repetition as far as one word tells it: `days` are weekdays 0-6, `monthdays` 1-31 or -1, the last."""
+    """A repetition as far as one word tells it: `days` are weekdays 0-6, `monthdays` 1-31 or -1, the last; `nth` makes
+    the weekday that of a month, -1 the last."""
 
     unit: str
     interval: Fraction = Fraction(1)
     days: tuple[int, ...] = ()
     monthdays: tuple[int, ...] = ()
     month: int | None = None
+    nth: int = 0
+
+
+class NthWeekday(NamedTuple):
+    """A weekday of a month: the `nth`, -1 the last; of a named `month`, else `months` on (0 this one)."""
+
+    nth: int
+    day: int
+    month: int | None = None
+    year: int | None = None
+    months: int = 0
 
 
 class Text:
@@ -151,6 +163,7 @@ def _delay(match: re.Match[str], before: str) -> _Values:
     return [("delay", amount)] if any(amount) else _WRONG
 
 
+_DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
 
 
@@ -171,8 +184,8 @@ def _amount(text: str) -> Delay:
         unit = units()[piece["unit"]]
         if unit in UNIT_SECONDS:
             seconds += count * UNIT_SECONDS[unit]
-        elif unit in ("day", "week"):  # the rest of a day is elapsed time
-            days += count * (7 if unit == "week" else 1)
+        elif unit in _DAYS_OF:  # the rest of a day is elapsed time
+            days += count * _DAYS_OF[unit]
             seconds, days = seconds + days % 1 * 86400, days - days % 1
         else:  # half a month is 15 days
             months += count * (12 if unit == "year" else 1)
@@ -181,6 +194,38 @@ def _amount(text: str) -> Delay:
     if months.denominator != 1 or seconds.denominator != 1:
         raise ValueError(text)
     return Delay(int(months), int(days), int(seconds))
+
+
+@_reads("offset")
+def _offset(match: re.Match[str], before: str) -> _Values:
+    amount = _amount(match["amount"])
+    return [("offset", Delay(*(-each for each in amount)) if match["way"] == "before" else amount)]
+
+
+_NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
+
+
+@_reads("nth_weekday")
+def _nth_weekday(match: re.Match[str], before: str) -> _Values:
+    said = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
+    nth = _NTH[said["nth"]] if said["nth"] in _NTH else int(said["nth"][0])
+    day = table("english.weekdays")[said["day"]]
+    if said.get("every"):
+        return [("repeat", Repetition("month", _interval(match), (day,), nth=nth))]
+    month, year = table("english.months").get(said.get("month")), said.get("y")
+    months = _which(said.get("which")) or 0
+    return [("nth_weekday", NthWeekday(nth, day, month, int(year) if year else None, months))]
+
+
+@_reads("nth_weekday_zh")
+def _nth_weekday_zh(match: re.Match[str], before: str) -> _Values:
+    nth, day = -1 if match["last"] else whole(match["nth"]), table("chinese.weekdays")[match["day"]]
+    if match["every"]:
+        return [("repeat", Repetition("month", _interval(match), (day,), nth=nth))]
+    if match["m"] is not None and not 1 <= whole(match["m"]) <= 12:
+        return _WRONG
+    month = whole(match["m"]) if match["m"] else None
+    return [("nth_weekday", NthWeekday(nth, day, month, None, _which(match["which"]) or 0))]
 
 
 @_reads("date")
@@ -393,6 +438,8 @@ def _repeat_unit(match: re.Match[str], before: str) -> _Values:
         return [("repeat", Repetition("week", interval, _WORKDAYS))] if interval == 1 else []
     if unit.startswith("half"):
         return [("repeat", Repetition("minute", 30 * interval))]
+    if units().get(unit) == "fortnight":
+        return [("repeat", Repetition("week", 2 * interval))]
     return [("repeat", Repetition(units().get(unit, unit), interval))]  # "second" alone is no unit of an amount
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from commonplace.errors import InvalidInput
-from commonplace.note.timephrase.candidates import DAY_KINDS, Hour, month_length, possible_hours, wall_time
+from commonplace.note.timephrase.candidates import (
+    DAY_KINDS,
+    Hour,
+    month_length,
+    nth_weekday,
+    possible_hours,
+    wall_time,
+)
 from commonplace.note.timephrase.lexer import UNIT_SECONDS, Repetition, Token
 
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -26,7 +33,8 @@ _PERIODS = 100
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule taken apart. `monthdays` may hold -1, the last day of the month."""
+    """A rule taken apart. `monthdays` may hold -1, the last day of the month; `nth`, of a monthly rule, which of the
+    month's weekdays `days` it is, -1 the last."""
 
     freq: str
     interval: int = 1
@@ -35,11 +43,12 @@ class Rule:
     days: tuple[int, ...] = ()
     hours: tuple[int, ...] = ()
     minutes: tuple[int, ...] = ()
+    nth: int = 0
 
     def __str__(self) -> str:
         """The rule as it is stored, its parts in the contract's order."""
         interval = (self.interval,) if self.interval > 1 else ()
-        names = [_DAY_NAMES[day] for day in self.days]
+        names = [f"{self.nth or ''}{_DAY_NAMES[day]}" for day in self.days]
         values = ((self.freq,), interval, self.months, self.monthdays, names, self.hours, self.minutes)
         pairs = zip(_KEYS, values, strict=True)
         return ";".join(f"{key}={','.join(map(str, each))}" for key, each in pairs if each)
@@ -61,26 +70,38 @@ def parse_rule(text: str) -> Rule:
     parts = [part.partition("=") for part in text.strip().upper().removeprefix("RRULE:").split(";")]
     values = {key: value for key, _, value in parts}
     try:
-        needed = _NEEDED_KEYS[values.get("FREQ", "")]
+        needed = _needed(values)
         if len(parts) > len(values) or values.keys() - {"FREQ", "INTERVAL"} != set(needed):
             raise ValueError(text)
         (interval,) = _numbers(values.get("INTERVAL", "1"), 1, 999_999)
-        days = tuple(sorted({_DAY_NAMES.index(name) for name in values.get("BYDAY", "").split(",") if name}))
+        names, nth = values.get("BYDAY", ""), 0
+        if values["FREQ"] == "MONTHLY" and names:
+            (nth,), names = _numbers(names[:-2], -1, 5), names[-2:]
+        days = tuple(sorted({_DAY_NAMES.index(name) for name in names.split(",") if name}))
         months, monthdays = _numbers(values.get("BYMONTH"), 1, 12), _numbers(values.get("BYMONTHDAY"), -1, 31)
         hours, minutes = _numbers(values.get("BYHOUR"), 0, 23), _numbers(values.get("BYMINUTE"), 0, 59)
-        rule = Rule(values["FREQ"], interval, months, monthdays, days, hours, minutes)
-        if rule.is_too_often or 0 in rule.monthdays or (rule.freq == "WEEKLY" and not rule.days):
+        rule = Rule(values["FREQ"], interval, months, monthdays, days, hours, minutes, nth)
+        lacks_day = (rule.freq == "WEEKLY" and not rule.days) or (rule.freq == "MONTHLY" and names and not nth)
+        if rule.is_too_often or 0 in rule.monthdays or lacks_day:
             raise ValueError(text)
     except (KeyError, ValueError):
         raise InvalidInput(f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.') from None
     return rule
 
 
+def _needed(given: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys a rule has besides FREQ and INTERVAL. Raises KeyError for a frequency there is not."""
+    if given.get("FREQ") == "MONTHLY" and "BYDAY" in given:
+        return _KEYS[4:]
+    return _NEEDED_KEYS[given.get("FREQ", "")]
+
+
 def completed(repeat: str, due: datetime) -> str:
     """A rule written by hand, with what calendars leave to the first time filled in from the local time `due`."""
     given = dict(part.partition("=")[::2] for part in repeat.strip().upper().removeprefix("RRULE:").split(";"))
     said = dict(zip(_KEYS[2:], (due.month, due.day, _DAY_NAMES[due.weekday()], due.hour, due.minute), strict=True))
-    missing = [key for key in _NEEDED_KEYS.get(given.get("FREQ", ""), ()) if key not in given]
+    needed = _needed(given) if given.get("FREQ") in _NEEDED_KEYS else ()
+    missing = [key for key in needed if key not in given]
     return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in missing)])
 
 
@@ -143,6 +164,9 @@ def _days(rule: Rule, since: date, after: date) -> Iterator[date]:
         year, month = each // 12, each % 12 + 1
         if year >= 1:
             length = month_length(year, month)
+            if rule.nth:
+                yield from filter(None, (nth_weekday(year, month, rule.nth, day) for day in rule.days))
+                continue
             yield from sorted(date(year, month, length if d < 0 else d) for d in set(rule.monthdays) if d <= length)
 
 
@@ -182,8 +206,8 @@ def first_times(tokens: tuple[Token, ...], now: datetime, zone: tzinfo, day_hour
 
 def _rules(repetition: Repetition, named: list[Token]) -> list[Rule]:
     """The rules, without an hour, of a repetition and the day words beside it."""
-    unit, _, days, monthdays, month = repetition
-    plain = Rule(_FREQUENCIES[unit], int(repetition.interval), (month,) if month else (), monthdays, days)
+    unit, _, days, monthdays, month, nth = repetition
+    plain = Rule(_FREQUENCIES[unit], int(repetition.interval), (month,) if month else (), monthdays, days, nth=nth)
     if unit == "day" or days or monthdays:
         return [] if named else [plain]
     kinds, values = [token.kind for token in named], [token.value for token in named]

@@ -42,7 +42,7 @@ def _fragment(name: str) -> str:
         return _filled(fragments[name])
     words = table(name)
     if isinstance(words, list):  # of patterns
-        return "|".join(words).replace(" ", r"\s+")
+        return _filled("|".join(words)).replace(" ", r"\s+")
     if name.endswith("units"):
         words = [spelling for spellings in words.values() for spelling in spellings]
     escaped = (re.escape(word) for word in sorted(words, key=len, reverse=True))

@@ -1,0 +1,133 @@
+"""What the jobs ask the owner, and what the daemon therefore leaves alone (engine/review.py, jobs/questions.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace import errors
+from commonplace.jobs import dream, lifecycle
+from commonplace.jobs.job import SET_BY
+from commonplace.jobs.tick import FACE, Scheduler
+from jobs.homes import Home
+
+ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+UNSURE = "zxcv qwer"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path / "home", "timezone: UTC\n")
+    with home.memory:
+        yield home
+
+
+def kinds(home: Home) -> list[str]:
+    return [each.kind for each in home.memory.review()]
+
+
+def near(home: Home) -> None:
+    home.put(ONE, "Ben is allergic to peanuts.", "people")
+    home.put(TWO, "Ben has a peanut allergy.", "people")
+
+
+@pytest.mark.promise("13.7-review")
+@pytest.mark.parametrize(("choice", "kept"), [("1", ONE), ("2", TWO)])
+def test_near_duplicates_are_merged_as_the_owner_says_and_undo_asks_again(home: Home, choice: str, kept: str) -> None:
+    near(home)
+    (item,) = home.memory.review()
+    assert (item.kind, item.refs) == ("merge", (ONE, TWO))
+    home.memory.decide(item.key, choice)
+    assert (home.ids(), home.memory.review()) == ({kept}, [])
+    home.memory.undo()
+    assert home.ids() == {ONE, TWO}
+    assert [each.key for each in home.memory.review()] == [item.key]
+
+
+def test_near_duplicates_kept_apart_are_asked_about_again_once_one_of_them_changes(home: Home) -> None:
+    near(home)
+    home.memory.decide(home.memory.review()[0].key, "n")
+    assert kinds(home) == []
+    home.upkeep.rewrite(home.info(TWO), "Ben has a bad peanut allergy.", {}, "edit")
+    assert kinds(home) == ["merge"]
+
+
+def test_a_linked_pair_of_near_duplicates_is_still_asked_about_and_an_unlinked_one_is_not(home: Home) -> None:
+    near(home)
+    dream.run(home.memory, 2)
+    assert home.info(ONE).links == (TWO,)
+    assert kinds(home) == ["merge"]
+    home.memory.unlink(ONE, TWO)
+    assert kinds(home) == []
+
+
+def test_a_category_the_owner_chooses_is_learned_from(home: Home) -> None:
+    home.write(UNSURE)
+    (item,) = home.memory.review()
+    label = dict(item.choices)["1"]
+    home.memory.decide(item.key, "1")
+    assert home.category(item.refs[0]) == label
+    assert home.info(item.refs[0]).header[SET_BY] == "owner"
+    other = home.write(f"{UNSURE} again")
+    (action,) = dream.run(home.memory, 1).actions
+    assert (action.id, action.category) == (other, label)
+    assert action.reason == f'{label} (you put "{UNSURE}" there)'
+
+
+def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
+    sure, unsure = home.write("lesson: never force push"), home.write(UNSURE)
+    home.later(hours=3)
+    daemon = Scheduler(home.memory.as_caller(None, FACE))
+    for _, step in daemon.steps():
+        step()
+    assert (home.category(sure), home.category(unsure)) == ("lessons", "inbox")
+    assert kinds(home) == ["category"]
+    assert [each.id for each in dream.run(home.memory, 1).actions] == [unsure]
+    assert kinds(home) == []
+
+
+def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_not(home: Home) -> None:
+    source = home.write("Dinner with friends on Friday", "people")
+    home.write("I run on Tuesdays.", "habits")
+    home.write("No dinner on Friday", "people")
+    dream.run(home.memory, 3)
+    (item,) = home.memory.review(kind="reminder")
+    assert item.refs == (source,)
+    home.memory.decide(item.key, "y")
+    (made,) = [each for each in home.upkeep.every() if each.category == "reminders"]
+    assert made.header["due_at"] == "2026-05-08T09:00:00Z"
+    assert home.memory.review(kind="reminder") == []
+    home.memory.delete(made.id)
+    assert home.memory.review(kind="reminder") == []
+
+
+def test_what_would_decay_is_asked_about(home: Home) -> None:
+    one = home.write("the boiler needs water", "knowledge")
+    home.later(days=40)
+    (item,) = home.memory.review()
+    assert (item.kind, item.refs) == ("archive", (one,))
+    home.memory.decide(item.key, "n")
+    assert home.memory.review() == []
+    home.memory.undo()
+    home.memory.decide(item.key, "y")
+    assert home.memory.review() == []
+    assert home.job("decay").actions == ()
+
+
+def test_a_question_about_what_changed_since_is_not_answered(home: Home) -> None:
+    near(home)
+    (item,) = home.memory.review()
+    home.memory.delete(TWO)
+    for question in (item, item.key):
+        with pytest.raises(errors.NotFound):
+            home.memory.decide(question, "1")
+    assert home.ids() == {ONE}
+
+
+def test_what_expires_in_the_inbox_is_unaffected_by_an_answer(home: Home) -> None:
+    home.write(UNSURE)
+    home.memory.decide(home.memory.review()[0].key, "n")
+    home.later(days=8)
+    assert len(lifecycle.consolidate(home.memory)[0].actions) == 1

@@ -310,8 +310,9 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
         trail = Trail(engine, plan.places, plan.ids, plan.entities)
         trail.follow()
         try:
-            if changes := len(trail.files):
+            if trail.files:
                 history.rewrite(trail.rewritten(stamp(engine.clock())))
+            changes = sum(number <= plan.last for number in trail.files)
             texts = history.sweep(engine.home.spared())
             engine.home.wipe_records()
             _clear_derived(memory, plan)
@@ -393,7 +394,8 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
              for at, sign in enumerate(step.path) if sign == "/"}  # fmt: skip
     for project, root, path in sorted(above, key=lambda each: -len(each[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        if (project, path) in made and inside <= gone.keys():
+        is_here = memory.engine.stores[project].root == root if project in memory.engine.stores else False
+        if is_here and (project, path) in made and inside <= gone.keys():
             gone[root, path] = change.add("rmdir", project, path)
 
 

@@ -497,6 +497,24 @@ def test_doctor_finds_what_was_left_and_finishes_it(place: Place) -> None:
         assert changes(memory) == {2: "erase"}
 
 
+def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
+    tiny = pytest.importorskip("index.vectors.tiny")
+    from commonplace.engine.embedding import Embedding
+
+    with place.open(model=str(tiny.make(place.root / "tiny"))) as memory:
+        note(memory, "plan", "bread and cheese")
+        kept = note(memory, "kept", "soup and dinner")
+        Embedding(memory).some(60)
+        memory.delete("notes/plan.md")
+        found = examine(memory)
+        assert [(each.level, each.text) for each in found] == [("info", "1 vectors are of texts that are gone")]
+        repair(memory, found)
+        assert examine(memory) == []
+        assert Embedding(memory).counts().embedded == 1
+        memory.erase(kept)
+        assert list((place.home / ".commonplace" / "vectors").glob("*.vectors")) == []
+
+
 def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:
     with place.open() as memory, place.open() as other:
         ref = note(memory, "plan", "of zq4711vault")

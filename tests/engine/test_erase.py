@@ -435,6 +435,20 @@ def test_a_reminder_made_from_its_text_goes_with_it(place: Place) -> None:
         assert place.holding("zq4711vault", "Pay", ref) == []
 
 
+def test_a_memory_moved_by_hand_is_followed_and_reads_of_a_deleted_one_are_forgotten(place: Place) -> None:
+    with place.open() as memory:
+        ref = remember(memory, "of zq4711vault", "skills")
+        memory.tag(ref, ("x",))
+        memory.read(ref)
+        (path,) = (place.home / "categories").rglob("*.md")
+        (place.home / "categories" / "habits").mkdir()
+        path.rename(place.home / "categories" / "habits" / path.name)
+        memory.tag(ref, ("y",))
+        memory.delete(memory.memory_id(ref))
+        assert memory.erase(ref[:8]).remains == ()
+        assert place.holding("zq4711vault", ref[:8]) == []
+
+
 def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place) -> None:
     with place.open() as memory:
         bob = memory.as_caller("bob")

@@ -478,7 +478,7 @@ def test_one_observation_goes_with_the_older_versions_and_the_note_stays(place: 
         ref = make(memory)
         memory.sync()
         (said, _) = memory.observations(tuple(ref.split("/")))
-        with pytest.raises(NotFound):
+        with pytest.raises(InvalidInput, match="has no observation"):
             memory.erase(ref, observation="no such thing")
         assert memory.erase(ref, observation=said.text).remains == ()
         assert place.holding("zq4711vault") == []

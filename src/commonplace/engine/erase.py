@@ -143,7 +143,7 @@ class Erasure:
         for project, path, _ in plan.places:
             said = self.memory.observations((project, path))
             if not any(plan.observation in (each.text, each.content) for each in said):
-                raise NotFound(str(plan.observation), f"the observations of {project}/{path}")
+                raise InvalidInput(f'{project}/{path} has no observation "{plan.observation}".')
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
         """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows."""
@@ -279,6 +279,7 @@ class Erasure:
             raise StorageError("the record of what is to be erased", reason(error)) from None
 
 
+@verb
 def finish(memory: HistoryVerbs) -> bool:
     """Complete what a process that died was erasing; False when there is nothing. Raises CommonplaceError, then the
     record waits for `memory doctor --fix`."""
@@ -298,16 +299,11 @@ def finish(memory: HistoryVerbs) -> bool:
     return True
 
 
-@verb
-def _finished(memory: HistoryVerbs) -> bool:
-    return finish(memory)
-
-
 def finish_waiting(memory: HistoryVerbs) -> None:
     """`finish` for whoever opens the home: a disk that refuses hinders nobody to read."""
     if memory.engine.layout.erasing.exists():
         try:
-            _finished(memory)
+            finish(memory)
         except CommonplaceError:
             return  # doctor names it
 
@@ -395,19 +391,20 @@ def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Remove the folders that were made for these files and hold nothing else."""
+    """Remove the folders that hold nothing else; in an added project only those that were made for these files."""
     if not any(step.do == "remove" for step in change.steps):
         return
     every = (each for done in memory.engine.home.history.changes() for each in done.files)
-    made = {(each.project, each.to or each.path) for each in every
-            if each.do in ("mkdir", "move") and each.project != CATEGORY_PROJECT}  # fmt: skip
+    made = {(each.project, each.to or each.path) for each in every if each.do in ("mkdir", "move")}
+    stores = memory.engine.stores
     gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above = {(step.project, step.root, step.path[:at]) for step in gone.values()
              for at, sign in enumerate(step.path) if sign == "/"}  # fmt: skip
     for project, root, path in sorted(above, key=lambda each: -len(each[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        is_here = memory.engine.stores[project].root == root if project in memory.engine.stores else False
-        if is_here and (project, path) in made and inside <= gone.keys():
+        is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
+        is_ours = project in memory.engine.layout.built_in() or (project, path) in made
+        if is_here and is_ours and inside <= gone.keys():
             gone[root, path] = change.add("rmdir", project, path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from typing import Any
@@ -118,3 +119,45 @@ def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(te
     terminal.ok("delete", a)
     terminal.ok("restore", a)
     assert terminal("read", a, "--json").json["memory"]["category"] == "skills"
+
+
+def test_erase_asks_on_a_terminal_and_refuses_elsewhere(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = terminal.write("the plan of zq4711vault")
+    ran = terminal("erase", a)
+    assert (ran.status, ran.error) == (1, "erase cannot be undone: give --yes, or run it on a terminal to be asked")
+    assert terminal("erase").error == "erase needs a REF, --agent, --project or --source"
+    assert terminal("--agent", "bob", "erase", a, "--yes").error.startswith("Only the owner can erase")
+    assert terminal("erase", "zzzz", "--yes").status == 1
+    place = f"categories/inbox/the-plan-of-zq4711vault-{a[:8]}.md"
+    assert terminal.ok("erase", a[:8], "--dry-run") == f"would erase {place}\n"
+
+    class Typed(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("io.TextIOWrapper", Typed)
+    ran = terminal("erase", a, stdin="n\n")
+    assert (ran.status, ran.err) == (
+        1, f"{place}\nErase 1 for good, with every older version? [y/N] Error: nothing was erased\n"
+    )  # fmt: skip
+    assert terminal("erase", a, stdin="y\n").out.startswith(f"Erased {place}\nGone with it: 1 in the log")
+
+
+def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
+    a = terminal.write("the plan of zq4711vault")
+    terminal.ok("tag", a, "--add", "x")
+    b = terminal.write("he quoted zq4711vault")
+    lines = terminal.ok("erase", a, "--yes").splitlines()
+    assert lines[1] == "Gone with it: 2 in the log, 1 in the history"
+    assert re.fullmatch(r"Searched \d+ files, \d+ bytes: nothing of it is left", lines[2])
+    quoting = f"categories/inbox/he-quoted-zq4711vault-{b[:8]}.md"
+    assert lines[3:] == [f"named by {quoting}, which stays as it is"]
+    assert [row.split()[3:] for row in terminal.ok("log").splitlines()] == [
+        ["erase", "owner", "(notes:", "1)"], ["write", "owner", quoting]
+    ]  # fmt: skip
+    assert terminal("undo").error == (
+        "cannot undo #5: what was erased is gone for good; memory undo N takes back another change"
+    )
+    done = terminal("erase", "--project", "categories", "--yes", "--json").json
+    assert (done["notes"], done["remains"], done["mentions"]) == ([quoting], [], [])
+    assert terminal.ok("erase", "--agent", "bob", "--yes") == "Nothing to erase.\n"

@@ -51,6 +51,7 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["log"], ["entries"]),
     (["undo"], ["undone", "change"]),
     (["restore", "GONE"], ["path", "change"]),
+    (["erase", "GONE", "--yes"], ["notes", "changes", "texts", "files", "bytes", "remains", "mentions"]),
     (["project", "add", "extra", "DIR"], ["project"]),
     (["project", "list"], ["projects"]),
     (["project", "remove", "work"], ["project"]),

@@ -435,6 +435,20 @@ def test_a_reminder_made_from_its_text_goes_with_it(place: Place) -> None:
         assert place.holding("zq4711vault", "Pay", ref) == []
 
 
+def test_a_memory_moved_by_hand_is_followed_and_reads_of_a_deleted_one_are_forgotten(place: Place) -> None:
+    with place.open() as memory:
+        ref = remember(memory, "of zq4711vault", "skills")
+        memory.tag(ref, ("x",))
+        memory.read(ref)
+        (path,) = (place.home / "categories").rglob("*.md")
+        (place.home / "categories" / "habits").mkdir()
+        path.rename(place.home / "categories" / "habits" / path.name)
+        memory.tag(ref, ("y",))
+        memory.delete(memory.memory_id(ref))
+        assert memory.erase(ref[:8]).remains == ()
+        assert place.holding("zq4711vault", ref[:8]) == []
+
+
 def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place) -> None:
     with place.open() as memory:
         bob = memory.as_caller("bob")
@@ -464,7 +478,7 @@ def test_one_observation_goes_with_the_older_versions_and_the_note_stays(place: 
         ref = make(memory)
         memory.sync()
         (said, _) = memory.observations(tuple(ref.split("/")))
-        with pytest.raises(NotFound):
+        with pytest.raises(InvalidInput, match="has no observation"):
             memory.erase(ref, observation="no such thing")
         assert memory.erase(ref, observation=said.text).remains == ()
         assert place.holding("zq4711vault") == []
@@ -495,6 +509,24 @@ def test_doctor_finds_what_was_left_and_finishes_it(place: Place) -> None:
         repair(memory, examine(memory))
         assert examine(memory) == []
         assert changes(memory) == {2: "erase"}
+
+
+def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
+    tiny = pytest.importorskip("index.vectors.tiny")
+    from commonplace.engine.embedding import Embedding
+
+    with place.open(model=str(tiny.make(place.root / "tiny"))) as memory:
+        note(memory, "plan", "bread and cheese")
+        kept = note(memory, "kept", "soup and dinner")
+        Embedding(memory).some(60)
+        memory.delete("notes/plan.md")
+        found = examine(memory)
+        assert [(each.level, each.text) for each in found] == [("info", "1 vectors are of texts that are gone")]
+        repair(memory, found)
+        assert examine(memory) == []
+        assert Embedding(memory).counts().embedded == 1
+        memory.erase(kept)
+        assert list((place.home / ".commonplace" / "vectors").glob("*.vectors")) == []
 
 
 def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:

@@ -141,7 +141,7 @@ def erase(
             _ask(done.notes)
         done = run()
         lines = [f"Erased {each}" for each in done.notes]
-        lines.append(f"{done.changes} changes of the log and {done.texts} kept texts went with it")
+        lines.append(f"Gone with it: {done.changes} in the log, {done.texts} in the history")
         left = "some of it is left" if done.remains else "nothing of it is left"
         lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
         lines += [f"still in {each}" for each in done.remains]

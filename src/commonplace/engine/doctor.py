@@ -60,7 +60,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 def _notes(memory: ReadVerbs) -> list[Finding]:
     """What only the index can tell."""
     memory.engine.fresh()
-    found = [*_unreadable(memory.engine), *_warned(memory), *_duplicates(memory), *_links(memory)]
+    found = [*_unreadable(memory.engine), *_warned(memory), *_duplicates(memory), *_links(memory), *_vectors(memory)]
     return [*found, *_reminders(memory)]
 
 
@@ -78,8 +78,7 @@ def _erasing(engine: Engine) -> list[Finding]:
     if engine.layout.erasing.exists():
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
         found.append(Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it"))
-    with engine.home.lock:
-        count = len(engine.home.history.unreferenced(engine.home.spared()))
+    count = len(engine.home.history.unreferenced(engine.home.spared()))
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
         found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
@@ -186,6 +185,14 @@ def _links(memory: ReadVerbs) -> list[Finding]:
     return found
 
 
+def _vectors(memory: ReadVerbs) -> list[Finding]:
+    from commonplace.engine.embedding import Embedding
+
+    count = Embedding(memory).gone() if memory.engine.layout.vectors.exists() else 0
+    text = f"{count} vectors are of texts that are gone"
+    return [Finding("info", "unreferenced_vectors", "vectors", text, "drop them")] if count else []
+
+
 def _reminders(memory: ReadVerbs) -> list[Finding]:
     """Reminders that will not fire, though somebody gave them a time."""
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=CATEGORY), limit=0, order="path")
@@ -260,6 +267,12 @@ def _finish_erase(memory: ReadVerbs, finding: Finding) -> None:
     finish(HistoryVerbs(memory.engine, None, memory.face))
 
 
+def _drop_vectors(memory: ReadVerbs, finding: Finding) -> None:
+    from commonplace.engine.embedding import Embedding
+
+    Embedding(memory).drop_gone()
+
+
 def _sweep_texts(memory: ReadVerbs, finding: Finding) -> None:
     memory.engine.home.history.sweep(memory.engine.home.spared())
 
@@ -312,6 +325,7 @@ _REPAIRS = {
     "unfinished_write": _finish_write,
     "unfinished_erase": _finish_erase,
     "unreferenced_text": _sweep_texts,
+    "unreferenced_vectors": _drop_vectors,
     "index_stale": _rebuild_index,
     "dangling_link": _remove_link,
     "stale_lock": _empty_lock,

@@ -169,6 +169,16 @@ class Embedding:
         return vectors.waiting(AT_ONCE, CHARACTERS)
 
     @verb
+    def gone(self) -> int:
+        """How many vectors are of texts no note has now; 0 as long as that is not known of all notes."""
+        engine, vectors = self.engine, self.vectors
+        if vectors is None or vectors.counts().notes:
+            return 0
+        with engine.home.lock, engine.index.transaction():
+            vectors.forget_gone()
+        return vectors.gone(engine.layout.indexes())
+
+    @verb
     def drop_gone(self) -> None:
         """Drop every vector of a text that no note has now; without a model, nothing tells whose they are, and all
         go. Raises StorageError."""

@@ -24,7 +24,7 @@ from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.reading import Ref
 from commonplace.engine.trail import OUR_REMOVAL, Trail, written_by
 from commonplace.engine.upkeep import Upkeep
-from commonplace.engine.writing import follow_content, id_list
+from commonplace.engine.writing import editable, follow_content, id_list
 from commonplace.errors import CommonplaceError, InvalidInput, Locked, NotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
@@ -116,8 +116,9 @@ class Erasure:
             if observation is not None:
                 self._check_observed(plan)
             self._add_selected(plan, agent, project, source)
-            trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
-            trail.follow()
+            trail = self._follow(plan)
+            if observation is None and self._add_reminders(plan):
+                trail = self._follow(plan)
             if unknown := next((ref for place, ref in self._gone.items() if place not in trail.met), None):
                 raise NotFound(unknown, "the memory")
             names = tuple(plan.names)
@@ -142,7 +143,7 @@ class Erasure:
         for project, path, _ in plan.places:
             said = self.memory.observations((project, path))
             if not any(plan.observation in (each.text, each.content) for each in said):
-                raise NotFound(str(plan.observation), f"the observations of {project}/{path}")
+                raise InvalidInput(f'{project}/{path} has no observation "{plan.observation}".')
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
         """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows."""
@@ -231,11 +232,21 @@ class Erasure:
                     self._add_file(plan, each)
         for info in every:
             self._add_note(plan, info)
-        if plan.observation is None and plan.ids:
-            made = self.memory.list(memory_query(category=CATEGORY), limit=0)[0]
-            for info in made:
-                if info.header.get("reminder_of") in plan.ids:
-                    self._add_note(plan, info)
+
+    def _follow(self, plan: Plan) -> Trail:
+        """What the journal has of it, and the ids its older versions had."""
+        trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
+        trail.follow()
+        plan.ids = sorted(trail.ids)
+        return trail
+
+    def _add_reminders(self, plan: Plan) -> bool:
+        """Add the reminders that were made from the text of a note. Returns whether there are any."""
+        made = self.memory.list(memory_query(category=CATEGORY), limit=0)[0] if plan.ids else []
+        found = [info for info in made if info.header.get("reminder_of") in plan.ids and info.id not in plan.ids]
+        for info in found:
+            self._add_note(plan, info)
+        return bool(found)
 
     def _touched(self, project: str) -> set[Location]:
         """Every place of a project the journal names a file at."""
@@ -268,6 +279,7 @@ class Erasure:
             raise StorageError("the record of what is to be erased", reason(error)) from None
 
 
+@verb
 def finish(memory: HistoryVerbs) -> bool:
     """Complete what a process that died was erasing; False when there is nothing. Raises CommonplaceError, then the
     record waits for `memory doctor --fix`."""
@@ -277,23 +289,21 @@ def finish(memory: HistoryVerbs) -> bool:
     with memory.engine.writing():
         try:
             row = json.loads(record.read_bytes())
+            row["places"], row["files"] = ([tuple(each) for each in row[name]] for name in ("places", "files"))
+            plan = Plan(**row)
         except FileNotFoundError:
             return False  # its process was alive
-        row["places"], row["files"] = ([tuple(each) for each in row[name]] for name in ("places", "files"))
-        _carry_out(memory.as_caller(None), Plan(**row))
+        except (ValueError, KeyError, TypeError):
+            raise StorageError(record.name, "the record is damaged; remove it and erase again") from None
+        _carry_out(memory.as_caller(None), plan)
     return True
-
-
-@verb
-def _finished(memory: HistoryVerbs) -> bool:
-    return finish(memory)
 
 
 def finish_waiting(memory: HistoryVerbs) -> None:
     """`finish` for whoever opens the home: a disk that refuses hinders nobody to read."""
     if memory.engine.layout.erasing.exists():
         try:
-            _finished(memory)
+            finish(memory)
         except CommonplaceError:
             return  # doctor names it
 
@@ -310,8 +320,9 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
         trail = Trail(engine, plan.places, plan.ids, plan.entities)
         trail.follow()
         try:
-            if changes := len(trail.files):
+            if trail.files:
                 history.rewrite(trail.rewritten(stamp(engine.clock())))
+            changes = sum(number <= plan.last for number in trail.files)
             texts = history.sweep(engine.home.spared())
             engine.home.wipe_records()
             _clear_derived(memory, plan)
@@ -352,21 +363,19 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, observation: str | None) -> None:
-    """Remove a file, or the lines of an observation in it; no text is kept."""
+    """Remove a file, or the lines of an observation in it; no text is kept. Raises NotText."""
     project, path, root = place
-    store = locations.store_at(memory.engine, project, root)
-    file = store.read(path)
-    if observation is None:
-        change.remove(project, path, file, store=store, kept=False)
-        return
-    note = memory.parse(project, path, file)
-    lines = note.text.splitlines(keepends=True)
-    gone = {each.line for each in note.observations if observation in (each.text, each.content)}
-    left = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
     info = memory.index.notes.get(project, path)
-    if gone and info is not None:
-        data = follow_content(memory, info, note.text, left).encode()
-        change.put(project, path, data, old=file, store=store, scope=info.scope, kept=False)
+    if observation is None or info is None:
+        store = locations.store_at(memory.engine, project, root)
+        change.remove(project, path, store.read(path), store=store, kept=False)
+        return
+    file, text = editable(memory, info)
+    said = memory.parse(project, path, file).observations
+    gone = {each.line for each in said if observation in (each.text, each.content)}
+    left = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in gone)
+    data = follow_content(memory, info, text, left).encode()
+    change.put(project, path, data, old=file, scope=info.scope, kept=False)
 
 
 def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
@@ -382,18 +391,20 @@ def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Remove the folders that were made for these files and hold nothing else."""
+    """Remove the folders that hold nothing else; in an added project only those that were made for these files."""
     if not any(step.do == "remove" for step in change.steps):
         return
     every = (each for done in memory.engine.home.history.changes() for each in done.files)
-    made = {(each.project, each.to or each.path) for each in every
-            if each.do in ("mkdir", "move") and each.project != CATEGORY_PROJECT}  # fmt: skip
+    made = {(each.project, each.to or each.path) for each in every if each.do in ("mkdir", "move")}
+    stores = memory.engine.stores
     gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above = {(step.project, step.root, step.path[:at]) for step in gone.values()
              for at, sign in enumerate(step.path) if sign == "/"}  # fmt: skip
     for project, root, path in sorted(above, key=lambda each: -len(each[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        if (project, path) in made and inside <= gone.keys():
+        is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
+        is_ours = project in memory.engine.layout.built_in() or (project, path) in made
+        if is_here and is_ours and inside <= gone.keys():
             gone[root, path] = change.add("rmdir", project, path)
 
 
@@ -422,11 +433,11 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
     for path in engine.layout.indexes():
         if path != engine.index.path:
             Index(path, engine.home.lock).rebuild()  # its processes make it anew
-    engine.index.scrub()
     if engine.layout.vectors.exists():
         from commonplace.engine.embedding import Embedding
 
         Embedding(memory).drop_gone()
+    engine.index.scrub()
 
 
 def _read(engine: Engine, place: Location) -> File | None:

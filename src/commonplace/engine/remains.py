@@ -17,6 +17,8 @@ _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
 """What a word must be that no other text holds by chance: one with a digit or of another alphabet, or a long one."""
 _OUR_KEYS = re.compile(rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*")
+_SHARED = b"source: ", b"namespace: ", b"content_hash: "
+"""Header lines that other notes may have alike; their words count."""
 _LEAST_LINE, _MOST_LINES, _MOST_MENTIONS = 16, 100, 20
 
 
@@ -33,7 +35,7 @@ class Needles:
         words, lines = set[bytes](), dict.fromkeys(name.encode() for name in names)
         for text in texts:
             own = [line for each in text.splitlines() if not _OUR_KEYS.fullmatch(line := each.strip())]
-            lines |= dict.fromkeys(line for line in own if len(line) >= _LEAST_LINE)
+            lines |= dict.fromkeys(line for line in own if len(line) >= _LEAST_LINE and not line.startswith(_SHARED))
             words |= {each for line in own for each in _WORD.findall(line) if _TELLING.match(each)}
         words |= {each for name in names for each in _WORD.findall(name.encode()) if _TELLING.match(each)}
         words |= {each.lower() for each in words}

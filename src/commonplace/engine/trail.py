@@ -25,7 +25,7 @@ class Trail:
     """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph files by the file.
 
     After `follow`: `files` has, for each change that touched one of them, its steps as they are to be, None for one
-    that goes; `texts` are the kept versions, `met` the places the journal knows.
+    that goes; `texts` are the kept versions, `met` the places the journal knows, `ids` all that the versions had.
     """
 
     def __init__(
@@ -35,7 +35,8 @@ class Trail:
         self._history = engine.home.history
         self._now = set(places)
         self._every = set(places)
-        self._ids = set(ids)
+        self.ids = set(ids)
+        self._heads = {each[:8] for each in ids}
         self._entities = {file: set(names) for file, names in entities.items()}
         self.files: dict[int, list[Touched | None]] = {}
         self.texts: list[bytes] = []
@@ -46,9 +47,9 @@ class Trail:
         for change in self._history.changes():
             is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
             gone = {at for at in reversed(range(len(change.files))) if is_removal or self._is_hit(change.files[at])}
-            for at, each in enumerate(change.files) if gone else ():
-                if at not in gone and each.do == "remove" and self._has_id(each):
-                    gone.add(at)  # the memory in its category before, or one merged into it
+            for at, each in enumerate(change.files):
+                if at not in gone and (self._is_partner(each) if gone else self._is_named(each)):
+                    gone.add(at)
                     self._enter((each.project, each.path, each.root))
             for at in gone:
                 self._keep_text(change.files[at])
@@ -62,7 +63,7 @@ class Trail:
         here, there = (each.project, each.path, each.root), (each.project, each.to, each.root)
         if each.project == PRIVATE:  # answers to questions: their keys name what they are about
             data = self._kept(each.old) or b""
-            return any(name.encode() in data for name in (*self._ids, *(os.path.join(*at[:2]) for at in self._every)))
+            return any(name.encode() in data for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every)))
         if each.do != "move":
             is_hit = each.do in _FILES and here in self._now
             self.met |= {here} if is_hit else set()
@@ -83,10 +84,20 @@ class Trail:
         self._now.add(place)
         self._every.add(place)
 
+    def _is_partner(self, each: Touched) -> bool:
+        """Whether a step of a change to the note removed it in its category before, or one merged into it."""
+        return (each.do == "remove" and self._has_id(each)) or self._is_named(each)
+
+    def _is_named(self, each: Touched) -> bool:
+        """Whether a memory's file has the id in its name, wherever somebody moved it by hand."""
+        if each.project != CATEGORY_PROJECT or each.do not in _FILES:
+            return False
+        return each.path[-11:-3] in self._heads and (each.old is None or self._has_id(each))
+
     def _has_id(self, each: Touched) -> bool:
         data = self._kept(each.old)
         note = self._engine.parse(each.project, each.path, as_file(data)) if data is not None else None
-        return note is not None and note.own_id and note.id in self._ids
+        return note is not None and note.own_id and note.id in self.ids
 
     def _keep_text(self, each: Touched) -> None:
         """Remember a version's text, and by which ids it is named."""
@@ -95,7 +106,9 @@ class Trail:
             self.texts.append(data)
             note = self._engine.parse(each.project, each.path, as_file(data))
             if note is not None and note.own_id:
-                self._ids |= {note.id, *id_list(note.header.get("merged"))}
+                found = {note.id, *id_list(note.header.get("merged"))}
+                self.ids |= found
+                self._heads |= {each[:8] for each in found}
 
     def _kept(self, digest: str | None) -> bytes | None:
         try:

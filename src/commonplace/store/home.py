@@ -235,7 +235,7 @@ class Home:
         self.lines.wipe()
 
     def spared(self) -> set[str | None]:
-        """The texts that records set aside would replace. The lock must be held."""
+        """The texts that records set aside would replace."""
         spared: set[str | None] = set()
         for name in self.set_aside():
             try:

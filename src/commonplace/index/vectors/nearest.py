@@ -176,15 +176,24 @@ class Vectors:
         """Drop the passages of notes that are gone from the index. Expects to run inside a transaction."""
         return store.forget_gone(self._database.connection)
 
+    def _wanted(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
+        """The keys of all texts of the index files, and how many vectors are of no such text, or double."""
+        wanted = np.unique(np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)]))
+        self._file.refresh()
+        return wanted, len(self._file.keys) - int(np.isin(wanted, self._file.keys).sum())
+
+    def gone(self, indexes: Sequence[Path]) -> int:
+        """How many vectors `collect` could drop."""
+        with self._turn:
+            return self._wanted(indexes)[1]
+
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
         """Drop vectors of texts that are in none of the index files, if they are at least that share of all, and the
         vectors of other models. Returns how many of this model's went. Raises StorageError."""
         if not self._file.path.exists():
             return 0
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
-            wanted = np.unique(np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)]))
-            self._file.refresh()
-            dead = len(self._file.keys) - int(np.isin(wanted, self._file.keys).sum())
+            wanted, dead = self._wanted(indexes)
             gone = self._file.keep(wanted) if dead and dead >= least_share * len(self._file.keys) else 0
             self._match()
         for other in self._folder.iterdir():

@@ -21,6 +21,7 @@ from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_o
 from commonplace.errors import CommonplaceError
 from commonplace.query import check_memory
 from commonplace.store.files import reason
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -59,7 +60,7 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None
         lines = chain([first], lines)
         if file is None:
             for line in lines:
-                output.text(line)
+                output.text(line, as_json=True)
             return
         count = _write_file(Path(file).expanduser(), lines)
         call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
@@ -120,7 +121,7 @@ def import_(
     with _opened(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
         importing = Import(memory, source, skip_bad=skip_bad)
         if dry_run:
-            tally = importing.plan((lambda _: None) if call.json else output.text, output.notice)
+            tally = importing.plan((lambda _: None) if call.json else output.line, output.notice)
             return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
         if not skip_bad:
             importing.check()
@@ -190,7 +191,7 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: 
         else:
             plan = moving.plan_vault(memory, place, project or memory.default_project)
         for name, why in plan.skipped:
-            output.notice(f"skipped {name}: {why}")
+            output.notice(flat(f"skipped {name}: {why}"))
         number = plan.count("import") + plan.count("update")
         what = "entries" if kind == "agent-memory" else "files"
         said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
@@ -218,7 +219,7 @@ def _plan_banks(memory: Memory, place: Path) -> MovePlan:
 def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> None:
     if dry_run and not call.json:
         for line in plan.lines():
-            output.text(line)
+            output.line(line)
     if not dry_run:
         done = 0
 
@@ -262,7 +263,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
         elif lines:
-            output.text("\n".join(lines))
+            output.text("\n".join(lines), as_json=True)
         return
     place = Path(file).expanduser()
     try:

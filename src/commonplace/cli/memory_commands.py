@@ -10,7 +10,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure, error_sentence
+from commonplace.cli.output import Failure, Row, error_sentence
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents, holding, record, records
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TOKENS = 2_000
 NO_LIMIT = 1 << 30
-LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
-SEARCH_ROW = "{:<8} {:<10} {:<10} {}"
+LIST_ROW = Row("{:<8} {:<10} {:<10} {:<10} {:<20} {}")
+SEARCH_ROW = Row("{:<8} {:<10} {:<10} {}")
 _BLOCK = """\
 ID:     {id}
 Phase:   {phase}
@@ -102,6 +102,8 @@ def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
     shown = row | {"source": row["source"] or "", "tags": " ".join(row["tags"]), "links": " ".join(row["links"])}
     shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
     lines = [_BLOCK.format_map(shown)]
+    if row.get("suspicious"):
+        lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
     if row["expires_at"]:
         lines.append(f"Expires: {_local(row['expires_at'], zone)}")
     if due := row.get("due_at"):

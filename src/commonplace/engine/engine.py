@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from commonplace import config
 from commonplace.clock import EPOCH, Clock
 from commonplace.config import Settings
+from commonplace.engine import gate
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
@@ -35,6 +36,7 @@ from commonplace.store.layout import Layout
 if TYPE_CHECKING:
     from commonplace.index.sync import Progress, Result
     from commonplace.index.vectors.nearest import Vectors
+    from commonplace.text.gate import Rules
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,6 +71,7 @@ class Engine:
         self.commits = 0
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
+        self.gate_rules: Rules | None = None
         self._config_stamp = _file_stamp(settings.file)
         self._depth = 0
         self._is_writing = False
@@ -167,7 +170,10 @@ class Engine:
             self.freshness.unreadable[store.name, path] = str(error)
             return None
         note = self.freshness.accept(store.name, path, file.stamp, self.parse(store.name, path, file))
-        return None if note is None else (note, file.stamp)
+        if note is None:
+            return None
+        note.suspicious = gate.suspicious(self, note.text)
+        return note, file.stamp
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.clock import parse_stamp
+from commonplace.engine import gate
 from commonplace.engine.engine import Engine, verb
 from commonplace.engine.entries import (
     PURGED_AT_ONCE,
@@ -99,6 +100,7 @@ class JsonEntries:
 
     def __init__(self, session: HomeSession, folder: JsonEntryFolder):
         self.engine = session.engine
+        self._session = session
         self._folder = folder
         self._files = folder.files
 
@@ -106,6 +108,7 @@ class JsonEntries:
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """The file written anew, the entry at its end; fields of it that are not ours stay."""
+        value = gate.checked(self._session, value, f"{namespace}/{key}")
         now, stem = self.engine.clock(), stem_of(namespace)
         expires = expiry(now, ttl)
         row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now)}

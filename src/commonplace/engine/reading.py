@@ -190,18 +190,28 @@ class ReadVerbs(HomeSession):
     @verb
     def search(
         self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
-        max_tokens: int | None = None,
+        max_tokens: int | None = None, vetted: bool = False,
     ) -> Hits:  # fmt: skip
-        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token)."""
+        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token).
+
+        With `vetted`, for text that goes into a context unasked, the page is without the notes held back.
+        """
         self.engine.fresh()
         hits = self.index.search(
             self._query(query), viewer=self.agent, limit=limit, offset=offset, explain=explain,
             today=self._today(), near=self._nearness(),
         )  # fmt: skip
+        if vetted:
+            hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         return hits
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
+        owner has not reviewed it."""
+        return bool(info.suspicious)
 
     def _nearness(self) -> Nearness | None:
         from commonplace.engine.embedding import Embedding
@@ -221,17 +231,20 @@ class ReadVerbs(HomeSession):
 
     @verb
     def context_for(
-        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None
-    ) -> str:
+        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None,
+        vetted: bool = True,
+    ) -> str:  # fmt: skip
         """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
-        [2000] of 4 characters. Raises InvalidInput for less than one."""
+        [2000] of 4 characters; unless `vetted` is False without what is held back. Raises InvalidInput for less
+        than one."""
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
         hits = self.index.evidence(
-            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(), near=self._nearness()
-        )
+            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(), near=self._nearness(),
+            skip=self.is_held_back if vetted else None,
+        )  # fmt: skip
         return self.index.evidence_text(hits)[:room]
 
     @verb

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
-from commonplace.engine import locations
+from commonplace.engine import gate, locations
 from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput, NotText, StorageError
 from commonplace.index.index import Index
@@ -31,6 +31,8 @@ class HomeSession:
         self.engine = engine
         self.agent = agent
         self.face = face
+        self.notices: list[str] = []
+        """What the write gate has to say of the last change; of all of them, for the commands."""
 
     @property
     def index(self) -> Index:
@@ -84,8 +86,10 @@ class HomeSession:
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """`note` with the permalink and access count the index knows."""
-        note.permalink = self.index.notes.permalink(note.project, note.path) or note.permalink
+        """`note` with the permalink, marks and access count the index knows."""
+        if info := self.index.notes.get(note.project, note.path):
+            note.permalink = info.permalink
+            note.suspicious = info.suspicious if info.etag == note.etag else note.suspicious
         note.access_count += self.engine.access.counts().get(note.id, 0)
         return note
 
@@ -152,6 +156,9 @@ class Transaction:
         for step in self.steps:
             if not os.path.isdir(step.root):
                 self._make_root(step)
+        if session.face != "cli":
+            session.notices.clear()
+        gate.admit(session, self.verb, self.steps)
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
@@ -199,6 +206,7 @@ class Transaction:
                 if each.old is not None or not os.path.isdir(os.path.join(root, each.to)):
                     written[each.project, each.to] = self._loaded(each.project, each.to)
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
+        gate.tell(self._session, self._notes.values())
         with index.transaction():
             for key in removed:
                 index.remove(*key)
@@ -216,7 +224,10 @@ class Transaction:
         file = _file_of(step)
         note = engine.parse(step.project, step.path, file)
         note = engine.freshness.accept(step.project, step.path, file.stamp, note)
-        return None if note is None else (note, file.stamp)
+        if note is None:
+            return None
+        note.suspicious = gate.suspicious(engine, note.text)
+        return note, file.stamp
 
     def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
         """The note that moved to `path`; None for a link, a folder, or a file that is no note."""

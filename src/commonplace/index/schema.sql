@@ -14,6 +14,7 @@ create table project (
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
 -- to take a number (`base` || '-1'), else null.
+-- `suspicious`: a list of the gate's rules that saw injected instructions in the text, else null.
 create table note (
   row          integer primary key autoincrement,
   project      integer not null,
@@ -43,7 +44,8 @@ create table note (
   tags         text,
   aliases      text,
   links        text,
-  warnings     text
+  warnings     text,
+  suspicious   text
 );
 create unique index note_path on note (project, path);
 create index note_id on note (id);

@@ -159,6 +159,8 @@ def _context(memory: Memory, query: str) -> str:
     except InvalidInput:  # nothing to look for
         return ""
     for each in found.best:
+        if memory.is_held_back(each.note):
+            continue
         text += ("\n" if text else "") + content_of(memory, each.note)
         if len(text) >= room:
             break

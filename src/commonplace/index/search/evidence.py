@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
 from commonplace.index.rows import Hit, NoteInfo, infos
@@ -12,32 +12,37 @@ from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.note.links import slug
 from commonplace.query import Query
+from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import flatten, stop_words, tokens
 from commonplace.text.unicode import sqlite_text
 
 _MAX_NOTES = 60
 _TITLE, _ID = 60, 8
+_BELOW = "\n  "
 
 
 def find_evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
     projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
+    skip: Callable[[NoteInfo], bool] | None = None,
 ) -> list[Hit]:  # fmt: skip
     """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
     them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `QuestionRanking`.
+    `near` as for `QuestionRanking`; notes for which `skip` is true are left out.
     """
     query = Query(sqlite_text(question), projects=None if projects is None else tuple(projects))
     with search_context(db, query, viewer) as context:
         ranking = QuestionRanking(context, query.text, today, near)
-        return list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars))
+        return list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, skip))
 
 
 def format_evidence(hits: Sequence[Hit]) -> str:
     """Evidence as text: under one line with title, day and address the passages of a note, in its order.
+
+    The lines of passages are indented by two blanks, so that none can pass for a line about a note.
 
     Notes of one folder and day whose address says their title share the line, and each begins with its own name; a
     memory begins with the first 8 characters of its id.
@@ -52,17 +57,17 @@ def _format_group(hits: list[Hit]) -> str:
     hits = sorted(hits, key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
     notes = {hit.note.row: hit.note for hit in hits}
     if len(notes) == 1 and not _is_memory(hits[0].note):
-        return "\n".join([_heading(hits[0].note), *(hit.passage for hit in hits)])
-    lines = [f"({_group(hits[0].note)[1]})"]
+        return _BELOW.join([_heading(hits[0].note), *(hit.passage for hit in hits)])
+    lines = [flat(f"({_group(hits[0].note)[1]})")]
     for row, note in notes.items():
-        lines.append(f"{_name(note)}: " + "\n".join(hit.passage for hit in hits if hit.note.row == row))
+        lines.append(f"{_name(note)}: " + _BELOW.join(hit.passage for hit in hits if hit.note.row == row))
     return "\n".join(lines)
 
 
 def _heading(note: NoteInfo) -> str:
     """The line about a note: title, day and address; a title the address says is not repeated."""
-    title = "" if _is_title_in_address(note) else f"{note.title[:_TITLE]} "
-    return f"{title}({_dated(note, _address(note))})"
+    title = "" if _is_title_in_address(note) else f"{' '.join(note.title[:_TITLE].split())} "
+    return flat(f"{title}({_dated(note, _address(note))})")
 
 
 def _group(note: NoteInfo) -> tuple[bool, str]:
@@ -73,7 +78,7 @@ def _group(note: NoteInfo) -> tuple[bool, str]:
 
 
 def _name(note: NoteInfo) -> str:
-    return note.id[:_ID] if _is_memory(note) else note.permalink.rpartition("/")[2]
+    return note.id[:_ID] if _is_memory(note) else flat(note.permalink.rpartition("/")[2])
 
 
 def _dated(note: NoteInfo, place: str) -> str:
@@ -94,7 +99,9 @@ def _address(note: NoteInfo) -> str:
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 
-def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Iterator[Hit]:
+def _fitting(
+    db: sqlite3.Connection, ranking: ChunkRanking, space: int, skip: Callable[[NoteInfo], bool] | None
+) -> Iterator[Hit]:
     """The best chunks that fit into `space` characters together with the lines about their notes."""
     notes = infos(db, ranking.rows)
     given: set[int] = set()
@@ -102,12 +109,16 @@ def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int) -> Itera
     seen: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
+        if note.suspicious and skip is not None and skip(note):
+            continue
         passage = text.text[start:stop].strip()
         head, group = 1, _group(note)
         if row not in given:
             name = len(_name(note)) + 3
             whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
             head = name if group in groups else whole
+        passage = visible(passage).replace("\n", _BELOW)
+        head += len(_BELOW) - 1
         if len(passage) + head > space:
             if given or head >= space:
                 continue

@@ -39,7 +39,8 @@ _BLOCK = 1 << 20
 @option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
 @category_option("Only this category.")
 @option("--scope", help="Only this scope: global or agent:NAME.")
-def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None:
+@flag("--redact", "Put [redacted: rule] in the place of what looks like a secret.")
+def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact: bool) -> None:
     """Write memories as JSON Lines, oldest first, with all that is known of them.
 
     `memory import` reads them back. With --json and no FILE the lines themselves are printed.
@@ -50,7 +51,13 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None
     gc.enable()  # `run` turns it off for short commands
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
-        lines = exported(memory, category, scope)
+        secrets = 0
+
+        def count_secret() -> None:
+            nonlocal secrets
+            secrets += 1
+
+        lines = exported(memory, category, scope, redacts=redact, secret=count_secret)
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -61,9 +68,12 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None
         if file is None:
             for line in lines:
                 output.text(line, as_json=True)
-            return
-        count = _write_file(Path(file).expanduser(), lines)
-        call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+        else:
+            count = _write_file(Path(file).expanduser(), lines)
+            call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+        if secrets:
+            done = "is redacted" if redact else "is exported as it is; --redact takes it out"
+            output.notice(f"warning: {secrets} memories hold what looks like a secret; it {done}")
 
 
 def _write_file(place: Path, lines: Iterable[str]) -> int:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from commonplace import config
 from commonplace.clock import EPOCH, Clock
 from commonplace.config import Settings
-from commonplace.engine import gate
 from commonplace.engine.freshness import NOT_UTF8, Freshness
+from commonplace.engine.gate import Gate
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
@@ -36,7 +36,6 @@ from commonplace.store.layout import Layout
 if TYPE_CHECKING:
     from commonplace.index.sync import Progress, Result
     from commonplace.index.vectors.nearest import Vectors
-    from commonplace.text.gate import Rules
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,7 +70,7 @@ class Engine:
         self.commits = 0
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
-        self.gate_rules: Rules | None = None
+        self.gate = Gate(settings, self.layout.root)
         self._config_stamp = _file_stamp(settings.file)
         self._depth = 0
         self._is_writing = False
@@ -172,7 +171,7 @@ class Engine:
         note = self.freshness.accept(store.name, path, file.stamp, self.parse(store.name, path, file))
         if note is None:
             return None
-        note.suspicious = gate.suspicious(self, note.text)
+        note.suspicious = self.gate.suspicious(note.text)
         return note, file.stamp
 
     def parse(self, project: str, path: str, file: File) -> Note | None:

@@ -9,107 +9,98 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.config import Settings
 from commonplace.errors import ConfigError, SecretRefused
-from commonplace.note.model import CATEGORY_PROJECT, Note
+from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
 from commonplace.store.layout import PRIVATE
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
 if TYPE_CHECKING:
-    from commonplace.engine.engine import Engine
-    from commonplace.engine.transaction import HomeSession
     from commonplace.text.gate import Finding, Rules
 
-ALLOW, WARN, REDACT, REFUSE = CHOICES = ("allow", "warn", "redact", "refuse")
-_AGENT_FACES = ("mcp", "anthropic")
+ALLOW, WARN, REDACT, REFUSE = "allow", "warn", "redact", "refuse"
 _RESTORING = ("undo", "restore")
 
 
-def rules(engine: Engine) -> Rules:
-    """The rules in force. Raises ConfigError for a file of the owner's that cannot be read."""
-    if engine.gate_rules is None:
-        from commonplace.text.gate import default_rules
+class Gate:
+    """The rules in force in the home at `root`, and what is done when one matches."""
 
-        engine.gate_rules = default_rules()
-        if (name := engine.settings.gate_rules) is not None:
-            try:
-                engine.gate_rules = engine.gate_rules.with_file(engine.layout.root / name)
-            except (OSError, ValueError) as error:
-                engine.gate_rules = None
-                why = getattr(error, "strerror", None) or str(error)
-                raise ConfigError(f"load config: gate.rules: {name}: {why}") from None
-    return engine.gate_rules
+    def __init__(self, settings: Settings, root: Path):
+        self._settings, self._root = settings, root
+        self._rules: Rules | None = None
 
+    def rules(self) -> Rules:
+        """The program's and the owner's. Raises ConfigError for a file of the owner's that cannot be read."""
+        if self._rules is None:
+            from commonplace.text.gate import default_rules
 
-def suspicious(engine: Engine, text: str) -> tuple[str, ...]:
-    """The rules by which `text` seems to hold injected instructions, each once."""
-    if not engine.settings.gate_suspicious:
-        return ()
-    from commonplace.text.gate import SUSPICIOUS, default_rules
+            found = default_rules()
+            if (name := self._settings.gate_rules) is not None:
+                try:
+                    found = found.with_file(self._root / name)
+                except (OSError, ValueError) as error:
+                    why = getattr(error, "strerror", None) or str(error)
+                    raise ConfigError(f"load config: gate.rules: {name}: {why}") from None
+            self._rules = found
+        return self._rules
 
-    known = default_rules()
-    with suppress(ConfigError):  # writing says so; reading goes on
-        known = rules(engine)
-    found = known.find(text, SUSPICIOUS)
-    return tuple(dict.fromkeys(each.rule.id for each in found)) if found else ()
+    def suspicious(self, text: str) -> tuple[str, ...]:
+        """The rules by which `text` seems to hold injected instructions, each once."""
+        if not self._settings.gate_suspicious:
+            return ()
+        from commonplace.text.gate import SUSPICIOUS, default_rules
 
+        known = default_rules()
+        with suppress(ConfigError):  # writing says so; reading goes on
+            known = self.rules()
+        found = known.find(text, SUSPICIOUS)
+        return tuple(dict.fromkeys(each.rule.id for each in found)) if found else ()
 
-def admit(session: HomeSession, verb: str, steps: Sequence[Step]) -> None:
-    """Look at what `steps` would write. Raises SecretRefused; redacts their data; or adds to `session.notices`."""
-    for step in () if verb in _RESTORING else steps:
-        if step.do == "put" and step.data is not None and step.project != PRIVATE:
-            text = step.data.decode("utf-8", "replace")
-            if found := check(
-                session, text, _place(step), [each.old.data for each in steps if isinstance(each.old, File)]
-            ):
-                _redact(step, text, found)
+    def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
+        """Look at what `steps` would write; what is redacted changes their data. Returns what is to be said of it.
 
+        Raises SecretRefused.
+        """
+        notices: list[str] = []
+        for step in () if verb in _RESTORING else steps:
+            if step.do == "put" and step.data is not None and step.project != PRIVATE:
+                text = step.data.decode("utf-8", "replace")
+                old = (each.old.data for each in steps if isinstance(each.old, File))
+                if found := self.check(text, _place(step), is_owner, notices, old):
+                    _redact(step, text, found)
+        return notices
 
-def check(session: HomeSession, text: str, place: str, old: Iterable[bytes] = ()) -> list[Finding]:
-    """The secrets to be redacted in `text`, which is about to be written; those in `old` do not count.
+    def check(
+        self, text: str, place: str, is_owner: bool, notices: list[str], old: Iterable[bytes] = ()
+    ) -> list[Finding]:
+        """The secrets to be redacted in `text`, which is about to be written at `place`; those in `old` do not count.
 
-    Raises SecretRefused where they are refused, or stand where nothing can be redacted. Adds to `session.notices`.
-    """
-    from commonplace.text.gate import SECRET
+        Raises SecretRefused where they are refused, or stand where nothing can be redacted.
+        """
+        from commonplace.text.gate import SECRET
 
-    settings = session.engine.settings
-    is_owner = session.agent is None and session.face not in _AGENT_FACES
-    mode = settings.gate_own_secrets if is_owner else settings.gate_secrets
-    found = [] if mode == ALLOW else rules(session.engine).find(text, SECRET)
-    if not found:
-        return []
-    known = [each.decode("utf-8", "replace") for each in old]
-    found = [each for each in found if not any(text[each.start : each.end] in before for before in known)]
-    body_at = _body_at(text)
-    for each in found:
-        row, rule = text.count("\n", body_at, each.start) + 1, each.rule
-        where = f"line {row}" if each.start >= body_at else "its title or header"
-        if mode == REFUSE or (mode == REDACT and each.start < body_at):
-            raise SecretRefused(rule.id, rule.why, where)
-        done = "redacted" if mode == REDACT else "written all the same"
-        session.notices.append(f"{place}, {where}: looks like {rule.why} (rule {rule.id}); {done}")
-    return found if mode == REDACT else []
-
-
-def checked(session: HomeSession, text: str, place: str) -> str:
-    """`text` for another program's file, redacted if that is how secrets are treated. Raises SecretRefused."""
-    found = check(session, text, place)
-    if not found:
-        return text
-    from commonplace.text.gate import redact
-
-    return redact(text, found)
-
-
-def tell(session: HomeSession, notes: Iterable[Note]) -> None:
-    """Mention the notes just written that seem to hold injected instructions."""
-    for note in notes:
-        if note.suspicious:
-            place = f"{note.project}/{note.path}"
-            session.notices.append(f"{place}: marked suspicious ({', '.join(note.suspicious)}); see memory review")
+        mode = self._settings.gate_own_secrets if is_owner else self._settings.gate_secrets
+        found = [] if mode == ALLOW else self.rules().find(text, SECRET)
+        if not found:
+            return []
+        known = [each.decode("utf-8", "replace") for each in old]
+        found = [each for each in found if not any(text[each.start : each.end] in before for before in known)]
+        body_at = _body_at(text)
+        for each in found:
+            row, rule = text.count("\n", body_at, each.start) + 1, each.rule
+            is_header = each.start < body_at
+            where = "its title or header" if is_header else f"line {row}"
+            if mode == REFUSE or (mode == REDACT and is_header):
+                raise SecretRefused(rule.id, rule.why, where)
+            done = "redacted" if mode == REDACT else "written all the same"
+            shown = f"{place}, {where}" if not is_header else f"a note of {place.partition('/')[0]}, {where}"
+            notices.append(f"{shown}: looks like {rule.why} (rule {rule.id}); {done}")
+        return found if mode == REDACT else []
 
 
 def _body_at(text: str) -> int:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine import gate
 from commonplace.engine.engine import Engine, verb
 from commonplace.engine.entries import (
     PURGED_AT_ONCE,
@@ -108,7 +107,7 @@ class JsonEntries:
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """The file written anew, the entry at its end; fields of it that are not ours stay."""
-        value = gate.checked(self._session, value, f"{namespace}/{key}")
+        value = self._session.admitted(value, f"{namespace}/{key}")
         now, stem = self.engine.clock(), stem_of(namespace)
         expires = expiry(now, ttl)
         row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now)}

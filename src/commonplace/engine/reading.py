@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
+    from commonplace.text.gate import Finding
 
 Ref = str | tuple[str, str] | Note | NoteInfo
 
@@ -207,6 +208,11 @@ class ReadVerbs(HomeSession):
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         return hits
+
+    @verb
+    def secrets_in(self, text: str) -> builtins.list[Finding]:
+        """Where `text` holds what the rules of the write gate say is a secret."""
+        return self.engine.gate.rules().find(text, "secret")
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the

@@ -17,6 +17,7 @@ from commonplace.clock import stamp
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.errors import InvalidInput, NotFound, StorageError
+from commonplace.index.rows import NoteInfo
 from commonplace.store.base import File
 from commonplace.store.change import Step
 from commonplace.store.files import read_file, reason
@@ -56,7 +57,7 @@ class Source:
     apply: Callable[[Any, ReviewItem, str], bool]
 
 
-SOURCES: dict[str, str] = {}
+SOURCES: dict[str, str] = {"suspicious": "commonplace.engine.suspicious:SOURCE"}
 """By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
 
 
@@ -91,6 +92,14 @@ class ReviewVerbs(HistoryVerbs):
         decided = self._decisions()[1]
         for each in SOURCES if kind is None else (kind,):
             yield from (item for item in source(each).find(self) if item.key not in decided)
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
+        if not super().is_held_back(info):
+            return False
+        from commonplace.engine.suspicious import KEEP, key_of
+
+        return self.decision(key_of(self, info)) != KEEP
 
     def decide(self, key: str, choice: str) -> ReviewItem:
         """Answer the open question `key` with the letter of one of its choices: done at once, or written down.

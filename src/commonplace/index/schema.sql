@@ -54,6 +54,7 @@ create index note_changed on note (changed);
 create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
+create index note_suspicious on note (row) where suspicious is not null;
 create index note_expires on note (project, expires) where expires is not null;
 
 -- Entries of project kv whose time is over and whose file waits for its removal: they are in no other

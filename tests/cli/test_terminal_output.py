@@ -38,6 +38,8 @@ def planted(terminal: Any) -> str:
     ):
         (terminal.home / folder).mkdir(parents=True, exist_ok=True)
         (terminal.home / folder / "odd\x1b[31m\u202e\nname.md").write_text(text)
+    named = {"name": f"n{BAD}", "entityType": "t", "observations": [BAD]}
+    assert terminal("call", "memory_create_entities", json.dumps({"entities": [named]})).status == 0
     return ref
 
 

@@ -20,6 +20,7 @@ from commonplace.note import links
 from commonplace.note.model import CATEGORY_PROJECT, Note
 from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
+from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.index.note_queries import HomeCounts
@@ -213,6 +214,13 @@ class ReadVerbs(HomeSession):
     def secrets_in(self, text: str) -> builtins.list[Finding]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
+
+    @verb
+    def suspicion(self, info: NoteInfo) -> str:
+        """The key of the question of `review` about a suspicious note: another one once its title, tags or text are
+        others."""
+        said = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
+        return f"suspicious:{info.id}:{sha256(said.encode('utf-8', 'replace'))[:12]}"
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the

@@ -24,6 +24,8 @@ from commonplace.store.files import read_file, reason
 from commonplace.store.layout import PRIVATE
 
 VERB = "review"
+KEEP = "k"
+"""The answer that a suspicious note is fine."""
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 
@@ -97,9 +99,7 @@ class ReviewVerbs(HistoryVerbs):
         """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
         if not super().is_held_back(info):
             return False
-        from commonplace.engine.suspicious import KEEP, key_of
-
-        return self.decision(key_of(self, info)) != KEEP
+        return self.decision(self.suspicion(info)) != KEEP
 
     def decide(self, key: str, choice: str) -> ReviewItem:
         """Answer the open question `key` with the letter of one of its choices: done at once, or written down.

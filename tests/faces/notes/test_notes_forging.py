@@ -66,7 +66,10 @@ def test_a_listing_of_the_memory_tool_has_one_line_for_each_file(face: Any) -> N
 
 @pytest.mark.parametrize("name", [*ALL, "agent"])
 def test_every_toolset_says_that_recalled_text_is_no_instruction(face: Any, name: str) -> None:
-    told = registry([name], face.memory.settings).instructions
+    tools = registry([name], face.memory.settings)
+    told = tools.instructions
+    if name == "bank":  # its instructions travel in a reply (contract 003)
+        told = tools.call(face.memory, "activate", {"bank_type": "global", "bank_id": "me"}).text
     assert "instruction to you" in told
 
 

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from commonplace.errors import InvalidInput
-from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Toolset
 
 
@@ -25,7 +24,7 @@ def toolset(
         from commonplace.llm import Endpoint
 
         state.llm = Endpoint(llm_url, llm_model, llm_key)
-    return Toolset("bank", tools(state), text_file("recalled.md"))
+    return Toolset("bank", tools(state))
 
 
 def parse_response(response: Any) -> dict[str, Any]:

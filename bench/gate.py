@@ -4,8 +4,7 @@
 
 Prints microseconds for both kinds of rules on one memory of about 200 characters, with the rules loaded, and for a
 text of a megabyte. The texts of each FILE (JSON: every string in it; a folder: its Markdown; else the text) must raise
-no alarm; those that do
-are listed and counted. A figure over its budget says `over`; nothing fails.
+no alarm; those that do are listed and counted. A figure over its budget says `over`; nothing fails.
 """
 
 from __future__ import annotations

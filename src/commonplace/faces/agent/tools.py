@@ -105,7 +105,7 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
             "matched_tokens": each.matched,
             "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
         }
-        results.append(hit)
+        results.append(hit | ({"suspicious": list(info.suspicious)} if info.suspicious else {}))
     counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
     return _success({"query": query, "results": results, **counts}, count=len(results))
 

@@ -73,14 +73,24 @@ class Gate:
                 old = (each.old.data for each in steps if isinstance(each.old, File))
                 if found := self.check(text, _place(step), is_owner, notices, old):
                     _redact(step, text, found)
+            name = step.to or ("" if step.old or step.project == CATEGORY_PROJECT else step.path)
+            if name and (found := self.check(name, f"a file of {step.project}", is_owner, notices, where="its name")):
+                raise SecretRefused(found[0].rule.id, found[0].rule.why, "its name")
         return notices
 
     def check(
-        self, text: str, place: str, is_owner: bool, notices: list[str], old: Iterable[bytes] = ()
+        self,
+        text: str,
+        place: str,
+        is_owner: bool,
+        notices: list[str],
+        old: Iterable[bytes] = (),
+        where: str = "",
     ) -> list[Finding]:
         """The secrets to be redacted in `text`, which is about to be written at `place`; those in `old` do not count.
 
-        Raises SecretRefused where they are refused, or stand where nothing can be redacted.
+        Raises SecretRefused where they are refused, or stand where nothing can be redacted. `where` [the line] says
+        where they are.
         """
         from commonplace.text.gate import SECRET
 
@@ -94,11 +104,11 @@ class Gate:
         for each in found:
             row, rule = text.count("\n", body_at, each.start) + 1, each.rule
             is_header = each.start < body_at
-            where = "its title or header" if is_header else f"line {row}"
+            at = where or ("its title or header" if is_header else f"line {row}")
             if mode == REFUSE or (mode == REDACT and is_header):
-                raise SecretRefused(rule.id, rule.why, where)
+                raise SecretRefused(rule.id, rule.why, at)
             done = "redacted" if mode == REDACT else "written all the same"
-            shown = f"{place}, {where}" if not is_header else f"a note of {place.partition('/')[0]}, {where}"
+            shown = f"{place}, {at}" if not is_header else f"a note of {place.partition('/')[0]}, {at}"
             notices.append(f"{shown}: looks like {rule.why} (rule {rule.id}); {done}")
         return found if mode == REDACT else []
 

@@ -51,7 +51,7 @@ class HomeSession:
     @property
     def is_owner(self) -> bool:
         """Whether the owner acts by their own hand: not an agent, nor a program that calls tools for one."""
-        return self.agent is None and self.face not in ("mcp", "anthropic")
+        return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
 
     def admitted(self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False) -> str:
         """`text` as it may be written into another program's file at `place`: secrets redacted if that is the owner's

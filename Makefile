@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking bench-gate docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -65,6 +65,10 @@ bench-recall: .venv/ready
 # DATA may be empty: the conversations are made up then. OPTIONS: say, --memories 6000 100000 (ten minutes).
 bench-asking: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/asking.py $(DATA) $(OPTIONS)
+
+# DATA: texts that must raise no alarm.
+bench-gate: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/gate.py $(DATA) $(OPTIONS)
 
 bench-lifecycle: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/lifecycle.py

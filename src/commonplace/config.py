@@ -18,6 +18,7 @@ from commonplace.errors import ConfigError, InvalidInput
 from commonplace.note.model import CATEGORIES
 
 INSTRUCTIONS_CHARACTERS = 2000
+_GATE_CHOICES = ("allow", "warn", "redact", "refuse")
 _NOTIFY_METHODS = ("auto", "osascript", "notify-send", "file")
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
@@ -33,6 +34,7 @@ _FIELDS: dict[str, dict[str, str] | None] = {
     "index": {"per_category": "per_category"},
     "agent": {"context_chars": "context_chars"},
     "history": {"days": "history_days"},
+    "gate": {"secrets": "", "own_secrets": "", "suspicious": "gate_suspicious", "rules": ""},
     "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
     "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
     "bank": {"debug": "bank_debug"},
@@ -62,6 +64,10 @@ class Settings:
     ingestion: Mapping[str, str] = field(default_factory=dict)
     ingestion_off: frozenset[str] = frozenset()
     history_days: int = 90
+    gate_secrets: str = "refuse"
+    gate_own_secrets: str = "warn"
+    gate_suspicious: bool = True
+    gate_rules: str | None = None
     create_existing: str = "overwrite"
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
@@ -187,6 +193,13 @@ class _File:
             if method not in _NOTIFY_METHODS:
                 raise self.refuse(f'notification.method must be one of {", ".join(_NOTIFY_METHODS)}, got "{method}"')
             values["notify_method"] = method
+        gate = self.section("gate")
+        for name in ("secrets", "own_secrets"):
+            if (choice := gate.get(name)) is not None:
+                if choice not in _GATE_CHOICES:
+                    raise self.refuse(f'gate.{name} must be one of {", ".join(_GATE_CHOICES)}, got "{choice}"')
+                values[f"gate_{name}"] = choice
+        values["gate_rules"] = self.text("gate.rules", gate.get("rules"))
         existing = self.section("memory_tool").get("create_existing", "overwrite")
         if existing not in ("overwrite", "error"):
             raise self.refuse(f'memory_tool.create_existing must be overwrite or error, got "{existing}"')

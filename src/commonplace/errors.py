@@ -9,6 +9,7 @@ CommonplaceError            code           exit
 │   │   ├── NoTime          no_time        1
 │   │   ├── InvalidTime     invalid_time   1   a time that does not exist, or repeats too often
 │   │   └── VagueTime       vague_time     1
+│   ├── SecretRefused       invalid        1    a text that holds what looks like a secret (docs/gate.md)
 │   ├── LineOutOfRange      invalid        1    a line number the file does not have
 │   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
 ├── NotFound                not_found      1    no such note (or none the caller may see)
@@ -113,6 +114,17 @@ class InvalidTime(TimeRefused):
 class VagueTime(TimeRefused):
     code = "vague_time"
     sentence = 'time is too vague: "{}"'
+
+
+class SecretRefused(InvalidInput):
+    """What should be written holds what `rule` of the write gate says is a secret; `where` is never its text."""
+
+    def __init__(self, rule: str, why: str, where: str):
+        self.rule, self.where = rule, where
+        super().__init__(
+            f"This holds what looks like {why} (rule {rule}, {where}), so nothing was written. Leave it out, or say "
+            "where it is kept. Its owner can allow it: gate.secrets in config.yaml."
+        )
 
 
 class LineOutOfRange(InvalidInput):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from commonplace.text.neutral import flat
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables
 
@@ -87,7 +88,7 @@ def test_no_parameter_leads_through_a_link(vault: Tools, tmp_path: Path, path: s
 def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(vault: Tools, path: str) -> None:
     for tool, name, others in PLACES[:2]:
         text = vault.refused(tool, "outside", **others, **{name: path})
-        assert text == f'Path must stay inside project notes: "{path}". Use a relative path without "..".'
+        assert text == f'Path must stay inside project notes: "{flat(path)}". Use a relative path without "..".'
 
 
 def test_a_project_folder_that_is_a_link_itself_is_used(tools: Tools, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from commonplace.text.neutral import flat
 from contract.note_tools import put, seen
 from contract.tables import tables
 
@@ -32,7 +33,7 @@ def test_a_category_or_scope_there_is_not_is_refused(terminal: Any, string: str)
             if argv[0] == "write" and option == "--phase":
                 continue
             ran = terminal(*argv, f"{option}={string}")
-            assert (ran.status, ran.err) == (1, f'Error: invalid {word} "{string}"\n'), (argv, option)
+            assert (ran.status, ran.err) == (1, f'Error: invalid {word} "{flat(string)}"\n'), (argv, option)
     assert outside(terminal.folder) == before
     assert terminal("read", ref).status == 0
 
@@ -44,11 +45,11 @@ def test_an_id_that_is_none_is_not_found(terminal: Any, string: str) -> None:
     before = outside(terminal.folder)
     for argv in (["read", string], ["delete", string], ["tag", string, "--add", "t"], ["backlinks", string]):
         ran = terminal(argv[0], *argv[2:], "--", string)
-        assert (ran.status, ran.err) == (1, f"Error: memory not found: {string}\n"), argv
+        assert (ran.status, ran.err) == (1, f"Error: memory not found: {flat(string)}\n"), argv
     for verb in ("link", "unlink"):
         for pair, word in (([string, ref], "source"), ([ref, string], "target")):
             ran = terminal(verb, "--", *pair)
-            assert (ran.status, ran.err) == (1, f"Error: {word} not found: memory not found: {string}\n")
+            assert (ran.status, ran.err) == (1, f"Error: {word} not found: memory not found: {flat(string)}\n")
     assert outside(terminal.folder) == before
 
 

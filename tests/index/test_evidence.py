@@ -101,7 +101,7 @@ def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
 def test_a_title_the_address_does_not_say_stands_in_front(desk: Desk) -> None:
     desk.put("a.md", "---\ntitle: Camping\ndate: 2023-05-08\n---\nThe tent is in the attic.")
     text = format_evidence(find_evidence(desk.db, "Where is the tent?", viewer=None))
-    assert text == "Camping (2023-05-08, notes/a)\nThe tent is in the attic."
+    assert text == "Camping (2023-05-08, notes/a)\n  The tent is in the attic."
 
 
 def test_a_memory_is_called_by_the_beginning_of_its_id(desk: Desk) -> None:

@@ -125,7 +125,7 @@ def _log_to(file: str | None) -> None:
             handler = RotatingFileHandler(place, maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT, encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(output.log_form("%(message)s"))
     logger = logging.getLogger("commonplace")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -22,6 +22,7 @@ from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_o
 from commonplace.errors import CommonplaceError
 from commonplace.query import check_memory
 from commonplace.store.files import reason, remove_left
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -39,7 +40,8 @@ _BLOCK = 1 << 20
 @option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
 @category_option("Only this category.")
 @option("--scope", help="Only this scope: global or agent:NAME.")
-def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None:
+@flag("--redact", "Put [redacted: rule] in the place of what looks like a secret.")
+def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact: bool) -> None:
     """Write memories as JSON Lines, oldest first, with all that is known of them.
 
     `memory import` reads them back. With --json and no FILE the lines themselves are printed.
@@ -50,7 +52,13 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None
     gc.enable()  # `run` turns it off for short commands
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
-        lines = exported(memory, category, scope)
+        secrets = 0
+
+        def count_secret() -> None:
+            nonlocal secrets
+            secrets += 1
+
+        lines = exported(memory, category, scope, redacts=redact, secret=count_secret)
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -60,10 +68,13 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text) -> None
         lines = chain([first], lines)
         if file is None:
             for line in lines:
-                output.text(line)
-            return
-        count = _write_file(Path(file).expanduser(), lines)
-        call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+                output.text(line, as_json=True)
+        else:
+            count = _write_file(Path(file).expanduser(), lines)
+            call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+        if secrets:
+            done = "is redacted" if redact else "is exported as it is; --redact takes it out"
+            output.notice(f"warning: {secrets} memories hold what looks like a secret; it {done}")
 
 
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
@@ -125,7 +136,7 @@ def import_(
     with _opened(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
         importing = Import(memory, source, skip_bad=skip_bad)
         if dry_run:
-            tally = importing.plan((lambda _: None) if call.json else output.text, output.notice)
+            tally = importing.plan((lambda _: None) if call.json else output.line, output.notice)
             return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
         if not skip_bad:
             importing.check()
@@ -195,7 +206,7 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: 
         else:
             plan = moving.plan_vault(memory, place, project or memory.default_project)
         for name, why in plan.skipped:
-            output.notice(f"skipped {name}: {why}")
+            output.notice(flat(f"skipped {name}: {why}"))
         number = plan.count("import") + plan.count("update")
         what = "entries" if kind == "agent-memory" else "files"
         said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
@@ -223,7 +234,7 @@ def _plan_banks(memory: Memory, place: Path) -> MovePlan:
 def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> None:
     if dry_run and not call.json:
         for line in plan.lines():
-            output.text(line)
+            output.line(line)
     if not dry_run:
         done = 0
 
@@ -267,7 +278,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
         elif lines:
-            output.text("\n".join(lines))
+            output.text("\n".join(lines), as_json=True)
         return
     place = Path(file).expanduser()
     try:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
-from commonplace.cli.output import Failure, confirmed
+from commonplace.cli.output import Failure, Row, confirmed
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.errors import TimeframeError
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.store.journal import Change
 
-_LOG_ROW = "#{} {:<16} {:<10} {:<8} {}"
+_LOG_ROW = Row("#{} {:<16} {:<10} {:<8} {}{}")
 _ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "mentions")
 _SHOWN = 20
 """Notes named before the question whether to erase them."""
@@ -41,7 +42,7 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, si
         lines = []
         for each in changes:
             row = each.number, minute(each.time, zone), each.verb, each.agent or "owner", _place(each)
-            lines.append(_LOG_ROW.format(*row) + _details(each))
+            lines.append(_LOG_ROW.format(*row, _details(each)))
         call.answer("\n".join(lines) or "No changes found.")
 
 
@@ -84,7 +85,7 @@ def undo(call: Invocation, number: str | None = None) -> None:
         change = memory.undo(None if digits is None else int(digits))
         undone = change.undoes or 0
         verb = next((each.verb for each in memory.log(limit=0) if each.number == undone), "")
-        call.answer(f"Undid #{undone}: {verb} {_place(change)}", undone=undone, change=change.number)
+        call.answer(f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number)
 
 
 @command("restore", "REF", keys=("path", "change"))
@@ -98,7 +99,7 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
     with call.memory() as memory:
         moment = None if at is None else _moment(memory, at)
         path, number = memory.restore(ref, at=moment, change=change, to=to)
-        call.answer(f"Restored {path} from #{number}", path=path, change=number)
+        call.answer(f"Restored {flat(path)} from #{number}", path=path, change=number)
 
 
 def _moment(memory: Memory, text: str) -> datetime:

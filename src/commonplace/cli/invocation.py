@@ -73,7 +73,10 @@ class Invocation:
         with open_memory(
             agent=self.caller, projects=projects, config=self.settings(), face="cli", clock=current, watch=watch
         ) as memory:
-            yield memory
+            try:
+                yield memory
+            finally:
+                output.warnings(memory.notices)
             if memory.has_changed_memories or self.checks_overview:
                 self._refresh_overview(memory)
             if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option, content_from, minute, new_memory_options, preview
-from commonplace.cli.output import Failure
+from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
@@ -26,7 +26,7 @@ _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 """The keys of an action; further ones of its verb follow."""
 _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
-_REMINDER_ROW = "{:<8} {:<16} {}"
+_REMINDER_ROW = Row("{:<8} {:<16} {}")
 _LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
 _dry_run_option = dry_run_option("Only say what would be done.")
 

@@ -12,7 +12,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure, error_sentence
+from commonplace.cli.output import Failure, Row, error_sentence
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents, holding, read_record, record, records
@@ -30,8 +30,8 @@ DEFAULT_TOKENS = 2_000
 _REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)").fullmatch
 """What can only be meant as the id or the address of a note, not as a text."""
 NO_LIMIT = 1 << 30
-LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
-SEARCH_ROW = "{:<8} {:<10} {:<10} {}"
+LIST_ROW = Row("{:<8} {:<10} {:<10} {:<10} {:<20} {}")
+SEARCH_ROW = Row("{:<8} {:<10} {:<10} {}")
 _PLACE = ("id", "project", "path")
 _BLOCK = """\
 ID:     {id}
@@ -151,6 +151,8 @@ def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
     shown = row | {"source": row["source"] or "", "tags": " ".join(row["tags"]), "links": " ".join(row["links"])}
     shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
     lines = [_BLOCK.format_map(shown)]
+    if row.get("suspicious"):
+        lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
     if row["expires_at"]:
         lines.append(f"Expires: {_local(row['expires_at'], zone)}")
     if due := row.get("due_at"):

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
+from commonplace.text.neutral import flat, json_escape, visible
 
+if TYPE_CHECKING:
+    import logging
+
+_WARNINGS = 10
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
 
 
@@ -52,28 +57,72 @@ def prepare() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def text(content: str) -> None:
-    """Print `content` and a newline on stdout. Raises Failure, BrokenPipeError."""
+class Row:
+    """A template of one line of a table: whatever fills it stays on that line."""
+
+    def __init__(self, template: str):
+        self._template = template
+
+    def format(self, *cells: object) -> str:
+        """The line; line breaks and control characters in `cells` are escaped."""
+        return self._template.format(*(flat(str(each)) for each in cells))
+
+
+def text(content: str, *, as_json: bool = False) -> None:
+    """Print `content` and a newline on stdout. Raises Failure, BrokenPipeError.
+
+    On a terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
+    `as_json`. A pipe or file gets the text as it is.
+    """
     with _writing():
+        if sys.stdout.isatty():
+            content = visible(content, json_escape) if as_json else visible(content)
         sys.stdout.write(content + "\n")
+
+
+def line(content: str) -> None:
+    """As `text`, for what is one line wherever it goes."""
+    text(flat(content))
 
 
 def json_value(value: Any) -> None:
     """Print one JSON value on stdout."""
     import json
 
-    text(json.dumps(value, ensure_ascii=False, indent=2))
+    text(json.dumps(value, ensure_ascii=False, indent=2), as_json=True)
 
 
 def notice(line: str) -> None:
-    """Print a line on stderr, if there is one."""
+    """Print on stderr, if there is one. Nothing in it acts on a terminal."""
     if sys.stderr is not None:
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(visible(line) + "\n")
 
 
-def failure(message: str) -> None:
-    """Print an error message on stderr."""
+def warnings(texts: Sequence[str]) -> None:
+    """Print the first few warnings on stderr, each on its line, and how many more there are."""
+    for each in texts[:_WARNINGS]:
+        notice(flat(f"warning: {each}"))
+    if (more := len(texts) - _WARNINGS) > 0:
+        notice(f"warning: {more} more like these")
+
+
+def failure(message: str, *, lines: bool = False) -> None:
+    """Print an error message on stderr: one line, unless it is a reply of several `lines`."""
+    message = message if lines else flat(message)
     notice(message if message.startswith("Error: ") else f"Error: {message}")
+
+
+def log_form(form: str) -> logging.Formatter:
+    """How the lines of a log are written: each entry on one line, and no secret in it."""
+    import logging
+
+    from commonplace.text.gate import default_rules
+
+    class Line(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return flat(default_rules().redacted(super().format(record)))
+
+    return Line(form)
 
 
 def finish() -> None:

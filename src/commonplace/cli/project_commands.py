@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure
+from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Group, command, flag
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from commonplace.engine.projects import Project
 
 _KEYS = ("name", "path", "notes", "default", "built_in")
-_ROW = "{:<12} {:>6} {}"
+_ROW = Row("{:<12} {:>6} {}")
 
 project = Group(
     "project",

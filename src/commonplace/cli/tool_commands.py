@@ -64,6 +64,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, graph_file: Text) -> int:
         import logging
 
         logging.basicConfig()
+        logging.getLogger().handlers[0].setFormatter(output.log_form(logging.BASIC_FORMAT))
         logging.getLogger("commonplace").setLevel(logging.DEBUG)  # other packages log from warnings on
 
     def opened() -> Memory:
@@ -141,7 +142,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     if run.json or not reply.is_error:
         run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
     if reply.is_error:
-        output.failure(reply.text)
+        output.failure(reply.text, lines=True)
     return int(reply.is_error)
 
 

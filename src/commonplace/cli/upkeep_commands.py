@@ -14,6 +14,7 @@ from commonplace.cli.memory_commands import minute
 from commonplace.cli.syntax import Usage, command, dry_run_option, flag
 from commonplace.note.model import CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -119,7 +120,7 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     for each in findings:
         rows.append({key: getattr(each, key) for key in _FINDING_KEYS})
         note = " (fixed)" if each.fixed else f" (would {each.fix})" if dry_run and each.fix else ""
-        lines.append(f"{each.level} {each.code} {each.path}: {each.text}{note}")
+        lines.append(f"{each.level} {each.code} {flat(f'{each.path}: {each.text}')}{note}")
     levels = [each.level for each in findings if not each.fixed]
     problems = sum(level != "info" for level in levels)
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)

@@ -20,6 +20,7 @@ from commonplace import config
 from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
+from commonplace.engine.gate import Gate
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
@@ -70,6 +71,7 @@ class Engine:
         self.commits = 0
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
+        self.gate = Gate(settings, self.layout.root)
         self._config_stamp = _file_stamp(settings.file)
         self._depth = 0
         self._is_writing = False
@@ -196,7 +198,10 @@ class Engine:
             self.freshness.unreadable[store.name, path] = str(error)
             return None
         note = self.freshness.accept(store.name, path, file.stamp, self.parse(store.name, path, file))
-        return None if note is None else (note, file.stamp)
+        if note is None:
+            return None
+        note.suspicious = self.gate.suspicious(note.text)
+        return note, file.stamp
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""

@@ -252,8 +252,15 @@ class FileGraph:
             made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes)]
             engine.home.lines.begin(made[0], lines)
 
+        def admitted() -> LineEdit:
+            edit = plan()
+            if undoes is None:
+                text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
+                self.session.admitted(text, self.store.name, [self.store.lines[n] for n in edit.lines], whole=True)
+            return edit
+
         with engine.writing(), engine.home.lines.changing():
-            self.store.change(plan, announce)
+            self.store.change(admitted, announce)
             engine.commits += bool(made)
         return made[0] if made else None
 

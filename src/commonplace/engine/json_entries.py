@@ -99,6 +99,7 @@ class JsonEntries:
 
     def __init__(self, session: HomeSession, folder: JsonEntryFolder):
         self.engine = session.engine
+        self._session = session
         self._folder = folder
         self._files = folder.files
 
@@ -106,6 +107,7 @@ class JsonEntries:
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """The file written anew, the entry at its end; fields of it that are not ours stay."""
+        value = self._session.admitted(value, f"{namespace}/{key}")
         now, stem = self.engine.clock(), stem_of(namespace)
         expires = expiry(now, ttl)
         row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now)}

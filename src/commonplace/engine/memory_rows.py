@@ -66,6 +66,8 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
             value = visible_links(memory, value)
         if value not in (None, "", []):
             row[key] = value
+    if each.suspicious:
+        row["suspicious"] = list(each.suspicious)
     return row
 
 

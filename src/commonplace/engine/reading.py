@@ -20,6 +20,7 @@ from commonplace.note import links
 from commonplace.note.model import CATEGORY_PROJECT, Note
 from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
+from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.index.note_queries import HomeCounts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
+    from commonplace.text.gate import Finding
 
 Ref = str | tuple[str, str] | Note | NoteInfo
 
@@ -190,21 +192,41 @@ class ReadVerbs(HomeSession):
     @verb
     def search(
         self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
-        max_tokens: int | None = None,
+        max_tokens: int | None = None, vetted: bool = False,
     ) -> Hits:  # fmt: skip
         """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token).
 
-        What is over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day.
+        What is over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day. With
+        `vetted`, for text that goes into a context unasked, the page is without the notes held back.
         """
         self.engine.fresh()
         hits = self.index.search(
             self._valid(self._query(query)), viewer=self.agent, limit=limit, offset=offset, explain=explain,
             today=self._today(), near=self._nearness(),
         )  # fmt: skip
+        if vetted:
+            hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         return hits
+
+    @verb
+    def secrets_in(self, text: str) -> builtins.list[Finding]:
+        """Where `text` holds what the rules of the write gate say is a secret."""
+        return self.engine.gate.rules().find(text, "secret")
+
+    @verb
+    def suspicion(self, info: NoteInfo) -> str:
+        """The key of the question of `review` about a suspicious note: another one once its title, tags or text are
+        others."""
+        said = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
+        return f"suspicious:{info.id}:{sha256(said.encode('utf-8', 'replace'))[:12]}"
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
+        owner has not reviewed it."""
+        return bool(info.suspicious)
 
     def _nearness(self) -> Nearness | None:
         from commonplace.engine.embedding import Embedding
@@ -225,10 +247,11 @@ class ReadVerbs(HomeSession):
     @verb
     def context_for(
         self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | None = None, vetted: bool = True,
     ) -> str:  # fmt: skip
         """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
-        [2000] of 4 characters, as of the present or another time. Raises InvalidInput for less than one token."""
+        [2000] of 4 characters, as of the present or another time; unless `vetted` is False without what is held back.
+        Raises InvalidInput for less than one token."""
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
@@ -236,6 +259,7 @@ class ReadVerbs(HomeSession):
         hits = self.index.evidence(
             question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(),
             near=self._nearness(), filters=self._valid(self._query(Query(as_of=as_of))),
+            skip=self.is_held_back if vetted else None,
         )  # fmt: skip
         return self.index.evidence_text(hits)[:room]
 

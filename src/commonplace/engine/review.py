@@ -17,12 +17,15 @@ from commonplace.clock import stamp
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.errors import InvalidInput, NotFound, StorageError
+from commonplace.index.rows import NoteInfo
 from commonplace.store.base import File
 from commonplace.store.change import Step
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import PRIVATE
 
 VERB = "review"
+KEEP = "k"
+"""The answer that a suspicious note is fine."""
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 
@@ -57,6 +60,7 @@ class Source:
 
 
 SOURCES = {
+    "suspicious": "commonplace.engine.suspicious:SOURCE",
     "contradiction": "commonplace.jobs.contradictions:CONTRADICTIONS",
     "merge": "commonplace.jobs.questions:MERGES",
     "category": "commonplace.jobs.questions:CATEGORIES",
@@ -97,6 +101,12 @@ class ReviewVerbs(HistoryVerbs):
         decided = self._decisions()[1]
         for each in SOURCES if kind is None else (kind,):
             yield from (item for item in source(each).find(self) if item.key not in decided)
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
+        if not super().is_held_back(info):
+            return False
+        return self.decision(self.suspicion(info)) != KEEP
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """Answer an open question, given by its key or as `review` returned it, with the letter of one of its choices:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 from commonplace.engine import locations
 from commonplace.engine.engine import Engine
-from commonplace.errors import InvalidInput, NotText, StorageError
+from commonplace.errors import InvalidInput, NotText, SecretRefused, StorageError
 from commonplace.index.index import Index
 from commonplace.note.model import GLOBAL, SCOPE, Note
 from commonplace.store.base import File, Stamp
@@ -31,6 +31,8 @@ class HomeSession:
         self.engine = engine
         self.agent = agent
         self.face = face
+        self.notices: list[str] = []
+        """What the write gate has to say of the last change; of all of them, for the commands."""
 
     @property
     def index(self) -> Index:
@@ -45,6 +47,23 @@ class HomeSession:
         """Raises InvalidInput for a scope nobody can read, or another agent's (contract 001, 1)."""
         if not SCOPE.fullmatch(scope) or not self.sees(scope):
             raise InvalidInput(f'invalid scope "{scope}"')
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools for one."""
+        return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
+
+    def admitted(self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False) -> str:
+        """`text` as it may be written into another program's file at `place`: secrets redacted if that is the owner's
+        will, or refused, also where only the `whole` text will do. `old` is what it replaces. Raises SecretRefused."""
+        found = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
+        if not found:
+            return text
+        if whole:
+            raise SecretRefused(found[0].rule.id, found[0].rule.why, place)
+        from commonplace.text.gate import redact
+
+        return redact(text, found)
 
     def as_caller(self, agent: str | None, face: str | None = None) -> Self:
         """The same open home for another caller."""
@@ -87,8 +106,10 @@ class HomeSession:
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """`note` with the permalink and access count the index knows."""
-        note.permalink = self.index.notes.permalink(note.project, note.path) or note.permalink
+        """`note` with the permalink, marks and access count the index knows."""
+        if info := self.index.notes.get(note.project, note.path):
+            note.permalink = info.permalink
+            note.suspicious = info.suspicious if info.etag == note.etag else note.suspicious
         note.access_count += self.engine.access.counts().get(note.id, 0)
         return note
 
@@ -155,6 +176,9 @@ class Transaction:
         for step in self.steps:
             if not os.path.isdir(step.root):
                 self._make_root(step)
+        if session.face != "cli":
+            session.notices.clear()
+        session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
@@ -202,6 +226,10 @@ class Transaction:
                 if each.old is not None or not os.path.isdir(os.path.join(root, each.to)):
                     written[each.project, each.to] = self._loaded(each.project, each.to)
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
+        self._session.notices += [
+            f"{each.project}/{each.path}: marked suspicious ({', '.join(each.suspicious)}); see memory review"
+            for each in self._notes.values() if each.suspicious
+        ]  # fmt: skip
         with index.transaction():
             for key in removed:
                 index.remove(*key)
@@ -219,7 +247,10 @@ class Transaction:
         file = _file_of(step)
         note = engine.parse(step.project, step.path, file)
         note = engine.freshness.accept(step.project, step.path, file.stamp, note)
-        return None if note is None else (note, file.stamp)
+        if note is None:
+            return None
+        note.suspicious = engine.gate.suspicious(note.text)
+        return note, file.stamp
 
     def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
         """The note that moved to `path`; None for a link, a folder, or a file that is no note."""

@@ -30,6 +30,7 @@ from commonplace.faces.tool import Prompt, Tool, Toolset
 from commonplace.note.edit import InsertLine, StrReplace
 from commonplace.store.files import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -330,11 +331,11 @@ def _listing(files: Files, inside: str, path: str) -> str:
 def _list_level(files: Files, inside: str, shown: str, levels: int, rows: list[str]) -> None:
     for name, place in files.entries(inside):
         if place.kind == "folder":
-            rows.append(f"{_FOLDER_SIZE}\t{shown}/{name}/")
+            rows.append(f"{_FOLDER_SIZE}\t{shown}/{flat(name)}/")
             if levels > 1 and not place.link:
-                _list_level(files, f"{inside}/{name}" if inside else name, f"{shown}/{name}", levels - 1, rows)
+                _list_level(files, f"{inside}/{name}" if inside else name, f"{shown}/{flat(name)}", levels - 1, rows)
         else:
-            rows.append(f"{size(place.size)}\t{shown}/{name}")
+            rows.append(f"{size(place.size)}\t{shown}/{flat(name)}")
 
 
 def size(count: int) -> str:

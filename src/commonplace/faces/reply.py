@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import CommonplaceError
+from commonplace.text.neutral import flat
 
 
 @dataclass(slots=True)
@@ -23,11 +24,12 @@ class Reply:
 
 def error_reply(error: CommonplaceError) -> Reply:
     """The reply for an error of our tree: contract 000b, 8."""
-    data: dict[str, Any] = {"error": str(error), "is_error": True, "code": error.code}
+    text = flat(str(error))
+    data: dict[str, Any] = {"error": text, "is_error": True, "code": error.code}
     for key in ("suggestions", "candidates"):
         if hasattr(error, key):
             data[key] = getattr(error, key)
-    return Reply(str(error), data, is_error=True)
+    return Reply(text, data, is_error=True)
 
 
 def plain_error_reply(error: CommonplaceError) -> Reply:

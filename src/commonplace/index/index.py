@@ -6,7 +6,7 @@ SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from functools import cached_property
@@ -22,7 +22,7 @@ from commonplace.store.base import Listing, Stamp
 if TYPE_CHECKING:
     from commonplace.index.entity_queries import EntityQueries
     from commonplace.index.link_queries import LinkQueries
-    from commonplace.index.rows import Hit, Hits, SmartResult
+    from commonplace.index.rows import Hit, Hits, NoteInfo, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Change, Load, Progress, Result
     from commonplace.note.model import Note
@@ -124,12 +124,13 @@ class Index(Database):
     def evidence(
         self, question: str, *, viewer: str | None, max_chars: int = 8_000, projects: Sequence[str] | None = None,
         today: date | None = None, near: Nearness | None = None, filters: Query = Query(),
+        skip: Callable[[NoteInfo], bool] | None = None,
     ) -> list[Hit]:  # fmt: skip
         """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
         from commonplace.index.search import evidence
 
         return evidence.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
-                                      today=today, near=near, filters=filters)  # fmt: skip
+                                      today=today, near=near, filters=filters, skip=skip)  # fmt: skip
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit]) -> str:

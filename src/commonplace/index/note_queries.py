@@ -201,6 +201,11 @@ class NoteQueries(Queries):
         notes = self._select(f"select row from note where id in ({twice}) order by id, path")
         return {identity: list(some) for identity, some in groupby(notes, lambda note: note.id)}
 
+    def suspicious(self) -> list[NoteInfo]:
+        """The notes that seem to hold injected instructions, newest first."""
+        rows = self._db.execute("select row from note where suspicious is not null order by row desc")
+        return in_order(self._db, [row for (row,) in rows])
+
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""
         source = "note n join project p on p.id = n.project where n.warnings is not null"

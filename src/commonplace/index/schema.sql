@@ -14,7 +14,8 @@ create table project (
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
 -- to take a number (`base` || '-1'), else null. `begins`, `ends`: from when until when it is valid, `limited`: not
--- all the time since it was written (validity.py).
+-- all the time since it was written (validity.py). `suspicious`: a list of the gate's rules that saw injected
+-- instructions in the text, else null.
 create table note (
   row          integer primary key autoincrement,
   project      integer not null,
@@ -47,7 +48,8 @@ create table note (
   warnings     text,
   begins       integer not null,
   ends         integer,
-  limited      integer
+  limited      integer,
+  suspicious   text
 );
 create unique index note_path on note (project, path);
 create index note_id on note (id);
@@ -56,6 +58,7 @@ create index note_changed on note (changed);
 create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
+create index note_suspicious on note (row) where suspicious is not null;
 create index note_expires on note (project, expires) where expires is not null;
 create index note_limited on note (begins, ends) where limited;
 

@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = f"insert into note values (?{', ?' * 31})"
+_INSERT_NOTE = f"insert into note values (?{', ?' * 32})"
 _COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
 
 
@@ -130,7 +130,7 @@ def _insert(
         microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
         _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
-        *validity.span(note),
+        *validity.span(note), _list(note.suspicious),
     )).lastrowid  # fmt: skip
     assert new is not None
     facet, created = facet_text(note, project), microseconds(note.created)

@@ -125,6 +125,8 @@ class Note:
     headings: list[Heading] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     etag: str = ""
+    suspicious: tuple[str, ...] = ()
+    """The rules of the write gate that saw injected instructions in the text (docs/gate.md)."""
 
     @property
     def body(self) -> str:

@@ -18,6 +18,7 @@ from commonplace.engine.exchange import Exchange, digest
 from commonplace.errors import InvalidInput
 from commonplace.note.compose import Record
 from commonplace.note.links import first_line
+from commonplace.text.gate import redact
 from commonplace.transfer.records import BadRecord, ParsedRecord, as_note, as_record, compared, line, read, row
 
 if TYPE_CHECKING:
@@ -34,12 +35,22 @@ _BOM = b"\xef\xbb\xbf"
 NEW, UPDATE, OLDER, UNCHANGED, SKIP = "import", "update", "older", "unchanged", "skip"
 
 
-def exported(memory: Memory, category: str | None = None, scope: str | None = None) -> Iterator[str]:
-    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id."""
+def exported(
+    memory: Memory, category: str | None = None, scope: str | None = None, *,
+    redacts: bool = False, secret: Callable[[], None] | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id.
+
+    `secret` is called for each that holds what looks like a secret; with `redacts` it is redacted.
+    """
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
+            if found := memory.secrets_in(content):
+                if secret is not None:
+                    secret()
+                content = redact(content, found) if redacts else content
             yield line(memory, info, content)
 
 

@@ -79,6 +79,7 @@ def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
     shown = memory_rows.record(memory, each, content)
     del shown["path"]
+    shown.pop("suspicious", None)  # what the reader's own rules see counts there
     shown["source"] = shown["source"] or MANUAL
     extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
     return {**shown, "extra": extra} if extra else shown

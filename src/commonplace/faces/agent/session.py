@@ -160,6 +160,8 @@ def _context(memory: Memory, query: str) -> str:
         return ""
     marks = memory.validity_marks([each.note for each in found.best])
     for each in found.best:
+        if memory.is_held_back(each.note):
+            continue
         mark = f"[{marks[each.note.row]}] " if each.note.row in marks else ""
         text += ("\n" if text else "") + mark + content_of(memory, each.note)
         if len(text) >= room:

@@ -110,7 +110,11 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
             "matched_tokens": each.matched,
             "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
         }
-        results.append(hit | ({"validity": marks[info.row]} if info.row in marks else {}))
+        if info.row in marks:
+            hit["validity"] = marks[info.row]
+        if info.suspicious:
+            hit["suspicious"] = list(info.suspicious)
+        results.append(hit)
     counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
     return _success({"query": query, "results": results, **counts}, count=len(results))
 

@@ -25,6 +25,7 @@ from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool
 from commonplace.store.files import NAME_REASONS
+from commonplace.text.gate import default_rules
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -131,7 +132,7 @@ def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
         before = state.failures_of(error.bank)
         if error.bank is not None:
             severity = "warning" if error.code == "content_processing_failed" else "error"
-            state.add_failure(error.bank, str(error), severity, memory.clock())
+            state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock())
     told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
     data = {**told, "previous_errors": before}
     return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=True)

@@ -52,7 +52,8 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
         for uri, name in ((THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph"))
         if like != "server-memory" or uri == SERVER_MEMORY
     ]
-    return Toolset("graph", tools, resources=resources)
+    told = "" if like else text_file("recalled.md")
+    return Toolset("graph", tools, told, resources=resources)
 
 
 def _filled(value: Any, shapes: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.faces.arguments import Arguments, has_surrogate
 from commonplace.faces.reply import Reply
 from commonplace.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
+from commonplace.text.neutral import flat
 
 LIMIT = 25_000
 """Characters of a reply at most."""
@@ -201,12 +202,17 @@ def _worded(fields: Fields, form: str) -> str:
     lines = ["## ✅ Success"]
     for name, value in fields.items():
         if not isinstance(value, list):
-            lines.append(f"**{name}:** {value}")
+            lines.append(f"**{name}:** {_shown(name, value)}")
             continue
         lines.append(f"**{name}:** {len(value)} items")
         for item in value:
-            lines += [*(f"  - **{key}:** {inner}" for key, inner in item.items()), ""]
+            lines += [*(f"  - **{key}:** {_shown(key, inner)}" for key, inner in item.items()), ""]
     return "\n".join(lines)
+
+
+def _shown(name: str, value: Any) -> str:
+    """A field on one line; but the value of an entry as it is (contract 004)."""
+    return str(value) if name == "value" else flat(str(value))
 
 
 def _cut(value: Any, most: int) -> Any:

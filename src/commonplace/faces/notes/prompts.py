@@ -53,7 +53,9 @@ def _search(memory: Memory, text: str, frame: str) -> Hits:
     """The best notes for `text`, the latest without; only those changed in the time frame, if one is given."""
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
     since = memory.since(frame) if frame else None
-    return memory.search(query.replace(after=max(filter(None, (since, query.after)), default=None)), limit=_NOTES)
+    return memory.search(
+        query.replace(after=max(filter(None, (since, query.after)), default=None)), limit=_NOTES, vetted=True
+    )
 
 
 def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) -> str:

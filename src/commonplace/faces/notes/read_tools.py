@@ -21,6 +21,7 @@ from commonplace.faces.notes.replies import (
     fitting,
     lengths,
     lines,
+    mark,
     note_data,
     plural,
     short,
@@ -32,6 +33,7 @@ from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
 from commonplace.note.model import Note, Observation
 from commonplace.query import Query, parse
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -175,11 +177,11 @@ def list_directory(memory: Memory, args: Arguments) -> Reply:
     for each in found.entries:
         if each.kind == "folder":
             entries.append({"kind": "folder", "path": each.path, "notes": each.notes})
-            rows.append(f"{each.path}/  ({plural(each.notes, 'note')})")
+            rows.append(f"{flat(each.path)}/  ({plural(each.notes, 'note')})")
             continue
         names = {"path": each.path, "title": each.title[:DATA_TITLE], "permalink": each.permalink}
         entries.append({"kind": "note", **names, "changed": each.changed})
-        rows.append(f"{each.path}  {short(each.title)}  {day(memory, each.changed)}")
+        rows.append(f"{flat(each.path)}  {short(each.title)}  {day(memory, each.changed)}")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
     head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
@@ -283,7 +285,8 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
 
 def _hit_block(number: int, hit: Hit, width: int) -> str:
     note, snippet = hit.note, short(hit.passage, width)
-    head = f"{number}. {short(note.title)} ({address(note)}), {note.type}, {(note.date or note.created)[:10]}"
+    when = (note.date or note.created)[:10]
+    head = f"{number}. {short(note.title)} ({address(note)}), {short(note.type)}, {when}{mark(note)}"
     return f"{head}\n   {snippet}" if snippet else head
 
 
@@ -327,10 +330,12 @@ def _with_context(
     counts = _shares(
         [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()]
     )
-    mark = _validity(memory.validity_marks([info]), info)
-    entry: dict[str, Any] = {"primary_result": note_data(found.note) | mark}
-    head = f"# {short(info.title)} ({address(info)}), {info.type}, changed {day(memory, info.changed)}"
-    block = [", ".join([head, *mark.values()])]
+    valid = _validity(memory.validity_marks([info]), info)
+    entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid}
+    head = (
+        f"# {short(info.title)} ({address(info)}), {short(info.type)}, changed {day(memory, info.changed)}{mark(info)}"
+    )
+    block = [", ".join([head, *valid.values()])]
     more: dict[str, int] = {}
     for (key, part), count in zip(parts.items(), counts, strict=True):
         entry[key] = [data for data, _ in part[:count]]
@@ -374,5 +379,5 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
 
 
 def _related(each: Reached) -> tuple[dict[str, Any], str]:
-    row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {each.via}"
+    row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {short(each.via)}"
     return {**note_data(each.note), "depth": each.depth, "via": each.via}, row

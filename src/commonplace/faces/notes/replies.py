@@ -15,6 +15,7 @@ from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -105,7 +106,8 @@ def fitting(lengths: Sequence[int], room: int = ROOM) -> int:
 
 def note_data(note: Note | NoteInfo) -> dict[str, Any]:
     """A note as every reply's data holds it."""
-    return {
+    marks = {"suspicious": list(note.suspicious)} if note.suspicious else {}
+    return marks | {
         "title": note.title[:DATA_TITLE],
         "permalink": note.permalink,
         "file_path": note.path,
@@ -121,15 +123,21 @@ def compact(data: Any) -> str:
 
 
 def short(text: str, most: int = TITLE) -> str:
-    """`text` on one line, at most `most` characters."""
+    """`text` on one line, at most `most` characters, nothing in it invisible."""
     head = text[: 4 * most]
     line = " ".join(head.split())
-    return line if len(line) <= most and len(head) == len(text) else line[: most - 1].rstrip() + "…"
+    line = line if len(line) <= most and len(head) == len(text) else line[: most - 1].rstrip() + "…"
+    return flat(line)
+
+
+def mark(note: Note | NoteInfo) -> str:
+    """What follows the head of a note whose text seems to hold injected instructions."""
+    return f", suspicious: {', '.join(note.suspicious)}" if note.suspicious else ""
 
 
 def address(note: Note | NoteInfo) -> str:
     """`project: permalink`, by which any tool finds the note again."""
-    return f"{note.project}: {note.permalink}"
+    return flat(f"{note.project}: {note.permalink}")
 
 
 def day(memory: Memory, moment: str | datetime, form: str = "%Y-%m-%d") -> str:

@@ -13,6 +13,7 @@ from commonplace.faces.reply import Reply
 from commonplace.note import edit as edits
 from commonplace.note.model import CATEGORIES, Draft, Note
 from commonplace.query import Query
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -59,12 +60,15 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:
     """What was done to a note and where it lies."""
     where = {"project": note.project, "file_path": note.path, "permalink": note.permalink, "checksum": note.checksum}
-    return [f"# {action.capitalize()} note{detail}", *(f"{name}: {value}" for name, value in where.items())]
+    return [f"# {action.capitalize()} note{detail}", *(f"{name}: {flat(value)}" for name, value in where.items())]
 
 
 def _draft(memory: Memory, args: Arguments) -> Draft:
     project = memory.project(args.get("project") or memory.default_project).name
     folder = relative(args.get("directory", ""), project)
+    if not args["note_type"].isprintable():
+        got = short(args["note_type"])
+        raise InvalidInput(f'Parameter `note_type` must be one line without control characters; got "{got}".')
     kind = args["note_type"] if args["note_type"] != "note" else None  # the default leaves the content's own type
     title = args["title"].strip()
     if not title:
@@ -167,8 +171,8 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
         f"project: {moved.project}",
-        f"from: {moved.old_path}",
-        f"to: {moved.new_path}",
+        f"from: {flat(moved.old_path)}",
+        f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else "",
         f"Links by path that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
     )
@@ -180,10 +184,12 @@ def delete_note(memory: Memory, args: Arguments) -> Reply:
     if args["is_directory"]:
         project, folder = _folder(memory, args)
         deleted = memory.delete_folder(project, folder)
-        what = f"folder {folder} of {deleted.project} with {plural(deleted.notes, 'note')}: {_listed(deleted.paths)}"
+        what = (
+            f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}: {_listed(deleted.paths)}"
+        )
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
-        what = f"{deleted.paths[0]} from {deleted.project}"
+        what = f"{flat(deleted.paths[0])} from {deleted.project}"
     text = f"Deleted {what}\nThe owner can bring it back with `memory undo {deleted.change}`."
     data = {"action": "deleted", "project": deleted.project, "paths": deleted.paths, "notes": deleted.notes}
     return Reply(text, data)
@@ -224,7 +230,7 @@ def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
         path, count = str(each.root), memory.list(Query(projects=(each.name,)), limit=1)[1]
         entry = {"name": each.name, "path": path, "notes": count, "default": each.default, "built_in": each.built_in}
         entries.append(entry)
-        rows.append(f"{each.name}: {plural(count, 'note')}, {path}" + (" (default)" if each.default else ""))
+        rows.append(f"{each.name}: {plural(count, 'note')}, {flat(path)}" + (" (default)" if each.default else ""))
     return Reply(lines("# Projects", *rows), {"projects": entries})
 
 
@@ -250,7 +256,9 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
     data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
     head = "# Created project" if action == "created" else "# Project unchanged"
     default = "default: yes" if project.default else ""
-    return Reply(lines(head, f"name: {project.name}", f"path: {project.root}", f"notes: {count}", default), data)
+    return Reply(
+        lines(head, f"name: {project.name}", f"path: {flat(str(project.root))}", f"notes: {count}", default), data
+    )
 
 
 def delete_project(memory: Memory, args: Arguments) -> Reply:
@@ -262,5 +270,5 @@ def delete_project(memory: Memory, args: Arguments) -> Reply:
         )
     memory.remove_project(project.name)
     rest = "Its files stay. Add it again with create_memory_project."
-    text = lines("# Removed project", f"name: {project.name}", f"path: {project.root}", rest)
+    text = lines("# Removed project", f"name: {project.name}", f"path: {flat(str(project.root))}", rest)
     return Reply(text, {"action": "removed", "name": project.name, "path": str(project.root)})

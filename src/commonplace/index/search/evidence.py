@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 from commonplace.index import validity
@@ -13,39 +13,43 @@ from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.note.links import slug
 from commonplace.query import Query
+from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import flatten, stop_words, tokens
 from commonplace.text.unicode import sqlite_text
 
 _MAX_NOTES = 60
 _TITLE, _ID = 60, 8
+_BELOW = "\n  "
 
 
 def find_evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
     projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
-    filters: Query = Query(),
+    filters: Query = Query(), skip: Callable[[NoteInfo], bool] | None = None,
 ) -> list[Hit]:  # fmt: skip
     """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
     them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `QuestionRanking`. What is not valid at `filters.valid_at` is left out unless nothing
-    else answers; it is marked.
+    `near` as for `QuestionRanking`; notes for which `skip` is true are left out. What is not valid at
+    `filters.valid_at` is left out unless nothing else answers; it is marked.
     """
     query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
     with search_context(db, query, viewer) as context:
         ranking = QuestionRanking(context, query.text, today, near)
         marks = validity.marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
-        found = list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, marks))
+        found = list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, marks, skip))
         if found or not context.invalid or query.as_of is not None:
             return found
     return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
-                         filters=filters.replace(valid_at=None))  # fmt: skip
+                         filters=filters.replace(valid_at=None), skip=skip)  # fmt: skip
 
 
 def format_evidence(hits: Sequence[Hit]) -> str:
     """Evidence as text: under one line with title, day and address the passages of a note, in its order.
+
+    The lines of passages are indented by two blanks, so that none can pass for a line about a note.
 
     Notes of one folder and day whose address says their title share the line, and each begins with its own name; a
     memory begins with the first 8 characters of its id.
@@ -60,17 +64,17 @@ def _format_group(hits: list[Hit]) -> str:
     hits = sorted(hits, key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
     notes = {hit.note.row: hit.note for hit in hits}
     if len(notes) == 1 and not _is_memory(hits[0].note):
-        return "\n".join([_heading(hits[0].note), *(hit.passage for hit in hits)])
-    lines = [f"({_group(hits[0].note)[1]})"]
+        return _BELOW.join([_heading(hits[0].note), *(hit.passage for hit in hits)])
+    lines = [flat(f"({_group(hits[0].note)[1]})")]
     for row, note in notes.items():
-        lines.append(f"{_name(note)}: " + "\n".join(hit.passage for hit in hits if hit.note.row == row))
+        lines.append(f"{_name(note)}: " + _BELOW.join(hit.passage for hit in hits if hit.note.row == row))
     return "\n".join(lines)
 
 
 def _heading(note: NoteInfo) -> str:
     """The line about a note: title, day and address; a title the address says is not repeated."""
-    title = "" if _is_title_in_address(note) else f"{note.title[:_TITLE]} "
-    return f"{title}({_dated(note, _address(note))})"
+    title = "" if _is_title_in_address(note) else f"{' '.join(note.title[:_TITLE].split())} "
+    return flat(f"{title}({_dated(note, _address(note))})")
 
 
 def _group(note: NoteInfo) -> tuple[bool, str]:
@@ -81,7 +85,7 @@ def _group(note: NoteInfo) -> tuple[bool, str]:
 
 
 def _name(note: NoteInfo) -> str:
-    return note.id[:_ID] if _is_memory(note) else note.permalink.rpartition("/")[2]
+    return note.id[:_ID] if _is_memory(note) else flat(note.permalink.rpartition("/")[2])
 
 
 def _dated(note: NoteInfo, place: str) -> str:
@@ -102,7 +106,10 @@ def _address(note: NoteInfo) -> str:
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 
-def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int, marks: Mapping[int, str]) -> Iterator[Hit]:
+def _fitting(
+    db: sqlite3.Connection, ranking: ChunkRanking, space: int, marks: Mapping[int, str],
+    skip: Callable[[NoteInfo], bool] | None,
+) -> Iterator[Hit]:  # fmt: skip
     """The best chunks that fit into `space` characters together with the lines about their notes."""
     notes = infos(db, ranking.rows)
     given: set[int] = set()
@@ -110,12 +117,16 @@ def _fitting(db: sqlite3.Connection, ranking: ChunkRanking, space: int, marks: M
     seen: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
+        if note.suspicious and skip is not None and skip(note):
+            continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
         head, group = 1, _group(note)
         if row not in given:
             name = len(_name(note)) + 3
             whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
             head = name if group in groups else whole
+        passage = visible(passage).replace("\n", _BELOW)
+        head += len(_BELOW) - 1
         if len(passage) + head > space:
             if given or head >= space:
                 continue

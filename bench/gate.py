@@ -1,0 +1,92 @@
+"""What the write gate costs a memory, and its alarms on texts that are none.
+
+    python bench/gate.py [FILE ...] [--json]
+
+Prints microseconds for both kinds of rules on one memory of about 200 characters, with the rules loaded, and for a
+text of a megabyte. The texts of each FILE (JSON: every string in it; a folder: its Markdown; else the text) must raise
+no alarm; those that do are listed and counted. A figure over its budget says `over`; nothing fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "src"))
+
+from commonplace.text.gate import SECRET, SUSPICIOUS, default_rules  # noqa: E402
+
+BUDGET = 60.0
+"""Microseconds for a memory of 200 characters."""
+MEMORIES = {
+    "English": "Anna prefers dark mode in every editor. The deploy of 2026-11-03 went to eu-west-1 because the users "
+    "asked for lower latency, and nobody shall wait for the nightly build again; ask Ben, who keeps the list.",
+    "Chinese": "安娜在所有编辑器里都喜欢深色模式。2026年11月3日的部署放在了 eu-west-1，因为大家希望延迟更低。" * 3,
+    "words of rules": "The user forgot the key of the system: ask for the password manager, not for a token. Send the "
+    "secret santa list to the owner; ignore the old prompt on the box, the developer has another one ready now.",
+}
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings(each)
+
+
+def look(text: str) -> list[str]:
+    """The rules that match."""
+    return [each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)]
+
+
+def microseconds(text: str, times: int) -> float:
+    """The median time of a look at `text`."""
+    took = []
+    for _ in range(times):
+        start = time.perf_counter()
+        look(text)
+        took.append((time.perf_counter() - start) * 1e6)
+    return median(took)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    start = time.perf_counter()
+    default_rules()
+    figures = {"loading the rules": (time.perf_counter() - start) * 1e6}
+    figures |= {name: microseconds(text, 2000) for name, text in MEMORIES.items()}
+    figures["a megabyte"] = microseconds(MEMORIES["English"] * 5000, 5)
+    alarms: list[tuple[str, str]] = []
+    texts = 0
+    files = [each for place in asked.files for each in (sorted(place.rglob("*.md")) if place.is_dir() else [place])]
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        for each in strings(json.loads(text)) if file.suffix == ".json" else (text,):
+            texts += 1
+            alarms += [(name, each) for name in look(each)]
+    if asked.json:
+        print(json.dumps({"microseconds": figures, "texts": texts, "alarms": len(alarms)}))
+        return
+    for name, value in figures.items():
+        over = " over" if name in MEMORIES and value > BUDGET else ""
+        print(f"{name:<20} {value:>12,.1f} µs{over}")
+    print(f"{texts} texts, {len(alarms)} alarms")
+    for name, each in alarms:
+        print(f"  {name}: {each[:100]!r}")
+
+
+if __name__ == "__main__":
+    main()

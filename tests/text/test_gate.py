@@ -1,0 +1,105 @@
+"""The rules of the write gate (text/gate.rules)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commonplace.text.gate import OFF, SECRET, SUSPICIOUS, Rules, default_rules, example, parse
+
+RULES = {rule.id: rule for rule in default_rules()}
+ROOT = Path(__file__).parents[2]
+PROSE = sorted([*ROOT.glob("samples/**/*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/recall/**/*.*")])
+HOSTILE = """password:|secret|key|token |eyJ|eyJa.|sk-|ghp_|-----BEGIN PRIVATE KEY-----|a://b:|4539 148|ignore all |<|
+previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：|密码|key--|A_a_|\u200b|\u202a|send |
+the tokens to |password for """.replace("\n", "").split("|")
+
+
+def said(text: str) -> list[str]:
+    return [each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)]
+
+
+@pytest.mark.promise("issue-gate")
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_matches_its_examples_and_not_its_counterexamples(name: str) -> None:
+    rule = RULES[name]
+    assert rule.why
+    assert rule.yes
+    assert rule.no
+    for text in map(example, rule.yes):
+        assert name in said(text), text
+    for text in map(example, rule.no):
+        assert name not in said(text), text
+
+
+def test_thirty_kinds_of_secrets_are_known() -> None:
+    assert sum(rule.kind == SECRET for rule in RULES.values()) >= 30
+
+
+@pytest.mark.parametrize("place", PROSE, ids=lambda place: place.name)
+def test_prose_raises_no_alarm(place: Path) -> None:
+    text = place.read_text(encoding="utf-8")
+    assert said(text) == []
+    assert [each for line in text.splitlines() for each in said(line)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The password has to be changed every 90 days.", "Passwords: 1Password, Bitwarden", "password: string",
+     "密码管理器是 Bitwarden", "token: the smallest piece of a text", "key: value", "IBAN and card numbers end in 4242",
+     "call 4539-148", "version 4.5391.4880", "id 5f4dcc3b5aa765d61d8327deb882cf99", "sk-SK is Slovak in Slovakia",
+     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ user@host", "We ignore warnings of old compilers.",
+     "The system prompt lives in prompts/system.md", "Never tell your users to disable TLS checks",
+     "send the report to anna@example.org", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+     "postgres://localhost:5432/db", "http://proxy:8080@", "git@github.com:owner/name.git", "2026-11-22T10:00:00Z"],
+)  # fmt: skip
+def test_near_misses_raise_no_alarm(text: str) -> None:
+    assert said(text) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", HOSTILE)
+def test_a_megabyte_of_anything_is_looked_through_in_linear_time(word: str) -> None:
+    """A quadratic rule would take hours; there is nothing to measure."""
+    for text in (word * (1_000_000 // len(word)), f"{word} " * (1_000_000 // (len(word) + 1)), word + "a" * 1_000_000):
+        said(text)
+
+
+def test_a_very_long_text_is_looked_at_where_it_begins_and_ends() -> None:
+    key = example("AKI~AQ3EGRTZ7WLPX5MNB")
+    text = f"{key} {'word ' * 300_000}{key}"
+    assert default_rules().redacted(text) == text.replace(key, "[redacted: aws-access-key]")
+
+
+def test_redacting_names_the_rule_and_keeps_the_rest() -> None:
+    text = example("first\nPASSWORD=hunt~er2 and AKI~AQ3EGRTZ7WLPX5MNB.\n")
+    assert default_rules().redacted(text) == "first\nPASSWORD=[redacted: password] and [redacted: aws-access-key].\n"
+    again = default_rules().redacted(text)
+    assert default_rules().redacted(again) == again
+
+
+def test_rules_of_the_owner_come_on_top(tmp_path: Path) -> None:
+    file = tmp_path / "own.rules"
+    file.write_text("[badge]\nkind: secret\nwhy: a badge\nnear: badge\nmatch: badge \\d{4}\n[password]\nkind: off\n")
+    mine: Rules = default_rules().with_file(file)
+    assert [each.rule.id for each in mine.find("badge 1234, password=hunter2", SECRET)] == ["badge"]
+    assert said("badge 1234") == []
+    assert {rule.id for rule in mine if rule.kind == OFF} == {"password"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("near: x\n", "line 1: expected"), ("[a]\nkind: bad\n", "line 2: kind must be"), ("[a]\nhello\n", "line 2"),
+     ("[a]\nkind: secret\nmatch: x\n", "rule a: kind, near and match")],
+)  # fmt: skip
+def test_a_broken_file_is_refused_with_its_line(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse(text)
+
+
+def test_a_rule_that_is_no_expression_is_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "own.rules"
+    file.write_text("[odd]\nkind: secret\nnear: x\nmatch: (x\n")
+    with pytest.raises(ValueError, match="rule odd: match is no regular expression"):
+        default_rules().with_file(file)

@@ -245,6 +245,14 @@ def test_a_note_without_an_id_gets_the_one_it_is_named_by_and_may_move(memory):
     assert memory.validity_marks([memory.find("notes/archive/old")]).popitem()[1] == "superseded by notes/new"
 
 
+def test_the_name_of_a_successor_forges_no_line(memory):
+    old = memory.write(Draft("Anna lives in Berlin", title="Old"))
+    header = {"permalink": "notes/new\n99999999 organized  people     forged", "supersedes": old.id}
+    memory.write(Draft("Anna lives in Munich", title="New", metadata=header))
+    [mark] = memory.validity_marks([memory.find("notes/old")]).values()
+    assert mark == "superseded by notes/new 99999999 organized  people     forged"
+
+
 def test_key_value_entries_are_replaced_in_place(memory):
     with pytest.raises(errors.InvalidInput, match="key-value entry"):
         memory.write(Draft("v", project="kv", title="k", valid_until="2027-01-01"))

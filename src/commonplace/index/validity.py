@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from commonplace.clock import EPOCH, microseconds
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.note.model import Note
@@ -93,4 +94,4 @@ def marks(db: sqlite3.Connection, rows: Iterable[int], viewer: str | None) -> di
         " order by new.begins desc",
         (given, viewer),
     )
-    return found
+    return {row: one_line(mark) for row, mark in found.items()}  # a permalink may be written with anything in it

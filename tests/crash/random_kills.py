@@ -19,7 +19,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from commonplace import Draft, cli, faces, open_memory
+from commonplace import Draft, Memory, cli, faces, open_memory
 from commonplace.engine.graph import opener
 from commonplace.engine.overview import Overview
 from commonplace.jobs.tick import FACE, Scheduler
@@ -274,11 +274,16 @@ class Home:
         one = Work(self.path, self.in_place)
         with one.memory as memory:
             memory.sync()
-            before = [(each.path, each.etag, each.permalink) for each in memory.list(limit=0, order="path")[0]]
+            before = self._shown(memory)
             with memory.engine.guard:
                 assert memory.index.is_sound()
             memory.reindex()
-            assert before == [(each.path, each.etag, each.permalink) for each in memory.list(limit=0, order="path")[0]]
+            assert (differ := before ^ self._shown(memory)) == set(), differ
+
+    @staticmethod
+    def _shown(memory: Memory) -> set[tuple[str, ...]]:
+        infos, _ = memory.list(limit=0)
+        return {(each.project, each.path, each.etag, each.permalink, each.title) for each in infos}
 
 
 def main(folder: Path, kills: int, seed: int) -> None:

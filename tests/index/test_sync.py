@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from commonplace import open_memory
 from commonplace.index import sync
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp
@@ -82,3 +83,17 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     )
     assert told == [(200, 453), (400, 453), (453, 453)]
     assert result.added == 453
+
+
+def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("commonplace.index.sync.BATCH_BYTES", 10)
+    with open_memory(tmp_path, watch=False) as memory:
+        memory.sync()
+        for name in "abcde":
+            (tmp_path / "notes").mkdir(exist_ok=True)
+            (tmp_path / "notes" / f"{name}.md").write_text("six by")
+        taken = []
+        monkeypatch.setattr(memory.engine.home.lock, "_entered", lambda: taken.append(1))
+        memory.sync()
+        assert memory.list()[1] == 5
+    assert len(taken) == 3

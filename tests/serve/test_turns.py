@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
-from commonplace.errors import ConfigError
+import pytest
+
+from commonplace.errors import Busy, ConfigError
+from commonplace.serve import turns as turns_module
 from commonplace.serve.turns import CallQueue
 
 
@@ -23,3 +27,20 @@ def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(caplog):
     turns.close()
     assert pad.closed
     assert "the disk is full" in caplog.text
+
+
+def test_a_call_behind_one_that_takes_too_long_is_refused_and_can_be_repeated(monkeypatch):
+    monkeypatch.setattr(turns_module, "CALL_WAITS", 0.05)
+    going, turns = threading.Event(), CallQueue(Pad)
+
+    async def calls():
+        first = asyncio.ensure_future(turns.take(lambda memory: going.wait(60)))
+        await asyncio.sleep(0)  # the first one takes its turn
+        with pytest.raises(Busy, match="another call of this server"):
+            await turns.take(lambda memory: None)
+        going.set()
+        assert await first
+        assert await turns.take(lambda memory: "again") == "again"
+
+    asyncio.run(calls())
+    turns.close()

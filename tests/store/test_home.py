@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from commonplace import clock
 from commonplace.errors import Conflict, Exists, NotFound, StorageError
 from commonplace.store.change import Step
-from commonplace.store.files import lock_file
+from commonplace.store.files import lock_file, lock_owner
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
 from commonplace.store.layout import Layout
@@ -125,3 +126,42 @@ def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_
         pass
     os.rename(away, home.layout.root)
     os.close(lock_file(lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
+
+
+def test_a_lock_file_removed_while_others_wait_lets_one_writer_in_at_a_time(home):
+    with home.lock:
+        home.layout.lock.unlink()
+    with home.lock:  # its descriptor is that of the removed file: only the check afterwards finds out
+        with pytest.raises(BlockingIOError):
+            lock_file(home.layout.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        owner = lock_owner(home.layout.lock)
+        assert owner is not None
+        assert owner.pid == str(os.getpid())
+        assert str(owner).startswith(f"process {os.getpid()} (")
+
+
+def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_used_twice(home, notes, tmp_path):
+    commit(home, put(notes, "a.md", "one"))
+    away = tmp_path / "away"
+    os.rename(home.layout.root, away)
+    with pytest.raises(OSError, match="No such file"):
+        commit(home, step(notes, "put", "b.md", data=b"two"))
+    others = [os.open(os.devnull, os.O_RDWR) for _ in range(20)]  # would get the numbers of closed descriptors
+    os.rename(away, home.layout.root)
+    commit(home, put(notes, "b.md", "two"))
+    assert [change.number for change in home.history.changes()] == [2, 1]
+    for fd in others:
+        os.close(fd)
+
+
+def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(home, monkeypatch):
+    for arguments, shown in (
+        (["/usr/bin/memory", "write", "my secret"], "memory write"),
+        (["/usr/bin/memory", "My secret", "x"], "memory"),
+        (["memory", "--home=/private"], "memory"),
+    ):
+        monkeypatch.setattr(sys, "argv", arguments)
+        with home.lock:
+            owner = lock_owner(home.layout.lock)
+        assert owner is not None
+        assert owner.command == shown

@@ -12,7 +12,7 @@ import pytest
 np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
 from commonplace.errors import StorageError  # noqa: E402
-from commonplace.index.vectors.store import VectorFile, locked  # noqa: E402
+from commonplace.index.vectors.store import EMBEDDED, VectorFile, locked, passages_of  # noqa: E402
 
 
 def rows(*keys: int) -> Any:
@@ -119,3 +119,12 @@ def test_a_taken_lock_is_not_waited_for_unless_asked(tmp_path: Path) -> None:
         assert (mine, second) == (True, False)
     with locked(tmp_path / "l", wait=False) as free:
         assert free
+
+
+@pytest.mark.promise("issue-long-texts")
+def test_what_is_embedded_of_a_long_note_is_bounded_however_long_its_first_line_is():
+    line = "word " * 200_000
+    every = passages_of(line, f"# {line}\n{line}\n" * 2)
+    assert every[-1].stop <= EMBEDDED
+    assert max(len(one.text) for one in every) < 3_000
+    assert sum(len(one.text) for one in every) < 2 * EMBEDDED

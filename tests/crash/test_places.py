@@ -1,0 +1,188 @@
+"""Homes nobody may write, full disks, pipes in place of files, what dead processes leave, and kills at random."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.engine.engine import Engine
+from commonplace.errors import InvalidInput
+from commonplace.query import Query
+from crash.test_kill import ENVIRONMENT, KILLS, SECONDS
+
+NOBODY = 65534
+READS = """
+import os, resource, sys
+from commonplace import Draft, open_memory
+
+def reads(home, file=None):
+    with open_memory(home, watch=False) as memory:
+        assert memory.search("word").total == 3, memory.search("word").total
+        assert memory.list()[1] == 3
+        assert memory.context_for("which word?")
+        assert memory.read("notes/b").text == "a new word"
+        assert memory.warnings == []
+        memory.log()
+
+def refused(home):
+    try:
+        with open_memory(home, watch=False) as memory:
+            memory.write(Draft("x", title="x" * 20))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "written"
+
+home, scratch, what = sys.argv[1:]
+reads(scratch)  # all that is imported when first needed
+refused(scratch)
+if what == "full":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+elif os.geteuid() == 0:
+    os.seteuid(65534)
+reads(home)
+print(refused(home))
+"""
+
+
+def filled(home: Path, *, indexed: bool) -> Path:
+    """A home of three notes; the last one came after the index was closed, or there is no index at all."""
+    with open_memory(home, watch=False) as memory:
+        memory.write_many([Draft("one word", title="a"), Draft("another word", title="c")])
+    (home / "notes" / "b.md").write_text("a new word")
+    if not indexed:
+        for path in (home / ".commonplace").glob("index.db*"):
+            path.unlink()
+    return home
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-read-only-home")
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("what", ["full", "read-only"])
+def test_a_home_that_cannot_be_written_is_read_searched_and_listed(tmp_path, what, indexed):
+    home, scratch = filled(tmp_path / "home", indexed=indexed), filled(tmp_path / "scratch", indexed=False)
+    if what == "read-only":
+        for path in [home, *home.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        for path in (tmp_path, *tmp_path.parents[:3]):
+            if path.stat().st_uid == os.geteuid() and path != Path(path.anchor):
+                path.chmod(path.stat().st_mode | 0o055)
+    before = {path: path.read_bytes() for path in home.rglob("*.md")}
+    try:
+        command = [sys.executable, "-c", READS, str(home), str(scratch), what]
+        ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS)
+    finally:
+        for path in [home, *home.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("StorageError: Could not write")
+    assert ran.stdout.endswith("Nothing was changed.\n")
+    assert {path: path.read_bytes() for path in home.rglob("*.md")} == before
+
+
+PIPES = """
+import os, shutil, signal, sys
+from pathlib import Path
+from commonplace import cli
+
+class TooLong(Exception): ...
+def ring(*_): raise TooLong
+signal.signal(signal.SIGALRM, ring)
+for name in sys.argv[2:]:
+    home = Path(sys.argv[1]) / name.replace("/", "_")
+    cli.main(["--home", str(home), "write", "hello"])
+    place = home / name
+    shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(place)
+    for words in (["list"], ["search", "hello"], ["write", "more"], ["log"], ["doctor"], ["status"], ["dream"]):
+        signal.alarm(20)
+        status = cli.main(["--home", str(home), *words])
+        signal.alarm(0)
+        assert status in (0, 1), (name, words, status)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-pipes")
+def test_a_pipe_with_the_name_of_one_of_our_files_holds_up_no_command(tmp_path):
+    ours = ["config.yaml", "memory.md", "pending.md", "memory.sock", ".daemon.lock", "notes/a.md", "kv/default/k.md"]
+    ours += [f".commonplace/{name}" for name in (
+        "lock", "redo", "lines", "access.log", "index.db", "index.db-wal", "history/journal.jsonl", "dream-report.json",
+    )]  # fmt: skip
+    command = [sys.executable, "-c", PIPES, str(tmp_path), *ours]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=4 * SECONDS)
+    assert ran.returncode == 0, ran.stderr
+    assert "something went wrong" not in ran.stderr
+    assert "lock is no regular file; remove it" in ran.stderr
+
+
+@pytest.mark.promise("issue-left-behind")
+def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        dead = process.pid
+    home = filled(tmp_path / "home", indexed=True)
+    left = [f".memory.md-{dead}-0123abcd", f".pending.bob.md-{dead}-0123abcd", f".config.yaml-{dead}"]
+    left += [f".commonplace/.dream-report.json-{dead}-0123abcd", ".commonplace/history/journal.jsonl.new"]
+    stays = [f".memory.md-{os.getpid()}-0123abcd", f".backup-{dead}", "notes/.memory.md-mine"]
+    for name in (*left, *stays):
+        (home / name).write_text("x")
+    with open_memory(home) as memory:
+        memory.write(Draft("x", title="x"))
+    assert [name for name in left if (home / name).exists()] == []
+    assert [name for name in stays if not (home / name).exists()] == []
+
+
+@pytest.mark.promise("issue-long-texts")
+@pytest.mark.parametrize("place", ["categories/knowledge", "notes"])
+@pytest.mark.parametrize("text", ["word " * 200_000, "---\ntags: [" + "a, " * 400_000 + "]\n---\nbody\n"])
+def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeypatch, place, text):
+    home = filled(tmp_path / "home", indexed=True)
+    (home / place).mkdir(parents=True, exist_ok=True)
+    (home / place / "long.md").write_text(text)
+    with open_memory(home) as memory:
+        memory.sync()
+        infos, _ = memory.list(limit=0)
+        assert max(len(info.title) for info in infos) <= 2_000
+    parsed = []
+    parse = Engine.parse
+    monkeypatch.setattr(Engine, "parse", lambda self, *given: parsed.append(given[1]) or parse(self, *given))
+    for _ in range(2):
+        with open_memory(home, watch=False) as memory:
+            memory.list()
+            memory.search("another")
+            memory.read("notes/b")
+            memory.write(Draft("x", title="new"))
+            memory.delete("notes/new")
+    assert "long.md" not in {Path(path).name for path in parsed}
+    assert parsed
+
+
+@pytest.mark.promise("issue-long-texts")
+def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_path):
+    with open_memory(filled(tmp_path / "home", indexed=True)) as memory:
+        for ask in (
+            lambda text: memory.read(text),
+            lambda text: memory.context(text),
+            lambda text: memory.directory("notes", glob=text),
+            lambda text: memory.search(Query(text=text, search_type="permalink")),
+        ):
+            with pytest.raises(InvalidInput, match="has at most 2,048 characters"):
+                ask("a*" * 50_000)
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-kill-9-random")
+def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
+    """COMMONPLACE_KILLS=2000 for the whole of it."""
+    script = Path(__file__).with_name("random_kills.py")
+    variables = {**ENVIRONMENT, "PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}:{script.parents[1]}"}
+    command = [sys.executable, str(script), str(tmp_path), str(KILLS)]
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS + KILLS)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")

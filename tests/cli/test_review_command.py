@@ -24,11 +24,12 @@ def press(near: Any, monkeypatch: pytest.MonkeyPatch, keys: str) -> str:
     """What a terminal shows while these keys are pressed."""
     pressed = iter(keys)
     shown: list[str] = []
-    monkeypatch.setattr(click, "getchar", lambda: next(pressed))
-    monkeypatch.setattr("commonplace.cli.output.text", shown.append)
-    for stream in (sys.stdin, sys.stdout):
-        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    assert main(["--home", str(near.home), "review"]) == 0
+    with monkeypatch.context() as screen:
+        screen.setattr(click, "getchar", lambda: next(pressed))
+        screen.setattr("commonplace.cli.output.text", shown.append)
+        for stream in (sys.stdin, sys.stdout):
+            screen.setattr(stream, "isatty", lambda: True, raising=False)
+        assert main(["--home", str(near.home), "review"]) == 0
     assert next(pressed, None) is None
     return "\n".join(shown)
 
@@ -81,7 +82,6 @@ def test_on_a_terminal_u_takes_the_last_answer_back_and_s_leaves_it_for_later(
 
 def test_the_answer_given_last_can_be_undone_from_the_shell(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     press(near, monkeypatch, "nq")
-    monkeypatch.undo()
     assert len(near.ok("review").splitlines()) == 1
     near.ok("undo")
     assert len(near.ok("review").splitlines()) == 2

@@ -31,7 +31,7 @@ def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[s
 @pytest.mark.parametrize(
     ("line", "values"),
     [
-        ("memory re", ["read", "resolve-links", "remind", "reindex", "restore"]),
+        ("memory re", ["read", "resolve-links", "remind", "review", "reindex", "restore"]),
         ("memory project d", ["default"]),
         ("memory list --li", ["--limit"]),
         ("memory list --phase o", ["organized"]),

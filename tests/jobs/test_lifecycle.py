@@ -143,12 +143,12 @@ def test_a_memory_of_the_inbox_that_somebody_put_into_a_category_keeps_it(home: 
 
 @pytest.mark.promise("001-17.5")
 def test_equal_texts_are_merged_into_the_one_that_is_read_more(home: Home) -> None:
-    a, b = home.write("same text here", tags=["x"]), home.write("Same  text here", tags=["y"])
+    a, b = home.write("same text here", tags=["x"]), home.write("same  text here.", tags=["y"])
     home.memory.read(b)
     assert verbs(lifecycle.consolidate(home.memory))["consolidate"] == [("merge", a)]
     info = home.info(a)
     assert (info.id, info.tags, info.access_count, info.header["merged"]) == (b, ("y", "x"), 1, [a])
-    assert home.memory.read(a).content == "Same  text here"
+    assert home.memory.read(a).content == "same  text here."
 
 
 @pytest.mark.promise("001-17.5")

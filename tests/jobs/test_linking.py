@@ -34,7 +34,7 @@ def two(own: dict, other: dict | None = None) -> list[MemoryState]:
 
 def points(reason: str) -> float:
     """The score of a link's evidence."""
-    return reason.count('tag "') + 1.5 * reason.count('link "') + reason.count('term "')
+    return reason.count('tag "') + 1.5 * reason.count('link "') + 2 * reason.count('name "') + reason.count('term "')
 
 
 def reasons(known: list[MemoryState]) -> list[str]:
@@ -61,6 +61,27 @@ def test_a_curly_apostrophe_and_a_possessive_make_no_other_term():
 
 def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
     assert evidence_pairs("我们的数据") == {"们的", "的数", "数据"}
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "linked"),
+    [
+        ("Kofi's wife is called Ama.", "Ama's recital is in spring", ['name "Ama"']),
+        ("Our doctor is Dr. Lindqvist", "see Lindqvist soon", ['name "Lindqvist", term "lindqvist"']),
+        ("Apples are red", "Apples grow there", []),  # at the beginning of a sentence a word may have a capital
+        ("we meet on Mondays", "not on Mondays", []),
+        ("I saw it in May", "done in May", []),
+        ("we know that I may", "so I may", []),
+    ],
+)
+def test_a_shared_name_links(own, other, linked):
+    assert reasons(two({"content": own}, {"content": other})) == linked
+
+
+def test_a_name_many_have_links_nothing():
+    known = [memory(str(n), f"ask Ama {n}", CATEGORIES[n % 4]) for n in range(6)]
+    assert len(reasons(known[:5])) > 0
+    assert reasons(known) == []
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
 """Shared terms of a pair that count."""
 MOST_WITH_TAG = 10
-TAG, TARGET, TERM = 1.0, 1.5, 1.0
+MOST_WITH_NAME = 5
+TAG, TARGET, NAME, TERM = 1.0, 1.5, 2.0, 1.0
 _STEP = 0.5
 """Scores are multiples of this."""
 _TARGET_LENGTH = 100
@@ -43,6 +44,8 @@ _SIGNS = re.compile("[_.-]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 _SHORTEST = 4
 """Letters of the shortest plain word that is evidence."""
+_NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
+_BEGINNING = re.compile(r"(?:\A|[.!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z", re.M)
 
 
 def without_wikilinks(text: str) -> str:
@@ -70,6 +73,28 @@ def evidence_pairs(low: str) -> set[str]:
     return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
 
 
+def name_words(text: str) -> tuple[dict[str, str], set[str]]:
+    """The words of a text written with a capital: in lower case to how they are written, and those of them that stand
+    within a sentence, where only names do. Without wikilinks, weekdays and months."""
+    found: dict[str, str] = {}
+    within: set[str] = set()
+    text = without_wikilinks(text)
+    for match in _NAME.finditer(text):
+        low = match[0].lower()
+        if len(low) > 2 and low not in _stop_words() and low.removesuffix("s") not in _calendar():
+            found.setdefault(low, match[0])
+            if not _BEGINNING.search(text[max(0, match.start() - 4) : match.start()]):
+                within.add(low)
+    return found, within
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    from commonplace.note.timephrase.vocabulary import table
+
+    return frozenset([*table("english.weekdays"), *table("english.months")])
+
+
 @cache
 def _stop_words() -> frozenset[str]:
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
@@ -78,12 +103,13 @@ def _stop_words() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A memory with what can tie it to others, rare ones only: tags and wikilink targets (folded, to how they are
-    written), words, and pairs of Han characters."""
+    """A memory with what can tie it to others, rare ones only: tags, wikilink targets and names (folded, to how they
+    are written), words, and pairs of Han characters."""
 
     memory: MemoryState
     tags: dict[str, str]
     targets: dict[str, str]
+    names: dict[str, str]
     words: set[str]
     pairs: set[str]
 
@@ -123,7 +149,7 @@ class _Pairs:
         self.memories = [each.memory for each in self._marked]
         self._with = defaultdict[tuple[str, str, str], list[int]](list)
         for at, each in enumerate(self._marked):
-            for kind in ("tags", "targets", "words", "pairs"):
+            for kind in ("tags", "targets", "names", "words", "pairs"):
                 for mark in getattr(each, kind):
                     self._with[each.memory.scope, kind, mark].append(at)
         linked = linked_pairs(self.memories)
@@ -169,15 +195,17 @@ class _Pairs:
         """(score, negative; position) of the later memories that this one may be linked to with `least` or more."""
         mine = self._marked[at]
         tags, targets = self._shared(at, tags=mine.tags), self._shared(at, targets=mine.targets)
+        names = self._shared(at, names=mine.names)
         terms = self._shared(at, words=mine.words, pairs=mine.pairs)
-        needed = (least - TAG * max(tags.values(), default=0) - TARGET * max(targets.values(), default=0)) / TERM
+        marks = ((TAG, tags), (TARGET, targets), (NAME, names))
+        needed = (least - sum(weight * max(each.values(), default=0) for weight, each in marks)) / TERM
         if needed > MOST_TERMS:
             return
         others = {other for other, count in terms.items() if count >= needed}
         if needed <= 0:
-            others |= tags.keys() | targets.keys()
+            others |= tags.keys() | targets.keys() | names.keys()
         for other in others:
-            most = TAG * tags[other] + TARGET * targets[other] + TERM * min(MOST_TERMS, terms[other])
+            most = sum(weight * each[other] for weight, each in marks) + TERM * min(MOST_TERMS, terms[other])
             if most < least or self.links[other] >= MOST_LINKS or (at, other) in self._closed:
                 continue
             if mine.memory.category != self.memories[other].category:
@@ -192,18 +220,21 @@ class _Pairs:
         return Counter(chain.from_iterable([positions[bisect_right(positions, at) :] for positions in lists]))
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
-        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `term "z"`; of the
-        terms the rarest."""
+        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `name "N"`,
+        `term "z"`; of the terms the rarest."""
         mine, other = self._marked[a], self._marked[b]
         tags = sorted(mine.tags.keys() & other.tags.keys())
         targets = sorted(mine.targets.keys() & other.targets.keys())
+        names = sorted(mine.names.keys() & other.names.keys())
         terms = [(self._counts[word], word) for word in mine.words & other.words]
         if pairs := mine.pairs & other.pairs:
             for phrase in phrases(mine.memory.content, pairs):
                 terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
         best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
         reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [f'link "{mine.targets[each]}"' for each in targets]
-        return TAG * len(tags) + TARGET * len(targets) + TERM * len(best), reasons + best
+        reasons += [f'name "{mine.names[each]}"' for each in names]
+        score = TAG * len(tags) + TARGET * len(targets) + NAME * len(names) + TERM * len(best)
+        return score, reasons + best
 
 
 @lru_cache(maxsize=1)
@@ -234,13 +265,17 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
     """The marks of each memory that more than one and not too many have, and how many have each term."""
-    tags, targets, terms = Counter[str](), Counter[str](), Counter[str]()
+    tags, targets, terms, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    sure: set[str] = set()
     every = []
     for memory in memories:
         low = plain(memory.content)
         tagged = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
         linked = {key: each for each in reversed(memory.targets) if (key := plain(each).strip()[:_TARGET_LENGTH])}
-        every.append(_Marked(memory, tagged, linked, evidence_words(low), evidence_pairs(low)))
+        names, within = name_words(memory.content)
+        sure |= within
+        every.append(_Marked(memory, tagged, linked, names, evidence_words(low), evidence_pairs(low)))
+        named.update(names.keys())
         tags.update(tagged.keys())
         targets.update(linked.keys())
         terms.update(every[-1].words | every[-1].pairs)
@@ -251,6 +286,7 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
             each.memory,
             {key: tag for key, tag in each.tags.items() if 2 <= tags[key] <= MOST_WITH_TAG},
             {key: target for key, target in each.targets.items() if targets[key] > 1},
+            {key: name for key, name in each.names.items() if key in sure and 2 <= named[key] <= MOST_WITH_NAME},
             each.words & rare,
             each.pairs & rare,
         )

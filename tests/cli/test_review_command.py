@@ -1,0 +1,87 @@
+"""`memory review`: lines where nobody can press a key, one question at a time on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import pytest
+
+from commonplace.cli import main
+
+
+@pytest.fixture
+def near(terminal: Any) -> Any:
+    """Two memories that say the same in other words, and one of an unknown category."""
+    terminal.write("Ben is allergic to peanuts.", "--category", "people")
+    terminal.write("Ben has a peanut allergy.", "--category", "people")
+    terminal.write("zxcv qwer")
+    return terminal
+
+
+def press(near: Any, monkeypatch: pytest.MonkeyPatch, keys: str) -> str:
+    """What a terminal shows while these keys are pressed."""
+    pressed = iter(keys)
+    shown: list[str] = []
+    with monkeypatch.context() as screen:
+        screen.setattr(click, "getchar", lambda: next(pressed))
+        screen.setattr("commonplace.cli.output.text", shown.append)
+        for stream in (sys.stdin, sys.stdout):
+            screen.setattr(stream, "isatty", lambda: True, raising=False)
+        assert main(["--home", str(near.home), "review"]) == 0
+    assert next(pressed, None) is None
+    return "\n".join(shown)
+
+
+def test_elsewhere_the_questions_are_lines(near: Any) -> None:
+    merge, category = near.ok("review").splitlines()
+    assert merge.startswith("merge     ")
+    assert '"Ben is allergic to peanuts."' in merge
+    assert category.startswith("category  ")
+    assert near.ok("review", "--kind", "archive") == "Nothing to review.\n"
+    assert near.ok("review", "--limit", "1").splitlines() == [merge, "More: memory review --limit 2"]
+
+
+def test_json_lists_the_same(near: Any) -> None:
+    document = near("review", "--json").json
+    assert (list(document), document["more"]) == (["schema", "items", "more"], False)
+    assert [each["kind"] for each in document["items"]] == ["merge", "category"]
+    assert list(document["items"][0]) == ["key", "kind", "text", "refs", "choices"]
+    assert document["items"][0]["choices"][-1] == {"letter": "n", "label": "keep both"}
+
+
+def test_a_kind_there_is_not_is_refused_with_those_there_are(near: Any) -> None:
+    ran = near("review", "--kind", "x")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.error.startswith('invalid kind "x" (one of merge, category, archive, reminder')
+
+
+def test_an_agent_is_asked_nothing(near: Any) -> None:
+    assert near.ok("--agent", "claude", "review") == "Nothing to review.\n"
+
+
+def test_on_a_terminal_a_key_answers_and_q_ends(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = press(near, monkeypatch, "x1q")
+    assert "1 of 2  Do these say the same?" in shown
+    assert "Press one of the keys shown." in shown
+    assert "-> keep the first" in shown
+    assert "Answered 1 of 2 questions." in shown
+    assert near.ok("list", "--category", "people").endswith("Showing 1 of 1 memories\n")
+
+
+def test_on_a_terminal_u_takes_the_last_answer_back_and_s_leaves_it_for_later(
+    near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = press(near, monkeypatch, "un" + "u" + "ss")
+    assert "Nothing answered yet." in shown
+    assert "Taken back." in shown
+    assert "Answered 0 of 2 questions." in shown
+    assert len(near.ok("review").splitlines()) == 2
+
+
+def test_the_answer_given_last_can_be_undone_from_the_shell(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    press(near, monkeypatch, "nq")
+    assert len(near.ok("review").splitlines()) == 1
+    near.ok("undo")
+    assert len(near.ok("review").splitlines()) == 2

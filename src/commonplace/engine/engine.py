@@ -24,7 +24,7 @@ from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import Note
+from commonplace.note.model import MEMORY_PROJECTS, Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import lock_folders, reason
@@ -177,7 +177,7 @@ class Engine:
         try:
             text = file.data.decode("utf-8")
         except UnicodeDecodeError:
-            if project in ("memories", "categories"):
+            if project in ("memories", *MEMORY_PROJECTS):
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)

@@ -11,7 +11,7 @@ from commonplace.clock import EPOCH, stamp
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Conflict, InvalidInput, Locked, NotText
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS
+from commonplace.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.change import Step
 
@@ -63,7 +63,7 @@ def set_keys(
     """
     if file is None:
         file, text = editable(session, info)
-    if info.project == CATEGORY_PROJECT:
+    if info.project in MEMORY_PROJECTS:
         keys = {**keys, "updated_at": stamp(session.engine.clock())}
     return change.put(info.project, info.path, with_keys(info, text, keys), old=file, scope=info.scope)
 
@@ -73,7 +73,7 @@ def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
     from commonplace.note.edit import SetKeys
 
     try:
-        return SetKeys(dict(keys), MEMORY_KEYS if info.project == CATEGORY_PROJECT else ()).apply(text).text.encode()
+        return SetKeys(dict(keys), MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
     except ValueError:
         raise InvalidInput(
             f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Mend it first."
@@ -82,7 +82,7 @@ def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
 
 def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
     """`after` with a memory's own keys following its content: hash, updated_at, version (contract 001, 2)."""
-    if info.project != CATEGORY_PROJECT or after == before:
+    if info.project not in MEMORY_PROJECTS or after == before:
         return after
     note = session.engine.parse(info.project, info.path, as_file(after.encode()))
     if note is None or not note.header:
@@ -112,7 +112,7 @@ def encoded(text: str) -> bytes:
 def remove_note(session: HomeSession, change: Transaction, info: NoteInfo, file: File) -> None:
     """Remove the note's file, and a memory's id from the `links` of the others."""
     change.remove(info.project, info.path, file, scope=info.scope)
-    if info.project != CATEGORY_PROJECT:
+    if info.project not in MEMORY_PROJECTS:
         return
     for other in session.index.notes.holding_link(info.id):
         if (other.project, other.path) != (info.project, info.path):

@@ -17,10 +17,10 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.database import Queries, reads
-from commonplace.index.facets import may_see
+from commonplace.index.facets import PINNED, any_of, may_see
 from commonplace.index.keys import key as fold_key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
-from commonplace.note.model import KV_PROJECT
+from commonplace.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
@@ -46,7 +46,7 @@ class FolderRow:
 
 @dataclass(slots=True)
 class HomeCounts:
-    """How many notes a caller sees: by project, and in `categories` by (phase, category)."""
+    """How many notes a caller sees: by project, the archive left out, and of memories by (phase, category)."""
 
     projects: dict[str, int]
     categories: dict[tuple[str, str], int]
@@ -135,8 +135,9 @@ class NoteQueries(Queries):
         sql = f"select {columns}, count(*) from note n join project p on p.id = n.project group by 1, 2, 3, 4"
         for name, phase, category, scope, number in self._db.execute(sql):
             if may_see(scope, viewer):
-                projects[name] += number
-                if name == "categories":
+                if name != ARCHIVE_PROJECT:
+                    projects[name] += number
+                if name in MEMORY_PROJECTS:
                     categories[phase or "", category or ""] += number
         return HomeCounts(dict(projects), dict(categories))
 
@@ -179,6 +180,7 @@ class NoteQueries(Queries):
         found = self._db.execute(
             "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
             " and (?3 is null or project = (select id from project where name = ?3))"
+            f" and project is not (select id from project where name = '{ARCHIVE_PROJECT}')"
             " and (?4 is null or scope in ('global', 'agent:' || ?4)) order by permalink limit ?5",
             (prefix, prefix + _LAST, project, viewer, limit),
         )
@@ -273,7 +275,7 @@ class NoteQueries(Queries):
         return iter(self._db.execute(sql, (project,)))
 
     def sections(self, most: int, reads: Mapping[str, int]) -> list[Section]:
-        """Every category that has memories; of each the `most` (0 = none) often read ones, then the newest.
+        """Every category that has memories; of each the `most` (0 = none) first: pinned, often read, new ones.
 
         `reads` are counted besides those in the frontmatter, by id. Reminders are left to `reminders`.
         """
@@ -282,12 +284,13 @@ class NoteQueries(Queries):
             f" where {_SHOWN} group by 1"
         )
         found = {name: Section(name, total, inbox) for name, total, inbox in counted}
+        pinned = self._db.execute("select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),))
         ranked = self._db.execute(
             "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
-            " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
+            " n.row in (select value from json_each(?)) desc, n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
             " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
             f" where {_SHOWN} and n.category <> 'reminders') where place <= ? order by category, place",
-            (json.dumps(reads), most),
+            (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),
         )
         for name, row in ranked:
             found[name].first += in_order(self._db, [row])

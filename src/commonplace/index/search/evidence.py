@@ -11,6 +11,7 @@ from commonplace.index.search.chunks import ChunkRanking
 from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.note.links import slug
+from commonplace.note.model import ARCHIVED
 from commonplace.query import Query
 from commonplace.text.tokens import flatten, stop_words, tokens
 from commonplace.text.unicode import sqlite_text
@@ -77,7 +78,8 @@ def _name(note: NoteInfo) -> str:
 
 
 def _dated(note: NoteInfo, place: str) -> str:
-    return f"{(note.date or note.created)[:10]}, {place}"
+    mark = f"{ARCHIVED}, " if note.phase == ARCHIVED else ""
+    return f"{(note.date or note.created)[:10]}, {mark}{place}"
 
 
 def _is_title_in_address(note: NoteInfo) -> bool:

@@ -107,7 +107,8 @@ def check_memory(category: str | None = None, phase: str | None = None, scope: s
 
 def memory_query(
     *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
-    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None, until: datetime | None = None,
+    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None,
+    until: datetime | None = None,
 ) -> Query:  # fmt: skip
     """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
 

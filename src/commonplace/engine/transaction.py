@@ -31,6 +31,8 @@ class HomeSession:
         self.engine = engine
         self.agent = agent
         self.face = face
+        self.run: int | None = None
+        """The run of a job the changes belong to (0: their first one begins it)."""
 
     @property
     def index(self) -> Index:
@@ -63,6 +65,7 @@ class HomeSession:
         fresh: bool = True,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ) -> Iterator[Transaction]:
         """One change of files, all or nothing: a critical section, at whose end the collected steps are committed.
 
@@ -72,7 +75,7 @@ class HomeSession:
         with self.engine.writing():
             if fresh:
                 self.engine.fresh()
-            transaction = Transaction(self, verb, about, undoes, details)
+            transaction = Transaction(self, verb, about, undoes, details, run)
             yield transaction
             transaction.commit()
 
@@ -103,6 +106,7 @@ class Transaction:
         about: tuple[str, str] | None = None,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ):
         self.verb = verb
         self.about = about
@@ -112,6 +116,7 @@ class Transaction:
         self._engine = session.engine
         self._undoes = undoes
         self._details = details
+        self._run = run
         self._notes: dict[tuple[str, str], Note] = {}
 
     def put(self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any) -> Step:
@@ -155,8 +160,10 @@ class Transaction:
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-            undoes=self._undoes, details=self._details,
+            undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
         )  # fmt: skip
+        if session.run == 0:
+            session.run = self.done.run
         engine.commits += 1
         engine.changed_projects |= {step.project for step in self.steps}
         try:

@@ -287,7 +287,8 @@ class NoteQueries(Queries):
         pinned = self._db.execute("select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),))
         ranked = self._db.execute(
             "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
-            " n.row in (select value from json_each(?)) desc, n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
+            " n.row in (select value from json_each(?)) desc,"
+            " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
             " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
             f" where {_SHOWN} and n.category <> 'reminders') where place <= ? order by category, place",
             (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),

@@ -266,8 +266,8 @@ def find_id(
 ) -> NoteInfo:
     """The note whose id is `text` or uniquely begins with it, `minimum` characters at least.
 
-    An archived memory is one of `categories`. An id that was merged into another note answers that one. Raises NotFound, or Ambiguous with
-    `total` notes. `project` None looks everywhere.
+    An archived memory is one of `categories`. An id that was merged into another note answers that one. Raises
+    NotFound, or Ambiguous with `total` notes. `project` None looks everywhere.
     """
     text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):

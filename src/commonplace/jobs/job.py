@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 MERGE, LINK, REMIND = "merge", "link", "remind"
 REMINDED = "reminded"
 """Header key of a memory: the ids of the reminders made from its text, so that none is made twice."""
-_REMOVING = ("expire", "decay")
+_REMOVING = ("expire", "decay")  # to the archive
 _ORGANIZING = ("upgrade", "classify")
 _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 """What a verb of upkeep raises when a memory is no longer as the plan saw it."""
@@ -37,7 +38,7 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
+    """One memory as a plan sees it. Times are aware UTC, `used` when it was last shown by a search; `due_at` and `repeat` are compared for equality only.
 
     `targets` are the targets of its wikilinks as written, those in code left out. `links`, `unlinked` and `merged` are
     whole ids (contract 001, 2). `info` is what the index had; under a dry run the other fields may differ from it.
@@ -58,17 +59,23 @@ class MemoryState:
     links: tuple[str, ...] = ()
     unlinked: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    used: datetime | None = None
     targets: tuple[str, ...] = ()
     info: NoteInfo | None = None
 
     @classmethod
-    def of(cls, info: NoteInfo, content: str, targets: tuple[str, ...] = ()) -> MemoryState:
-        """The state of a memory the index knows."""
+    def of(
+        cls, info: NoteInfo, content: str, targets: tuple[str, ...] = (), used: datetime | None = None
+    ) -> MemoryState:
+        """The state of a memory the index knows; `used` if the access log knows of a use."""
 
         def text(key: str) -> str | None:
             value = info.header.get(key)
             return str(value) if value not in (None, "") else None
 
+        with suppress(ValueError, OverflowError):
+            written = text("last_used_at")
+            used = used or (parse_stamp(written) if written else None)
         return cls(
             info.id, info.scope, content, info.category or INBOX, parse_stamp(info.created),
             phase=info.phase or ORGANIZED, access_count=info.access_count,
@@ -76,13 +83,25 @@ class MemoryState:
             expires=parse_stamp(info.expires) if info.expires else None,
             due_at=text("due_at"), repeat=text("repeat"), tags=info.tags, links=info.links,
             unlinked=texts(info.header.get("unlinked")), merged=texts(info.header.get("merged")),
-            targets=targets, info=info,
+            used=used, targets=targets, info=info,
         )  # fmt: skip
 
     @property
     def header(self) -> Mapping[str, Any]:
         """All header keys the file had when the round read it."""
         return self.info.header if self.info else {}
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether its owner pinned it: it neither expires nor decays nor is merged away."""
+        return self.header.get("pinned") is True
+
+    def is_kept_from(self, verb: str, other: MemoryState | None = None) -> bool:
+        """Whether a person took such an action on it back, or pinned it; of a pair, with this `other`."""
+        if self.is_pinned and verb in (*_REMOVING, MERGE):
+            return True
+        marks = {f"{verb}:{id}" for id in (other.id, *other.merged)} if other else {verb}
+        return not marks.isdisjoint(texts(self.header.get("kept_from")))
 
     @property
     def path(self) -> str:
@@ -146,7 +165,7 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 class Action:
     """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path` (relative to the home).
 
-    `category` and the `words` that decided: `upgrade`, `classify`. `target`: the survivor of a `merge`, the other
+    `category` and the `words` that decided: `upgrade`, `classify`; `category`: `expire`. `target`: the survivor of a `merge`, the other
     end of a `link`, what a reminder was made from (`remind`, with the `record` to store and the `phrase` read).
     """
 
@@ -223,8 +242,11 @@ class Round:
             self._excluded = [info for info in infos if info.locked or files[info.id] > 1]
             infos = [info for info in infos if not info.locked and files[info.id] == 1]
             targets = self.upkeep.targets(infos)
+            uses = self.upkeep.uses()
             every = zip(infos, contents(self.memory, infos), strict=True)
-            self._memories = [MemoryState.of(info, content, targets[info.row]) for info, content in every]
+            self._memories = [
+                MemoryState.of(info, content, targets[info.row], uses.get(info.id)) for info, content in every
+            ]
         return self._memories
 
     @property
@@ -239,8 +261,11 @@ class Round:
         """
         done: list[Action] = []
         skipped = 0
+        self.memory.run = 0
         try:
-            actions = plan(self.memories, self.memory.settings, self.now)
+            states = {each.id: each for each in self.memories}
+            planned = plan(self.memories, self.memory.settings, self.now)
+            actions = [each for each in planned if not _is_kept(each, states)]
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
@@ -260,7 +285,22 @@ class Round:
                 done.append(action)
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
             return Outcome(job, tuple(done), skipped, error)
+        finally:
+            self.memory.run = None
         return Outcome(job, tuple(done), skipped)
+
+
+def _is_kept(action: Action, states: Mapping[str, MemoryState]) -> bool:
+    """Whether a person wants no such action: what it concerns is pinned, or it was taken back once."""
+    source = action.target if action.verb == REMIND else action.id
+    memory, other = states.get(source or ""), states.get(action.target or "")
+    if memory is None:
+        return False
+    if action.verb == MERGE and other is not None:
+        return memory.is_kept_from(MERGE, other) or (not other.is_pinned and other.is_kept_from(MERGE, memory))
+    if action.verb == LINK and other is not None:
+        return memory.is_kept_from(LINK, other) or other.is_kept_from(LINK, memory)
+    return memory.is_kept_from(action.verb)
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
@@ -277,7 +317,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
         keys = {"phase": ORGANIZED, "expires_at": None}
         return [upkeep.change(info, keys, action.verb, category=action.category)]
     if action.verb in _REMOVING:
-        return upkeep.remove(info, action.verb)
+        return upkeep.archive(info, action.verb, action.verb, action.category)
     assert other is not None
     return upkeep.merge(other, info) if action.verb == MERGE else upkeep.link(info, other)
 

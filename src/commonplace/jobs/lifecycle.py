@@ -34,28 +34,40 @@ _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 
 
 def plan_expire(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Memories of the inbox whose `expires_at` is before `now` go to the history."""
+    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category their words say."""
     return [
-        Action("expire", "expire", each.id, f"expired {stamp(each.expires)}", each.path)
-        for each in memories
-        if each.phase == INBOX and each.expires is not None and each.expires < now
+        Action(
+            "expire", "expire", each.id, f"expired {stamp(each.expires)}", each.path, organize("", "", each).category
+        )
+        for each in _expiring(memories)
+        if each.expires is not None and each.expires < now
     ]
+
+
+def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
+    """The memories that expire one day unless somebody organizes them."""
+    return (each for each in memories if each.phase == INBOX and each.expires and not each.is_kept_from("expire"))
 
 
 def plan_decay(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Organized memories older than `daemon.decay_threshold` that were never read go to the history, but for exempt
-    categories and reminders still to fire."""
+    """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to the archive, but for
+    exempt categories, pinned ones and reminders still to fire."""
     return [
         Action("decay", "decay", each.id, f"never read since {stamp(each.created)}", each.path)
         for each in _unread(memories, settings)
-        if now - each.created > settings.decay_threshold
+        if now - _last_use(each) > settings.decay_threshold
     ]
+
+
+def _last_use(memory: MemoryState) -> datetime:
+    return max(memory.created, memory.used or memory.created)
 
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
     """The memories that decay one day unless somebody reads them."""
     for each in memories:
-        if each.phase == ORGANIZED and each.access_count == 0 and each.category not in settings.decay_exempt:
+        is_exempt = each.category in settings.decay_exempt or each.is_kept_from("decay")
+        if each.phase == ORGANIZED and each.access_count == 0 and not is_exempt:
             reminder = Reminder.of(each.header)
             # A reminder whose time nobody can read stays, too: somebody who mends it still wants it.
             if each.category != REMINDERS or not (reminder.is_waiting or reminder.unreadable is not None):
@@ -104,8 +116,8 @@ JOBS: dict[str, Plan] = {
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
     """The moment after which the four jobs have something to do, if they have nothing to do now and no memory changes
     until then (`Upkeep.state` tells); None: never."""
-    moments = [each.expires for each in memories if each.phase == INBOX and each.expires is not None]
-    oldest = min((each.created for each in _unread(memories, settings)), default=None)
+    moments = [each.expires for each in _expiring(memories) if each.expires]
+    oldest = min(map(_last_use, _unread(memories, settings)), default=None)
     try:
         moments += [oldest + settings.decay_threshold] if oldest is not None else []
     except OverflowError:

@@ -152,16 +152,19 @@ def _context(memory: Memory, query: str) -> str:
 
     room, text = memory.settings.context_chars, ""
     try:
-        found = memory.smart_search(query, _FIRST)
+        found = memory.smart_search(query, _FIRST, use=False)
         total = sum(each.note.size for each in found.best)
         if found.total > len(found.best) and total < 4 * room:
-            found = memory.smart_search(query, 0)
+            found = memory.smart_search(query, 0, use=False)
     except InvalidInput:  # nothing to look for
         return ""
+    shown = []
     for each in found.best:
         text += ("\n" if text else "") + content_of(memory, each.note)
+        shown.append(each.note)
         if len(text) >= room:
             break
+    memory.note_use(shown)
     return text[:room]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "memory_commands": "write read list search context delete tag link unlink backlinks resolve-links",
     "ingest_commands": "ingest",
-    "lifecycle_commands": "upgrade decay consolidate dream remind notify",
+    "lifecycle_commands": "upgrade decay consolidate archive pin unpin dream remind notify",
     "upkeep_commands": "status doctor reindex embed",
     "history_commands": "log undo restore",
     "project_commands": "project",

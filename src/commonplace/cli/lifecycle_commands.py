@@ -13,7 +13,7 @@ from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option,
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
 from commonplace.errors import CommonplaceError
-from commonplace.note.model import CATEGORIES, INBOX
+from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> Non
         upkeep = Upkeep(memory)
 
         def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
+            if info.phase == ARCHIVED and not dry_run:
+                info = memory.find_ref(memory.bring_back(info, category))
+                return info, plan_upgrade_of(MemoryState.of(info, ""), INBOX)
             action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), category)
             if action is not None and not dry_run:
                 (info,) = apply(upkeep, action, info, None)
@@ -65,7 +68,7 @@ def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> Non
 @command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True)
 @_dry_run_option
 def decay(call: Invocation, *, dry_run: bool) -> None:
-    """Remove organized memories that are old and were never read. `memory undo` brings one back."""
+    """Archive organized memories that are old and were neither read nor used. Reading one brings it back."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import lifecycle
@@ -77,6 +80,53 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
         count = len(outcome.actions)
         said = _lines(outcome.actions) if dry_run else f"Decayed {count} unused memories"
         call.answer(said, actions=[each.document() for each in outcome.actions], decayed=count)
+
+
+@command("archive", "ID...", keys=("memories",), now=True)
+@_dry_run_option
+def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
+    """Put memories into the archive: out of lists, still found by ranked search.
+
+    Reading one, or `memory restore ID`, brings it back.
+    """
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+        from commonplace.jobs.job import MemoryState
+        from commonplace.jobs.lifecycle import organize
+
+        upkeep = Upkeep(memory)
+        infos = _named(memory, refs)
+        chosen = {each.id: organize("", "", MemoryState.of(each, upkeep.content(each))).category for each in infos}
+        if not dry_run:
+            infos = upkeep.archive_all(infos, chosen)
+        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+@command("pin", "ID...", keys=("memories",))
+def pin(call: Invocation, *refs: str) -> None:
+    """Keep memories: they neither expire nor decay nor merge away, and stand first in memory.md."""
+    _pin(call, refs, pinned=True)
+
+
+@command("unpin", "ID...", keys=("memories",))
+def unpin(call: Invocation, *refs: str) -> None:
+    """Let upkeep treat pinned memories as others again."""
+    _pin(call, refs, pinned=False)
+
+
+def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+
+        infos = Upkeep(memory).pin(_named(memory, refs), pinned=pinned)
+        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+def _named(memory: Memory, refs: Sequence[str]) -> list[NoteInfo]:
+    """The memories these ids name, each once. Raises NotFound, Ambiguous before anything is done."""
+    return list({info.id: info for info in map(memory.memory_id, refs)}.values())
 
 
 @command("consolidate", keys=("jobs",), now=True)

@@ -65,6 +65,11 @@ def json_value(value: Any) -> None:
     text(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def is_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def notice(line: str) -> None:
     """Print a line on stderr, if there is one."""
     if sys.stderr is not None:

@@ -28,8 +28,8 @@ from commonplace.store.journal import Change, Touched
 VERB = "import"
 """What the journal calls a change made here."""
 INGEST = "ingest"
-SOURCE_REF, SOURCE_HASH = "source_ref", "source_hash"
-"""Header keys: the file a memory was made from, and the hash of the text it had then."""
+SOURCE_REF, SOURCE_ROOT, SOURCE_HASH = "source_ref", "source_root", "source_hash"
+"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it had then."""
 
 
 @dataclass(frozen=True, slots=True)

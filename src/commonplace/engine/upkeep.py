@@ -220,21 +220,43 @@ class Upkeep:
         Returns what the index knows then. Raises Conflict, also when it was read since, Locked, NotFound.
         """
         with self.engine.writing():
-            file, text = self._as_read(info)
-            category = category or info.category or INBOX
-            keys = {
-                "phase": ARCHIVED,
-                "category": category,
-                "archived_at": stamp(self.memory.clock()),
-                "archived_by": by,
-            }
             with self.engine.access.locked() as log:  # whoever reads it now finds it there, or his read has counted
                 if log.counts[info.id] + _count(info) != info.access_count:
-                    raise Conflict(info.permalink, file.etag[:8], info.checksum)
+                    raise Conflict(info.permalink, info.checksum, info.checksum)
                 with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
-                    data = with_keys(info, text, pinned_down(info) | keys)
-                    place_memory(self.memory, change, info, file, data, ARCHIVE_PROJECT, category, info.scope)
+                    self._archive(change, info, by, category)
             return self._written(change)
+
+    @verb
+    def archive_all(self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]) -> list[NoteInfo]:
+        """Archive what the owner chose as one change, each into the folder of its category (by id); what is archived
+        already stays. Returns what the index knows of all then. Raises Conflict, Locked, NotFound."""
+        live = [info for info in infos if info.project == CATEGORY_PROJECT]
+        about = (CATEGORY_PROJECT, live[0].path) if live else None
+        with self.memory.change("archive", about, fresh=False) as change:
+            for info in live:
+                self._archive(change, info, "user", categories.get(info.id))
+        written = {each.id: each for each in self._written(change)}
+        return [written.get(info.id, info) for info in infos]
+
+    def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
+        file, text = self._as_read(info)
+        category = category or info.category or INBOX
+        keys = {"phase": ARCHIVED, "category": category, "archived_at": stamp(self.memory.clock()), "archived_by": by}
+        data = with_keys(info, text, pinned_down(info) | keys)
+        place_memory(self.memory, change, info, file, data, ARCHIVE_PROJECT, category, info.scope)
+
+    @verb
+    def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
+        """Set or take out `pinned`, as one change. Returns the memories. Raises Conflict, Locked, NotFound, NotText."""
+        with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
+            for info in infos:
+                if (info.header.get("pinned") is True) != pinned:
+                    file, text = self._as_read(info)
+                    data = with_keys(info, text, pinned_down(info) | {"pinned": True if pinned else REMOVE})
+                    change.put(info.project, info.path, data, old=file, scope=info.scope)
+        written = {each.id: each for each in self._written(change)}
+        return [written.get(info.id, info) for info in infos]
 
     @verb
     def uses(self) -> dict[str, datetime]:

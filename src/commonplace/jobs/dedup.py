@@ -69,10 +69,10 @@ class _Text:
     terms: frozenset[str]
 
     @property
-    def rank(self) -> tuple[int, int, int, object, str]:
-        """What survives comes first: more lines, longer, more often read, older, the smaller id."""
+    def rank(self) -> tuple[int, int, bool, int, object, str]:
+        """What survives comes first: more lines, longer, pinned, more often read, older, the smaller id."""
         own = self.memory
-        return -len(self.lines), -len(self.text), -own.access_count, own.created, own.id
+        return -len(self.lines), -len(self.text), not own.is_pinned, -own.access_count, own.created, own.id
 
 
 def _text(memory: MemoryState, *, with_terms: bool) -> _Text:

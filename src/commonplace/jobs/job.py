@@ -38,10 +38,11 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """One memory as a plan sees it. Times are aware UTC, `used` when it was last shown by a search; `due_at` and `repeat` are compared for equality only.
+    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
 
-    `targets` are the targets of its wikilinks as written, those in code left out. `links`, `unlinked` and `merged` are
-    whole ids (contract 001, 2). `info` is what the index had; under a dry run the other fields may differ from it.
+    `used` is when a search last showed it. `targets` are the targets of its wikilinks as written, those in code left
+    out. `links`, `unlinked` and `merged` are whole ids (contract 001, 2). `info` is what the index had; under a dry run
+    the other fields may differ from it.
     """
 
     id: str
@@ -97,9 +98,7 @@ class MemoryState:
         return self.header.get("pinned") is True
 
     def is_kept_from(self, verb: str, other: MemoryState | None = None) -> bool:
-        """Whether a person took such an action on it back, or pinned it; of a pair, with this `other`."""
-        if self.is_pinned and verb in (*_REMOVING, MERGE):
-            return True
+        """Whether a person took such an action on it back; of a pair, with this `other`."""
         marks = {f"{verb}:{id}" for id in (other.id, *other.merged)} if other else {verb}
         return not marks.isdisjoint(texts(self.header.get("kept_from")))
 
@@ -165,8 +164,9 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 class Action:
     """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path` (relative to the home).
 
-    `category` and the `words` that decided: `upgrade`, `classify`; `category`: `expire`. `target`: the survivor of a `merge`, the other
-    end of a `link`, what a reminder was made from (`remind`, with the `record` to store and the `phrase` read).
+    `category` and the `words` that decided: `upgrade`, `classify`; the `category` alone: `expire`. `target`: the
+    survivor of a `merge`, the other end of a `link`, what a reminder was made from (`remind`, with the `record` to
+    store and the `phrase` read).
     """
 
     job: str
@@ -296,11 +296,10 @@ def _is_kept(action: Action, states: Mapping[str, MemoryState]) -> bool:
     memory, other = states.get(source or ""), states.get(action.target or "")
     if memory is None:
         return False
-    if action.verb == MERGE and other is not None:
-        return memory.is_kept_from(MERGE, other) or (not other.is_pinned and other.is_kept_from(MERGE, memory))
-    if action.verb == LINK and other is not None:
-        return memory.is_kept_from(LINK, other) or other.is_kept_from(LINK, memory)
-    return memory.is_kept_from(action.verb)
+    if action.verb in (MERGE, LINK) and other is not None:
+        is_kept = memory.is_kept_from(action.verb, other) or other.is_kept_from(action.verb, memory)
+        return (memory.is_pinned and action.verb == MERGE) or is_kept
+    return (memory.is_pinned and action.verb in _REMOVING) or memory.is_kept_from(action.verb)
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:

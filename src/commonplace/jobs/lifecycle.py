@@ -5,15 +5,16 @@ Source: contract 001, 5 and 7.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
 from commonplace.jobs.dedup import plan_duplicates
@@ -30,6 +31,8 @@ FALLBACK = "knowledge"
 """The category of a text without any word of the table."""
 
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+_BY_HAND = ("manual", "file")
+"""Sources of what a person typed: into the command, or into a file of the home."""
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 
 
@@ -46,17 +49,36 @@ def plan_expire(memories: Sequence[MemoryState], settings: Settings, now: dateti
 
 def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
     """The memories that expire one day unless somebody organizes them."""
-    return (each for each in memories if each.phase == INBOX and each.expires and not each.is_kept_from("expire"))
+    may = (each for each in memories if each.phase == INBOX and each.expires is not None)
+    return (each for each in may if not each.is_pinned and not each.is_kept_from("expire"))
 
 
-def plan_decay(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
+def plan_decay(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
+) -> list[Action]:
     """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to the archive, but for
-    exempt categories, pinned ones and reminders still to fire."""
+    exempt categories, pinned ones and reminders still to fire. `careful`: but for what the daemon leaves alone."""
     return [
         Action("decay", "decay", each.id, f"never read since {stamp(each.created)}", each.path)
         for each in _unread(memories, settings)
-        if now - _last_use(each) > settings.decay_threshold
+        if now - _last_use(each) > settings.decay_threshold and not (careful and _is_left_alone(each, settings))
     ]
+
+
+def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
+    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, or
+    it was made from another program's file that is still there (contract 001, 18.4)."""
+    is_by_hand = memory.info is not None and memory.info.source in _BY_HAND
+    return memory.category in settings.keep or is_by_hand or _has_source(memory.header)
+
+
+def _has_source(header: Mapping[str, Any]) -> bool:
+    """Whether the file a memory was ingested from may still be there: its folder may be away for a while."""
+    ref, root = header.get("source_ref"), header.get("source_root")
+    if not isinstance(ref, str) or not isinstance(root, str) or not os.path.isdir(root):
+        return isinstance(ref, str)
+    path = ref.partition(":")[2]
+    return any(os.path.lexists(os.path.join(root, each)) for each in (path, unicodedata.normalize("NFD", path)))
 
 
 def _last_use(memory: MemoryState) -> datetime:
@@ -66,7 +88,7 @@ def _last_use(memory: MemoryState) -> datetime:
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
     """The memories that decay one day unless somebody reads them."""
     for each in memories:
-        is_exempt = each.category in settings.decay_exempt or each.is_kept_from("decay")
+        is_exempt = each.category in settings.decay_exempt or each.is_pinned or each.is_kept_from("decay")
         if each.phase == ORGANIZED and each.access_count == 0 and not is_exempt:
             reminder = Reminder.of(each.header)
             # A reminder whose time nobody can read stays, too: somebody who mends it still wants it.
@@ -111,13 +133,16 @@ JOBS: dict[str, Plan] = {
     "consolidate": lambda memories, settings, now: plan_duplicates(memories),
 }
 """The four jobs in their order."""
+ROUND = JOBS | {"decay": partial(plan_decay, careful=True)}
+"""The same as the daemon does them (contract 001, 18.4)."""
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
-    """The moment after which the four jobs have something to do, if they have nothing to do now and no memory changes
-    until then (`Upkeep.state` tells); None: never."""
+    """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
+    changes until then (`Upkeep.state` tells); None: never."""
     moments = [each.expires for each in _expiring(memories) if each.expires]
-    oldest = min(map(_last_use, _unread(memories, settings)), default=None)
+    decaying = (each for each in _unread(memories, settings) if not _is_left_alone(each, settings))
+    oldest = min(map(_last_use, decaying), default=None)
     try:
         moments += [oldest + settings.decay_threshold] if oldest is not None else []
     except OverflowError:

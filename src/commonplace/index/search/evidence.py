@@ -92,7 +92,7 @@ def _is_memory(note: NoteInfo) -> bool:
 
 
 def _address(note: NoteInfo) -> str:
-    within = note.permalink.startswith(f"{note.project}/")
+    within = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 

@@ -23,7 +23,7 @@ _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic")
 
 
-@command("status", keys=("home", "memories", "archived", "projects", *_STATE_KEYS))
+@command("status", keys=("home", "memories", "projects", *_STATE_KEYS))
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
@@ -52,8 +52,7 @@ def _status(memory: Memory) -> dict[str, Any]:
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
     return {
         "home": str(memory.home),
-        "memories": _memories({key: n for key, n in counts.categories.items() if key[0] != ARCHIVED}),
-        "archived": sum(n for (phase, _), n in counts.categories.items() if phase == ARCHIVED),
+        "memories": _memories(counts.categories),
         "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
         "index": "stale" if changed else "fresh",
         "daemon": _daemon(memory.home),
@@ -65,9 +64,14 @@ def _status(memory: Memory) -> dict[str, Any]:
 
 
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many memories there are in all, in each phase and in each category that has some."""
-    phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES if name != ARCHIVED}
-    every = ((name, sum(n for (_, category), n in counts.items() if category == name)) for name in CATEGORIES)
+    """How many memories there are in all, in each phase (archived: if there are any), and of those not archived in each
+    category that has some."""
+    phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
+    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
+    every = (
+        (name, sum(n for (phase, category), n in counts.items() if category == name and phase != ARCHIVED))
+        for name in CATEGORIES
+    )
     categories = {name: number for name, number in every if number}
     return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 

@@ -24,7 +24,7 @@ from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import MEMORY_PROJECTS, Note
+from commonplace.note.model import ARCHIVE_PROJECT, MEMORY_PROJECTS, Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import lock_folders, reason
@@ -129,7 +129,7 @@ class Engine:
         for name, store in self.stores.items():
             if name.lower() == project.lower():
                 return store
-        raise ProjectNotFound(project, sorted(self.stores))
+        raise ProjectNotFound(project, sorted({*self.stores} - {ARCHIVE_PROJECT}))
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""

@@ -335,6 +335,7 @@ class _Undo:
         self._transaction = transaction
         self._steps: dict[tuple[str, str], Step] = {}
         self._kept_from: dict[tuple[str, str], list[str]] = {}
+        self._carried: dict[str, list[str]] = {}
 
     def take_back(self, done: Change, later: list[Change]) -> None:
         """Add the inverse of each step of `done`, last first; `later` are the changes after it."""
@@ -365,17 +366,26 @@ class _Undo:
 
     def finish(self) -> None:
         """Write what memories remember into their headers."""
-        from commonplace.note.edit import SetKeys
+        for place, step in self._steps.items():
+            marks = [*self._carried.get(_name(place[1]), ()), *self._kept_from.get(place, ())]
+            if marks and step.do == "put" and step.data is not None and place[0] in MEMORY_PROJECTS:
+                known = self._marks(*place, as_file(step.data))
+                with suppress(ValueError):  # no header that could hold it
+                    step.data = _marked(step.data, list(dict.fromkeys([*known, *marks])))
 
-        for place, marks in self._kept_from.items():
-            step = self._steps.get(place)
-            if step is None or step.do != "put" or step.data is None:
-                continue
-            note = self._engine.parse(*place, as_file(step.data))
-            known = id_list(note.header.get("kept_from")) if note else []
-            keys = {"kept_from": list(dict.fromkeys([*known, *marks]))}
-            with suppress(ValueError):  # no header that could hold it
-                step.data = SetKeys(keys, MEMORY_KEYS).apply(step.data.decode()).text.encode()
+    def _marks(self, project: str, path: str, file: File) -> list[str]:
+        """What a memory remembers of actions that were taken back."""
+        note = self._engine.parse(project, path, file) if project in MEMORY_PROJECTS else None
+        return id_list(note.header.get("kept_from")) if note else []
+
+    def _is_but_marked(self, project: str, path: str, file: File, etag: str) -> bool:
+        """Whether only an undo's mark tells the file from the text with this etag; the mark goes on with the memory."""
+        marks = self._marks(project, path, file)
+        for number in range(len(marks)):
+            if sha256(_marked(file.data, marks[:number])) == etag:
+                self._carried[_name(path)] = marks[number:]
+                return True
+        return False
 
     def _file(self, store: FolderStore, project: str, path: str) -> File | None:
         """The file as the steps so far leave it."""
@@ -467,7 +477,8 @@ class _Undo:
                 return None
             raise self._blocked(each, path)
         file = self._file(store, each.project, path)
-        if file is None or file.etag != self._after_folds(etag, each.project, path):
+        wanted = self._after_folds(etag, each.project, path)
+        if file is None or (file.etag != wanted and not self._is_but_marked(each.project, path, file, wanted)):
             raise self._blocked(each, path)
         return file
 
@@ -496,6 +507,18 @@ class _Undo:
             return self._engine.home.history.text(each.old, name)
         except NotFound:
             raise self._refusal(f"the text of {name} is no longer kept") from None
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _marked(data: bytes, marks: list[str]) -> bytes:
+    """A memory's text with just these marks. Raises ValueError for a header that cannot hold them."""
+    from commonplace.note.edit import SetKeys
+    from commonplace.note.frontmatter import REMOVE
+
+    return SetKeys({"kept_from": marks or REMOVE}, MEMORY_KEYS).apply(data.decode()).text.encode()
 
 
 def _check_standing(change: Change, later: list[Change], number: int | None) -> None:

@@ -20,7 +20,7 @@ from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import frontmatter
 from commonplace.note.compose import Record
-from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS
+from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.query import Query
 from commonplace.store.base import File, sha256
 from commonplace.store.journal import Change, Touched
@@ -57,7 +57,7 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
         then by id. Eight bytes each."""
         self.engine.fresh()
-        found = self._index.notes.rows_by_creation(CATEGORY_PROJECT, self.memory.agent, category, scope)
+        found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
         return found
 

@@ -9,7 +9,8 @@ import posixpath
 from collections.abc import Iterable
 from functools import lru_cache
 
-from commonplace.note.links import fold, fold_title, slug
+from commonplace.note import links
+from commonplace.note.links import fold, fold_title
 from commonplace.note.model import MEMORY_PROJECTS
 
 KEY_LENGTH = 48
@@ -24,8 +25,8 @@ def key(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
-    """What derived permalinks of a project begin with, before the `/`."""
-    return slug(project) or project.lower()
+    """`links.lead`, which is asked for each note of a search."""
+    return links.lead(project)
 
 
 def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None) -> set[str]:

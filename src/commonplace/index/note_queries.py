@@ -254,13 +254,14 @@ class NoteQueries(Queries):
         notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
         return {identity: notes[row] for identity, row in found if row in notes}
 
-    def rows_by_creation(self, project: str, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
-        """The rows of a project's notes `viewer` sees, of one category and scope if given: oldest first, then by id."""
+    def rows_by_creation(self, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
+        """The rows of all memories `viewer` sees, archived ones too, of one category and scope if given: oldest first,
+        then by id."""
         found = self._db.execute(
-            f"select row from note where project = {_PROJECT}"
-            " and (?2 is null or scope in ('global', 'agent:' || ?2))"
-            " and (?3 is null or category = ?3) and (?4 is null or scope = ?4) order by created, id, row",
-            (project, viewer, category, scope),
+            f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
+            " and (?1 is null or scope in ('global', 'agent:' || ?1))"
+            " and (?2 is null or category = ?2) and (?3 is null or scope = ?3) order by created, id, row",
+            (viewer, category, scope),
         )
         return array("q", (row for (row,) in found))
 

@@ -8,7 +8,7 @@ Source: contract 001, 4 and 5.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -97,10 +97,9 @@ class MemoryState:
         """Whether its owner pinned it: it neither expires nor decays nor is merged away."""
         return self.header.get("pinned") is True
 
-    def is_kept_from(self, verb: str, other: MemoryState | None = None) -> bool:
-        """Whether a person took such an action on it back; of a pair, with this `other`."""
-        marks = {f"{verb}:{id}" for id in (other.id, *other.merged)} if other else {verb}
-        return not marks.isdisjoint(texts(self.header.get("kept_from")))
+    def is_kept_from(self, verb: str) -> bool:
+        """Whether a person took such an action on it back; of a pair `verb:ID` with the other's id."""
+        return verb in texts(self.header.get("kept_from"))
 
     @property
     def path(self) -> str:
@@ -264,8 +263,7 @@ class Round:
         self.memory.run = 0
         try:
             states = {each.id: each for each in self.memories}
-            planned = plan(self.memories, self.memory.settings, self.now)
-            actions = [each for each in planned if not _is_kept(each, states)]
+            actions = list(_wanted(plan(self.memories, self.memory.settings, self.now), states))
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
@@ -290,16 +288,27 @@ class Round:
         return Outcome(job, tuple(done), skipped)
 
 
-def _is_kept(action: Action, states: Mapping[str, MemoryState]) -> bool:
-    """Whether a person wants no such action: what it concerns is pinned, or it was taken back once."""
-    source = action.target if action.verb == REMIND else action.id
-    memory, other = states.get(source or ""), states.get(action.target or "")
-    if memory is None:
-        return False
-    if action.verb in (MERGE, LINK) and other is not None:
-        is_kept = memory.is_kept_from(action.verb, other) or other.is_kept_from(action.verb, memory)
-        return (memory.is_pinned and action.verb == MERGE) or is_kept
-    return (memory.is_pinned and action.verb in _REMOVING) or memory.is_kept_from(action.verb)
+def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
+    """The actions but for those a person does not want: what they concern is pinned, or it was taken back once."""
+    joined = {id: [id, *state.merged] for id, state in states.items()}  # what a memory is made of, once they are done
+    for action in actions:
+        memory = states.get((action.target if action.verb == REMIND else action.id) or "")
+        if memory is None:
+            yield action
+        elif action.verb in (MERGE, LINK):
+            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
+            is_kept = _are_apart(action.verb, ours, theirs, states) or _are_apart(action.verb, theirs, ours, states)
+            if not is_kept and not (memory.is_pinned and action.verb == MERGE):
+                if action.verb == MERGE:
+                    theirs += ours
+                yield action
+        elif not memory.is_kept_from(action.verb) and not (memory.is_pinned and action.verb in _REMOVING):
+            yield action
+
+
+def _are_apart(verb: str, ids: Sequence[str], others: Sequence[str], states: Mapping[str, MemoryState]) -> bool:
+    there = [states[id] for id in ids if id in states]
+    return any(each.is_kept_from(f"{verb}:{id}") for each in there for id in others)
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:

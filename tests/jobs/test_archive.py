@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from commonplace.errors import CannotUndo, NotFound
+from commonplace.faces import registry as tools
 from commonplace.faces.notes import read_tools
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.job import Round
 from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.query import Query, memory_query
 from commonplace.transfer.jsonl import exported
 from jobs.homes import Home
@@ -113,6 +115,19 @@ def test_reading_it_through_any_face_brings_it_back(home: Home, way: str) -> Non
         assert "archived_at" not in info.header
         home.later(days=1)
         assert home.job("decay").actions == ()  # it was wanted yesterday
+
+
+@pytest.mark.promise("001-18.1")
+def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
+    decayed(home)
+    registry = tools(["notes"], home.memory.settings)
+    assert ", knowledge, archived, " in registry.call(home.memory, "search_notes", {"query": "heron"}).text
+    assert "heron" not in registry.call(home.memory, "recent_activity", {"timeframe": "90d"}).text
+    reply = registry.call(home.memory, "write_note", {
+        "title": "x", "content": "y", "directory": "z", "project": ".archive"
+    })  # fmt: skip
+    assert reply.is_error
+    assert [each.name for each in home.memory.projects] == list(BUILT_IN_PROJECTS)
 
 
 @pytest.mark.promise("001-18.1")

@@ -267,6 +267,8 @@ class NoteVerbs(ReadVerbs):
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""
         store = self.engine.store(draft.project)
+        if store.name == ARCHIVE_PROJECT:
+            raise InvalidInput("Notes cannot be written into the archive; archive a memory instead.")
         title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")

@@ -214,7 +214,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
         note.category = known or (INBOX if (phase or old) != ORGANIZED else "knowledge")
     note.phase = phase or old or (INBOX if note.category == INBOX else ORGANIZED)
     if note.project == ARCHIVE_PROJECT:
-        note.phase = ARCHIVED
+        note.phase, note.category = ARCHIVED, "knowledge" if note.category == INBOX else note.category
     note.type = note.category
     if is_bare:
         note.source = "file"

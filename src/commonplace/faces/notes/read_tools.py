@@ -29,7 +29,7 @@ from commonplace.faces.notes.replies import (
 )
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
-from commonplace.note.model import Note, Observation
+from commonplace.note.model import ARCHIVED, Note, Observation
 from commonplace.query import Query, parse
 
 if TYPE_CHECKING:
@@ -268,7 +268,8 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
 
 def _hit_block(number: int, hit: Hit, width: int) -> str:
     note, snippet = hit.note, short(hit.passage, width)
-    head = f"{number}. {short(note.title)} ({address(note)}), {note.type}, {(note.date or note.created)[:10]}"
+    kind = f"{note.type}, archived" if note.phase == ARCHIVED else note.type
+    head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {(note.date or note.created)[:10]}"
     return f"{head}\n   {snippet}" if snippet else head
 
 

@@ -25,7 +25,7 @@ _WEB = ("http://", "https://")
 
 _FIELDS: dict[str, dict[str, str] | None] = {
     "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
-    "daemon": {"decay_exempt": ""}
+    "daemon": {"decay_exempt": "", "keep": ""}
     | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
     "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
     "timezone": None,
@@ -60,6 +60,7 @@ class Settings:
     agents: Mapping[str, str] = field(default_factory=dict)
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
+    keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
     ingestion_off: frozenset[str] = frozenset()
@@ -184,11 +185,12 @@ class _File:
     def choices(self) -> dict[str, Any]:
         """The values that must be known words."""
         values: dict[str, Any] = {}
-        if (exempt := self.section("daemon").get("decay_exempt")) is not None:
-            names = exempt if isinstance(exempt, list) else [exempt]
-            if unknown := [each for each in names if each not in CATEGORIES]:
-                raise self.refuse(f'daemon.decay_exempt: invalid category "{unknown[0]}"')
-            values["decay_exempt"] = tuple(names)
+        for key in ("decay_exempt", "keep"):
+            if (given := self.section("daemon").get(key)) is not None:
+                names = given if isinstance(given, list) else [given]
+                if unknown := [each for each in names if each not in CATEGORIES]:
+                    raise self.refuse(f'daemon.{key}: invalid category "{unknown[0]}"')
+                values[key] = tuple(names)
         if (method := self.section("notification").get("method")) is not None:
             if method not in _NOTIFY_METHODS:
                 raise self.refuse(f'notification.method must be one of {", ".join(_NOTIFY_METHODS)}, got "{method}"')

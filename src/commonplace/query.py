@@ -11,7 +11,7 @@ from typing import Any
 
 from commonplace import clock
 from commonplace.errors import InvalidInput, TimeframeError
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
+from commonplace.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Query:
     time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
     day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
     the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
+    `archived`: only archived memories, or none; None = those a search finds besides, and no list.
     `metadata` is contract 000b's `metadata_filters`.
     """
 
@@ -49,6 +50,12 @@ class Query:
     contains: str | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    archived: bool | None = None
+
+    @property
+    def lists_archived(self) -> bool:
+        """Whether a list of what passes shows archived memories: only when they are asked for."""
+        return self.archived or (self.archived is None and self.phase == ARCHIVED)
 
     def replace(self, **changes: Any) -> Query:
         """A copy with these fields changed."""
@@ -105,7 +112,8 @@ def check_memory(category: str | None = None, phase: str | None = None, scope: s
 
 def memory_query(
     *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
-    tags: Iterable[str] = (), first: datetime | None = None, until: datetime | None = None,
+    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None,
+    until: datetime | None = None,
 ) -> Query:  # fmt: skip
     """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
 
@@ -114,7 +122,7 @@ def memory_query(
     """
     check_memory(category, phase, scope)
     return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
-                 tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
+                 archived=archived, tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 
 
 def day(text: str | None, name: str, zone: tzinfo | None, after: int = 0) -> datetime | None:

@@ -12,7 +12,7 @@ from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
 from commonplace.cli.syntax import Usage, command, dry_run_option, flag
-from commonplace.note.model import CATEGORIES, PHASES
+from commonplace.note.model import ARCHIVED, CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
 from commonplace.text.neutral import flat
 
@@ -65,9 +65,14 @@ def _status(memory: Memory) -> dict[str, Any]:
 
 
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many memories there are in all, in each phase and in each category that has some."""
+    """How many memories there are in all, in each phase (archived: if there are any), and of those not archived in each
+    category that has some."""
     phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
-    every = ((name, sum(n for (_, category), n in counts.items() if category == name)) for name in CATEGORIES)
+    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
+    every = (
+        (name, sum(n for (phase, category), n in counts.items() if category == name and phase != ARCHIVED))
+        for name in CATEGORIES
+    )
     categories = {name: number for name, number in every if number}
     return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from commonplace.clock import stamp
 from commonplace.engine import facts
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
@@ -22,11 +23,15 @@ from commonplace.engine.writing import (
     linked_keys,
     links_without,
     new_scope,
+    pinned_down,
+    place_memory,
     read_unlocked,
     remove_note,
     set_keys,
+    with_keys,
 )
 from commonplace.errors import (
+    CommonplaceError,
     CountMismatch,
     Exists,
     InvalidInput,
@@ -37,7 +42,17 @@ from commonplace.errors import (
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, Draft, Note
+from commonplace.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    INBOX,
+    MEMORY_PROJECTS,
+    ORGANIZED,
+    Draft,
+    Note,
+)
 from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
@@ -109,6 +124,36 @@ class ResolvedLinks:
 
 class NoteVerbs(ReadVerbs):
     """The verbs that write notes."""
+
+    @verb
+    def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
+        """As `ReadVerbs.read`; an archived memory that is read is one of its category again (contract 001, 18.1).
+
+        Where it cannot be moved (a read-only home, a lock held too long) it is read all the same.
+        """
+        note = super().read(ref, project=project, count=count)
+        if count and note.project == ARCHIVE_PROJECT:
+            with suppress(CommonplaceError):
+                return self.bring_back(note)
+        return note
+
+    @verb
+    def bring_back(self, ref: Ref, category: str | None = None) -> Note:
+        """Move an archived memory to `category` [its own], organized and without an end.
+
+        Raises Locked, NotFound, NotText, StorageError.
+        """
+        from commonplace.note.frontmatter import REMOVE
+
+        with self.change("restore", fresh=False) as change:
+            info = self.find_ref(ref)
+            file, text = editable(self, info)
+            category = category or info.category or INBOX
+            keys = pinned_down(info) | {"phase": ORGANIZED, "category": category, "expires_at": None}
+            keys |= {"last_used_at": stamp(self.clock()), "archived_at": REMOVE, "archived_by": REMOVE}
+            data = with_keys(info, text, keys)
+            place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
+        return change.written(change.steps[0])
 
     def write(self, draft: Draft) -> Note:
         """Store a new note. Raises InvalidInput, Exists, OutsideError, StorageError."""
@@ -257,6 +302,8 @@ class NoteVerbs(ReadVerbs):
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""
         store = self.engine.store(draft.project)
+        if store.name == ARCHIVE_PROJECT:
+            raise InvalidInput("Notes cannot be written into the archive; archive a memory instead.")
         title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
@@ -471,7 +518,7 @@ class NoteVerbs(ReadVerbs):
         """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
-            if first.project == second.project == CATEGORY_PROJECT:
+            if {first.project, second.project} <= {*MEMORY_PROJECTS}:
                 for info, other in ((first, second), (second, first)):
                     if other.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, other))
@@ -512,7 +559,7 @@ class NoteVerbs(ReadVerbs):
         was a link."""
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
-            if not first.project == second.project == CATEGORY_PROJECT:
+            if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
                 raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
             if second.id not in first.links and first.id not in second.links:
                 return False

@@ -12,7 +12,7 @@ from commonplace import config
 from commonplace.engine.engine import GRAPH_FILE_SUFFIX, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
-from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 
@@ -35,7 +35,7 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self._project(store) for store in self.engine.stores.values()]
+        return [self._project(store) for name, store in self.engine.stores.items() if name != ARCHIVE_PROJECT]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""

@@ -17,7 +17,7 @@ from commonplace.engine.transaction import HomeSession
 from commonplace.errors import InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import CATEGORY_PROJECT, Note
+from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 from commonplace.store.base import sha256
@@ -157,7 +157,7 @@ class ReadVerbs(HomeSession):
         place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
         self.engine.fresh()
         info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
-        if info is None and place[0] == CATEGORY_PROJECT and not isinstance(ref, tuple):
+        if info is None and place[0] in MEMORY_PROJECTS and not isinstance(ref, tuple):
             return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
         if info is None or not self.sees(info.scope):
             raise NotFound(place[1], place[0])
@@ -209,6 +209,8 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
+        if any(hit.score for hit in hits):  # else a list of what passes filters
+            self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
     @verb
@@ -228,20 +230,29 @@ class ReadVerbs(HomeSession):
         owner has not reviewed it."""
         return bool(info.suspicious)
 
+    def note_use(self, infos: Iterable[NoteInfo]) -> None:
+        """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""
+        self.engine.access.note_use([info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock())
+
     def _nearness(self) -> Nearness | None:
         from commonplace.engine.embedding import Embedding
 
         return Embedding(self).nearness
 
     @verb
-    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> SmartResult:
+    def smart_search(
+        self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
+    ) -> SmartResult:
         """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all.
+        They are used, unless told otherwise.
 
         Raises InvalidInput when `query` holds no word.
         """
         self.engine.fresh()
         found = self.index.smart(query, self._valid(self._query(wanted)), viewer=self.agent, top=top)
         self.engine.count_pending_reads(each.note for each in found.best)
+        if use:
+            self.note_use(each.note for each in found.best)
         return found
 
     @verb
@@ -261,6 +272,7 @@ class ReadVerbs(HomeSession):
             near=self._nearness(), filters=self._valid(self._query(Query(as_of=as_of))),
             skip=self.is_held_back if vetted else None,
         )  # fmt: skip
+        self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return self.index.evidence_text(hits)[:room]
 
     @verb

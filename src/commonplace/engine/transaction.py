@@ -33,6 +33,8 @@ class HomeSession:
         self.face = face
         self.notices: list[str] = []
         """What the write gate has to say of the last change; of all of them, for the commands."""
+        self.run: int | None = None
+        """The run of a job the changes belong to (0: their first one begins it)."""
 
     @property
     def index(self) -> Index:
@@ -83,6 +85,7 @@ class HomeSession:
         fresh: bool = True,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ) -> Iterator[Transaction]:
         """One change of files, all or nothing: a critical section, at whose end the collected steps are committed.
 
@@ -94,7 +97,7 @@ class HomeSession:
         with self.engine.writing():
             if fresh:
                 self.engine.fresh()
-            transaction = Transaction(self, verb, about, undoes, details)
+            transaction = Transaction(self, verb, about, undoes, details, run)
             yield transaction
             transaction.commit()
 
@@ -127,6 +130,7 @@ class Transaction:
         about: tuple[str, str] | None = None,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ):
         self.verb = verb
         self.about = about
@@ -136,6 +140,7 @@ class Transaction:
         self._engine = session.engine
         self._undoes = undoes
         self._details = details
+        self._run = run
         self._notes: dict[tuple[str, str], Note] = {}
 
     def put(self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any) -> Step:
@@ -182,8 +187,10 @@ class Transaction:
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-            undoes=self._undoes, details=self._details,
+            undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
         )  # fmt: skip
+        if session.run == 0:
+            session.run = self.done.run
         engine.commits += 1
         engine.changed_projects |= {step.project for step in self.steps}
         try:

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-from commonplace.note.model import GLOBAL, Note
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, Note
 from commonplace.query import Query
 
 _FIRST_MARK = 0xE000
@@ -18,7 +18,7 @@ _NONE = "\uf8ff"
 _TOKEN = re.compile('"([^"]+)"')
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
 _TYPE_BLANKS = re.compile(r"[-\s]+")
-PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS = range(9)
+PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED = range(10)
 
 
 def token(kind: int, value: str) -> str:
@@ -46,6 +46,8 @@ def facet_text(note: Note, project: int) -> str:
     pairs += [
         (STATUS, str(value)) for value in (status if isinstance(status, list) else [status]) if status is not None
     ]
+    if note.header.get("pinned") is True:
+        pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
 
 
@@ -55,10 +57,18 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
     Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens.
     """
     needed: list[str] = []
+    unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
+    known = project_ids(db)
+    archive = known.get(ARCHIVE_PROJECT)
+    if query.archived:
+        needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
     if query.projects is not None:
-        known = project_ids(db)
         ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
+        if archive is not None and CATEGORY_PROJECT in query.projects and query.archived is not False:
+            ids.append(archive)
         needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
+    elif archive is not None and query.archived is False:
+        unwanted.append(token(PROJECT, str(archive)))
     if query.types:
         needed.append(any_of(TYPE, query.types))
     needed += [any_of(TAG, [tag]) for tag in query.tags]
@@ -72,7 +82,7 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
     ):  # fmt: skip
         if value is not None:
             needed.append(any_of(kind, [value]))
-    return needed, [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
+    return needed, unwanted
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:

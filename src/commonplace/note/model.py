@@ -14,8 +14,8 @@ CATEGORIES = (
 )  # fmt: skip
 """The categories of the `categories` project, in the order shown everywhere (contract 001, 2)."""
 
-INBOX, ORGANIZED = "inbox", "organized"
-PHASES = (INBOX, ORGANIZED)
+INBOX, ORGANIZED, ARCHIVED = "inbox", "organized", "archived"
+PHASES = (INBOX, ORGANIZED, ARCHIVED)
 OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 """What older programs wrote as the type of a memory, and the phase it stands for."""
 
@@ -29,13 +29,18 @@ VALIDITY_KEYS = ("valid_from", "valid_until", "supersedes")
 
 FURTHER = (
     "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
-    "reminder_of", "merged", "unlinked", *VALIDITY_KEYS,
+    "reminder_of", "merged", "unlinked", "pinned", "last_used_at", "archived_at", "archived_by", "kept_from",
+    *VALIDITY_KEYS,
 )  # fmt: skip
 """Further header keys of contract 001, 2, and those of facts that change; they follow `version`."""
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 CATEGORY_PROJECT, KV_PROJECT, GRAPH_PROJECT = "categories", "kv", "graph"
 """The built-in projects whose notes have a form of their own: memories, key-value entries, entities."""
+ARCHIVE_PROJECT = ".archive"
+"""What the index and the journal call the archived memories in `archive/`: no list of projects names it, and a project
+of the user's may be called `archive`."""
+MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"
 SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")

@@ -90,16 +90,20 @@ class Home:
         face: str | None = None,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ) -> Change:
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be held.
 
-        `about` is (project, path) the change is listed under. Raises Conflict when a file is not as
-        read, Exists when a destination is taken, StorageError when the disk refuses; then nothing changed.
+        `about` is (project, path) the change is listed under, `run` that of Change (0 begins one). Raises Conflict when
+        a file is not as read, Exists when a destination is taken, StorageError when the disk refuses; then nothing
+        changed.
         """
         steps = [*_missing_folders(steps), *steps]
         number = self.history.last + 1
         files = [each.touched() for each in steps]
-        change = Change(number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details)
+        change = Change(
+            number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details, number if run == 0 else run
+        )
         execution = Execution(self.history, strict=True)
         try:
             self._prepare(execution, steps, number)

@@ -72,7 +72,8 @@ class Touched:
 @dataclass(slots=True)
 class Change:
     """One line of the journal. `path` is what the change was about; `undoes` names a change taken back;
-    `details` are what the caller said of it (words to texts and numbers), None for nothing."""
+    `details` are what the caller said of it (words to texts and numbers), None for nothing. `run` is the number of the
+    first change of the job's run that made it; of an undo, that the whole run is taken back."""
 
     number: int
     time: str
@@ -84,6 +85,7 @@ class Change:
     files: list[Touched] = field(default_factory=list)
     undoes: int | None = None
     details: dict[str, Any] | None = None
+    run: int | None = None
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -102,6 +104,8 @@ class Change:
             row["undoes"] = self.undoes
         if self.details:
             row["details"] = self.details
+        if self.run is not None:
+            row["run"] = self.run
         row["files"] = [_sparse(each) for each in self.files]
         return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -112,7 +116,7 @@ class Change:
         try:
             files = [Touched(**each) for each in row["files"]]
             return cls(row["change"], row["time"], row["verb"], row["project"], row["path"], row.get("agent"),
-                       row.get("face"), files, row.get("undoes"), row.get("details"))  # fmt: skip
+                       row.get("face"), files, row.get("undoes"), row.get("details"), row.get("run"))  # fmt: skip
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a change: {error}") from None
 

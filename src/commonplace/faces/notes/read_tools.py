@@ -31,7 +31,7 @@ from commonplace.faces.notes.replies import (
 )
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
-from commonplace.note.model import Note, Observation
+from commonplace.note.model import ARCHIVED, Note, Observation
 from commonplace.query import Query, parse
 from commonplace.text.neutral import flat
 
@@ -285,8 +285,9 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
 
 def _hit_block(number: int, hit: Hit, width: int) -> str:
     note, snippet = hit.note, short(hit.passage, width)
+    kind = f"{short(note.type)}, archived" if note.phase == ARCHIVED else short(note.type)
     when = (note.date or note.created)[:10]
-    head = f"{number}. {short(note.title)} ({address(note)}), {short(note.type)}, {when}{mark(note)}"
+    head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
     return f"{head}\n   {snippet}" if snippet else head
 
 

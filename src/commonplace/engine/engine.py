@@ -170,6 +170,7 @@ class Engine:
     def catch_up(self) -> None:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
         with self.guard:
+            self._check_open()
             if not self.freshness.is_swept and not self._is_writing:
                 self.fresh()
 

@@ -33,6 +33,7 @@ _FIELDS: dict[str, dict[str, str] | None] = {
     "index": {"per_category": "per_category"},
     "agent": {"context_chars": "context_chars"},
     "history": {"days": "history_days"},
+    "limits": {key: key for key in ("note_bytes", "agent_notes_per_day", "agent_bytes_per_day")},
     "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
     "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
     "bank": {"debug": "bank_debug"},
@@ -62,6 +63,9 @@ class Settings:
     ingestion: Mapping[str, str] = field(default_factory=dict)
     ingestion_off: frozenset[str] = frozenset()
     history_days: int = 90
+    note_bytes: int = 32 << 20
+    agent_notes_per_day: int = 10_000
+    agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0

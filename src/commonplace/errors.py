@@ -23,6 +23,7 @@ CommonplaceError            code           exit
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
+├── LimitExceeded           limit          1    a note too large, or more than an agent may write in a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
 └── ConfigError             config         1    config.yaml cannot be read
 
@@ -264,6 +265,12 @@ class StorageError(CommonplaceError):
     def __init__(self, path: str, reason: str):
         self.path, self.reason = path, reason
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
+
+
+class LimitExceeded(CommonplaceError):
+    """More than `limits` of the configuration allow."""
+
+    code = "limit"
 
 
 class CannotUndo(CommonplaceError):

@@ -24,7 +24,8 @@ class Query:
     for each, the memory's own category or an observation's (`category:` in the text form). `after` /
     `before` bound the changed time (aware datetimes), `created_from` / `created_until` the written
     time (from inclusive, until exclusive). `contains` is a case-insensitive substring of the content.
-    `metadata` is contract 000b's `metadata_filters`.
+    `metadata` is contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and
+    `client` tell who wrote the text, and with what program.
     """
 
     text: str = ""
@@ -45,6 +46,8 @@ class Query:
     created_from: datetime | None = None
     created_until: datetime | None = None
     contains: str | None = None
+    by: str | None = None
+    client: str | None = None
 
     def replace(self, **changes: Any) -> Query:
         """A copy with these fields changed."""
@@ -52,10 +55,10 @@ class Query:
 
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
-_ONE = ("source", "scope", "status")
+_ONE = ("source", "scope", "status", "by", "client")
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
-    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after):"
+    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
     re.I,
 )
@@ -93,7 +96,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
     checks = ("category", category, CATEGORIES.__contains__), ("phase", phase, PHASES.__contains__)
-    for name, value, is_known in (*checks, ("scope", scope, SCOPE.fullmatch)):
+    for name, value, is_known in (*checks, ("scope", scope and scope.lower(), SCOPE.fullmatch)):
         if value is not None and not is_known(value):
             raise InvalidInput(f'invalid {name} "{value}"')
 
@@ -108,6 +111,7 @@ def memory_query(
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
+    scope = scope and scope.lower()
     return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
                  tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 

@@ -17,10 +17,13 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
+from commonplace import clock as clocks
 from commonplace import config
 from commonplace.clock import EPOCH, Clock
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
+from commonplace.engine.limits import DayUse
+from commonplace.engine.provenance import Writers
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
@@ -69,6 +72,8 @@ class Engine:
         self.commits = 0
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
+        self.writers: Writers | None = None
+        self.day_use = DayUse(self.home.history)
         self._config_stamp = _file_stamp(settings.file)
         self._depth = 0
         self._is_writing = False
@@ -144,7 +149,10 @@ class Engine:
         if self.freshness.is_current:
             return Result()
         self.reload_config()
-        result = self.freshness.update(progress)
+        try:
+            result = self.freshness.update(progress)
+        finally:
+            self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
         if self._depth:
             self.freshness.is_current = True
         else:
@@ -167,7 +175,13 @@ class Engine:
             self.freshness.unreadable[store.name, path] = str(error)
             return None
         note = self.freshness.accept(store.name, path, file.stamp, self.parse(store.name, path, file))
-        return None if note is None else (note, file.stamp)
+        if note is None:
+            return None
+        if not store.holds_entities:
+            if self.writers is None:
+                self.writers = Writers(self.home.history, is_system=self.clock is clocks.now)
+            note.provenance = self.writers.of(store.name, path, file)
+        return note, file.stamp
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
@@ -247,9 +261,17 @@ class Engine:
         """Forget changes older than `history.days`. Returns how many."""
         with self.guard, self.home.lock:
             try:
-                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days))
+                before = self.clock() - timedelta(days=self.settings.history_days)
+                return self.home.purge(before, self._living)
             except OSError as error:
                 raise StorageError("the history", reason(error)) from None
+
+
+    def _living(self) -> set[str]:
+        """The SHA-256 of every note there is."""
+        self.fresh()
+        self.index.unpin()
+        return self.index.notes.etags()
 
 
 def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:

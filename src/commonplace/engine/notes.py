@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,7 @@ class NoteVerbs(ReadVerbs):
         with self.change("write", fresh=needs_index) as change:
             taken: set[tuple[str, str]] = set()
             for draft in drafts:
-                self.check_scope(draft.scope)
+                draft = replace(draft, scope=self.check_scope(draft.scope))
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -172,7 +172,8 @@ class NoteVerbs(ReadVerbs):
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
-        return change.put(CATEGORY_PROJECT, path, encoded(text), scope=draft.scope)
+        data = encoded(text)
+        return change.put(CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity))
 
     def _due_keys(self, draft: Draft, moment: datetime) -> Mapping[str, object]:
         """The header keys of the time a reminder's text names (contract 001, 3); none when it is given, or unclear."""
@@ -217,7 +218,7 @@ class NoteVerbs(ReadVerbs):
         )  # fmt: skip
         data = encoded(text)
         self._check_permalink(project, path, text)
-        return change.put(project, path, data, old=file, scope=new_scope(self, data, info.scope if info else None))
+        return change.put(project, path, data, old=file, scope=new_scope(self, data, file.data if file else None))
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""
@@ -287,7 +288,7 @@ class NoteVerbs(ReadVerbs):
                 check_etag(info, file, checksum)
             edited = _apply(edit, text, info)
             data = follow_content(self, info, text, edited.text).encode()
-            step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, info.scope))
+            step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, file.data))
         return Changed(change.written(step), edited)
 
     def _create(self, identifier: str, edit: Any, project: str | None) -> Changed:

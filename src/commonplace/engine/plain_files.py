@@ -194,7 +194,7 @@ class Files:
         """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
         see."""
         data = text.encode()
-        scope = new_scope(self._session, data, scope_of(old.data) if old else None)
+        scope = new_scope(self._session, data, old.data if old else None)
         change.put(self._project, path, data, old=old, scope=scope)
 
     def _check_parents(self, path: str) -> None:

@@ -130,7 +130,7 @@ class Upkeep:
         self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str] | None = None
     ) -> None:
         """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
-        self.memory.check_scope(record.scope)
+        record = replace(record, scope=self.memory.check_scope(record.scope))
         if record.category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{record.category}"')
         data = encoded(record.text())
@@ -142,7 +142,8 @@ class Upkeep:
         name = links.memory_file_name(record.content, _plain(record.id))
         path = self._free_path(record.category, name, record.id, taken)
         taken.add(path.lower())
-        change.put(CATEGORY_PROJECT, path, data, scope=record.scope)
+        origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
+        change.put(CATEGORY_PROJECT, path, data, scope=record.scope, by={"origin": origin} if origin else None)
 
     def _replace(self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str) -> None:
         """Put `data` in place of a memory's file, into another category's folder if need be."""
@@ -258,6 +259,7 @@ class Upkeep:
             file, text = self._as_read(source)
             if self._known(record.id) is not None:
                 raise Exists(record.id)
+            change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None)
             wanted = _pinned(source) | {"links": [*source.links, record.id]} | dict(keys)
             set_keys(self.memory, change, source, wanted, file, text)

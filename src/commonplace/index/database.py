@@ -16,7 +16,7 @@ from commonplace.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 
 _TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",

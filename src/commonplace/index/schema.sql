@@ -13,7 +13,8 @@ create table project (
 
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
--- to take a number (`base` || '-1'), else null.
+-- to take a number (`base` || '-1'), else null. `provenance`: where the text comes from, as JSON; null: a file of
+-- another program.
 create table note (
   row          integer primary key autoincrement,
   project      integer not null,
@@ -43,7 +44,8 @@ create table note (
   tags         text,
   aliases      text,
   links        text,
-  warnings     text
+  warnings     text,
+  provenance   text
 );
 create unique index note_path on note (project, path);
 create index note_id on note (id);

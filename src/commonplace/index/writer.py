@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = f"insert into note values (?{', ?' * 28})"
+_INSERT_NOTE = f"insert into note values (?{', ?' * 29})"
 _COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
 
 
@@ -129,7 +129,7 @@ def _insert(
         row, project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
         microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
-        _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
+        _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings), _provenance(note),
     )).lastrowid  # fmt: skip
     assert new is not None
     facet, created = facet_text(note, project), microseconds(note.created)
@@ -153,6 +153,10 @@ def _insert(
     if note.project == entity_queries.PROJECT:
         entity_queries.put(db, note, new, created)
     return new
+
+
+def _provenance(note: Note) -> str | None:
+    return None if note.provenance.who == "file" else _json(note.provenance.row())
 
 
 def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:

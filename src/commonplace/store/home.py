@@ -10,7 +10,7 @@ a whole or not at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -71,6 +71,7 @@ class Home:
         face: str | None = None,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        by: dict[str, str] | None = None,
     ) -> Change:
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be held.
 
@@ -80,7 +81,7 @@ class Home:
         steps = [*_missing_folders(steps), *steps]
         number = self.history.last + 1
         files = [each.touched() for each in steps]
-        change = Change(number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details)
+        change = Change(number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details, by)
         execution = Execution(self.history, strict=True)
         try:
             self._prepare(execution, steps, number)
@@ -206,7 +207,7 @@ class Home:
         wanted = _sameness(change)
         return any(_sameness(each) == wanted for each in self.history.changes())
 
-    def purge(self, before: datetime) -> int:
+    def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
         """As `History.purge`; the texts a record set aside would replace stay. The lock must be held."""
         spared: set[str | None] = set()
         for name in self.set_aside():
@@ -217,7 +218,7 @@ class Home:
                 continue
             if parsed is not None and parsed.change is not None:
                 spared |= {each.old for each in parsed.change.files}
-        return self.history.purge(before, spared)
+        return self.history.purge(before, spared, living)
 
 
 def _sameness(change: Change) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from zlib import crc32
 
 from commonplace.clock import parse_stamp
 from commonplace.errors import NotFound, StorageError
+from commonplace.note.model import Provenance
 from commonplace.store.base import File, sha256
 from commonplace.store.files import make_private, read_fd, reason, sync_folder, write_file
 from commonplace.store.layout import Layout
@@ -28,6 +29,9 @@ from commonplace.store.layout import Layout
 LINES = "lines"
 FOLD = "fold"
 """The verb of writing counts of reads into files: upkeep that nobody sees as a change (docs/format.md)."""
+ORIGINS = "origins"
+"""The verb of the line, numbered 0, that keeps where texts come from whose changes were purged."""
+IMPORTING = ("import", "ingest")
 _BLOCK = 1 << 16
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
@@ -39,7 +43,8 @@ class Touched:
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink to
     `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what came: inplace).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the project's real
-    folder, where no other process of the home would look for it, else empty.
+    folder, where no other process of the home would look for it, else empty. `size`: of the text after, in bytes.
+    `by`: what is to be said of where this text comes from, besides what the change says: see `Change.provenance`.
     """
 
     do: str
@@ -54,12 +59,15 @@ class Touched:
     kept: bool = True
     file: str = ""
     root: str = ""
+    size: int = 0
+    by: dict[str, str] | None = None
 
 
 @dataclass(slots=True)
 class Change:
     """One line of the journal. `path` is what the change was about; `undoes` names a change taken back;
-    `details` are what the caller said of it (words to texts and numbers), None for nothing."""
+    `details` are what the caller said of it (words to texts and numbers), None for nothing. `by`: the client, session
+    and tool it came through, as far as known."""
 
     number: int
     time: str
@@ -71,6 +79,15 @@ class Change:
     files: list[Touched] = field(default_factory=list)
     undoes: int | None = None
     details: dict[str, Any] | None = None
+    by: dict[str, str] | None = None
+
+    def provenance(self, each: Touched) -> Provenance:
+        """Where the text that this change wrote to the file comes from; also of lines of older versions."""
+        who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
+        if self.verb in IMPORTING:
+            who, trust = who if self.agent else "import", "import"
+        said = {"client": self.face, "time": self.time, **(self.by or {}), **(each.by or {})}
+        return Provenance(**{"who": who, "trust": trust, **said})
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -89,6 +106,8 @@ class Change:
             row["undoes"] = self.undoes
         if self.details:
             row["details"] = self.details
+        if self.by:
+            row["by"] = self.by
         row["files"] = [_sparse(each) for each in self.files]
         return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -99,7 +118,7 @@ class Change:
         try:
             files = [Touched(**each) for each in row["files"]]
             return cls(row["change"], row["time"], row["verb"], row["project"], row["path"], row.get("agent"),
-                       row.get("face"), files, row.get("undoes"), row.get("details"))  # fmt: skip
+                       row.get("face"), files, row.get("undoes"), row.get("details"), row.get("by"))  # fmt: skip
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a change: {error}") from None
 
@@ -180,8 +199,14 @@ class History:
             self._size = -1
             self.refresh()
 
-    def changes(self) -> Iterator[Change]:
-        """All changes, newest first; lines that cannot be read are passed over."""
+    def changes(self, *, origins: bool = False) -> Iterator[Change]:
+        """All changes, newest first, with `origins` the line of purged ones too; lines that cannot be read are passed
+        over."""
+        for change in self._lines():
+            if origins or change.verb != ORIGINS:
+                yield change
+
+    def _lines(self) -> Iterator[Change]:
         fd = os.open(self._layout.journal, os.O_RDONLY | os.O_CLOEXEC)
         try:
             at, tail = os.fstat(fd).st_size, b""
@@ -259,11 +284,15 @@ class History:
             raise StorageError(path, "its kept text is damaged")
         return data
 
-    def purge(self, before: datetime, spared: Collection[str | None] = ()) -> int:
+    def purge(
+        self, before: datetime, spared: Collection[str | None] = (),
+        living: Callable[[], Collection[str]] = frozenset,
+    ) -> int:  # fmt: skip
         """Forget changes older than `before`, and texts nothing refers to any more and that are not `spared`.
         Returns how many changes.
 
-        The latest change always stays, so numbers go on. For the holder of the home's lock.
+        The latest change always stays, so numbers go on; of the texts that are `living` (SHA-256), and of all in
+        folders elsewhere, one line keeps where they come from. For the holder of the home's lock.
         """
         kept = [each for each in self.changes() if parse_stamp(each.time) >= before or each.number == self._last]
         kept.reverse()
@@ -272,12 +301,29 @@ class History:
             fresh = str(self._layout.journal) + ".new"
             if os.path.exists(fresh):
                 os.unlink(fresh)
-            write_file(fresh, b"".join(each.dump() for each in kept))
+            origins = self._origins(before, living())
+            write_file(fresh, b"".join(each.dump() for each in (*origins, *kept)))
             os.replace(fresh, self._layout.journal)
             sync_folder(self._layout.journal.parent)
             self.refresh()
         self._sweep({text for change in kept for each in change.files for text in _texts_of(each)} | set(spared))
         return total - len(kept)
+
+    def _origins(self, before: datetime, living: Collection[str]) -> list[Change]:
+        """The line that keeps where texts come from of which only changes older than `before` tell; none for none."""
+        found: dict[tuple[str, str, str, str | None], Touched] = {}
+        for change in self.changes(origins=True):
+            is_kept = change.verb != ORIGINS and (parse_stamp(change.time) >= before or change.number == self._last)
+            for each in change.files:
+                wrote = each.do in ("put", ORIGINS) and each.new is not None and (each.root or each.new in living)
+                if wrote and (key := (each.project, each.path, each.root, each.new)) not in found:
+                    by = change.provenance(each).row()
+                    touched = Touched(ORIGINS, each.project, each.path, new=each.new, scope=each.scope, root=each.root)
+                    touched.by = None if is_kept else by
+                    found[key] = touched
+        files = [each for each in reversed(found.values()) if each.by is not None]
+        moment = next((each.by["time"] for each in files if each.by), "") if files else ""
+        return [Change(0, moment, ORIGINS, files[0].project, "", None, None, files)] if files else []
 
     def _sweep(self, wanted: set[str | None]) -> None:
         for folder in os.scandir(self._layout.objects):

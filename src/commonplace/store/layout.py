@@ -31,6 +31,7 @@ class Layout:
         self.redo = self.private / "redo"
         self.lines = self.private / "lines"
         self.dream_report = self.private / "dream-report.json"
+        self.review = self.private / "review.json"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"

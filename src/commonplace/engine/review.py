@@ -56,7 +56,7 @@ class Source:
     apply: Callable[[Any, ReviewItem, str], bool]
 
 
-SOURCES: dict[str, str] = {}
+SOURCES: dict[str, str] = {"project": "commonplace.engine.requests:SOURCE"}
 """By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
 
 

@@ -63,7 +63,7 @@ class Settings:
     ingestion: Mapping[str, str] = field(default_factory=dict)
     ingestion_off: frozenset[str] = frozenset()
     history_days: int = 90
-    note_bytes: int = 32 << 20
+    note_bytes: int = 64 << 20
     agent_notes_per_day: int = 10_000
     agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"

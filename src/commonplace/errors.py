@@ -14,6 +14,7 @@ CommonplaceError            code           exit
 ├── NotFound                not_found      1    no such note (or none the caller may see)
 ├── Ambiguous               ambiguous      1    one name, several notes
 ├── Exists                  exists         1    the destination is taken
+├── Unusable                unusable       1    a path that cannot be used, for reasons the caller may not know
 ├── Conflict                conflict       1    the note changed since it was read
 ├── CountMismatch           count          1    find_text occurs another number of times
 ├── SectionError            section        1    a heading is missing or stands twice
@@ -153,6 +154,16 @@ class Exists(CommonplaceError):
             if permalink is None
             else f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
         )
+
+
+class Unusable(CommonplaceError):
+    """A path that cannot be used, and it is not said why: what lies there may be another agent's."""
+
+    code = "unusable"
+
+    def __init__(self, path: str):
+        self.path = path
+        super().__init__(f"The path {path} cannot be used. Choose another one.")
 
 
 class Conflict(CommonplaceError):

@@ -116,7 +116,7 @@ def agent(tmp_path, monkeypatch):
         yield memory.as_caller("x")
 
 
-@pytest.mark.promise("012-4.1")
+@pytest.mark.promise("trust-projects")
 def test_an_agent_adds_folders_below_the_allowed_ones_without_asking(agent, tmp_path):
     for name, folder in (("a", tmp_path / "allowed" / "a"), ("b", tmp_path / "home" / "projects" / "b")):
         assert agent.add_project(name, str(folder))[1] == "created"
@@ -124,7 +124,7 @@ def test_an_agent_adds_folders_below_the_allowed_ones_without_asking(agent, tmp_
     assert agent.as_caller(None).review() == []
 
 
-@pytest.mark.promise("012-4.1")
+@pytest.mark.promise("trust-projects")
 def test_what_an_agent_asks_for_elsewhere_waits_for_the_owner(agent, tmp_path):
     folder, owner = tmp_path / "user" / "notes", agent.as_caller(None)
     (tmp_path / "allowed" / "link").symlink_to(folder)
@@ -150,7 +150,7 @@ def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
     assert "vault" not in {each.name for each in owner.projects}
 
 
-@pytest.mark.promise("012-4.1")
+@pytest.mark.promise("trust-projects")
 @pytest.mark.parametrize(
     "folder",
     ["/etc", "/usr/share/doc", "/", "~", "~/.claude", "~/.config/Code", "~/Library/Application Support/Claude",

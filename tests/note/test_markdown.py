@@ -135,7 +135,8 @@ def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "scope"), [("Global", "global"), ("GLOBAL", "global"), ("Agent:Bob", "agent:bob"), (" 'AGENT:x' ", "agent:x")]
+    ("value", "scope"),
+    [("Global", "global"), ("GLOBAL", "global"), ("Agent:Bob", "agent:bob"), (" 'AGENT:x' ", "agent:x")],
 )
 def test_a_scope_counts_without_case(value: str, scope: str) -> None:
     found = note(f"scope: {value}")

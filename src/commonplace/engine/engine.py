@@ -266,7 +266,6 @@ class Engine:
             except OSError as error:
                 raise StorageError("the history", reason(error)) from None
 
-
     def _living(self) -> set[str]:
         """The SHA-256 of every note there is."""
         self.fresh()

@@ -20,8 +20,9 @@ from commonplace.store.files import make_private, reason, sync_folder, write_fil
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
 _SYSTEM = frozenset(
-    "bin boot dev etc lib lib32 lib64 libx32 proc run sbin snap sys usr var System Library Applications private".split()
-)
+    ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "private", "proc", "run", "sbin", "snap", "sys",
+     "usr", "var", "Applications", "Library", "System")
+)  # fmt: skip
 _SETTINGS = ("Library", "AppData", "snap")
 _NAME = re.compile(r"[\w .\-]{1,64}")
 
@@ -86,7 +87,10 @@ class ProjectVerbs(ReadVerbs):
             return self.project(name), "created"
 
     def _may_add(self, root: Path, shown: str) -> bool:
-        """Whether an agent may add this folder, links resolved, without asking. Raises ProjectRefused for one nobody would allow it."""
+        """Whether an agent may add this folder, links resolved, without asking.
+
+        Raises ProjectRefused for one no owner is asked for.
+        """
         own = self._own(root)
         if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
             raise ProjectRefused(shown, "it belongs to the system")
@@ -167,7 +171,11 @@ class ProjectVerbs(ReadVerbs):
             raise ProjectRefused(shown, "it lies in the memory home")
         if real in home.parents:
             raise ProjectRefused(shown, "the memory home lies in it")
-        if user in real.parents and home not in real.parents and any(part.startswith(".") for part in real.relative_to(user).parts):
+        if (
+            user in real.parents
+            and home not in real.parents
+            and any(part.startswith(".") for part in real.relative_to(user).parts)
+        ):
             raise ProjectRefused(shown, "it is hidden below your home folder")
         if real.exists() and not real.is_dir():
             raise ProjectRefused(shown, "not a folder")

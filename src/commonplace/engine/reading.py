@@ -292,7 +292,7 @@ class ReadVerbs(HomeSession):
         store = self.engine.store(project)
         folder = path_guard.clean(folder.strip("/"), store.name)
         self.engine.fresh()
-        if folder and store.place(folder).kind != "folder":
+        if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(
             store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
@@ -306,6 +306,18 @@ class ReadVerbs(HomeSession):
             ],
             total,
         )
+
+    def _kind(self, project: str, path: str) -> str:
+        """What lies at `path` of a project for this caller; a note of another agent, or a folder that holds nothing
+        else, is `hidden`."""
+        kind = self.engine.store(project).place(path).kind
+        if self.agent is None or kind not in ("file", "folder"):
+            return kind
+        if kind == "file":
+            info = self.index.notes.get(project, path)
+            return kind if info is None or self.sees(info.scope) else "hidden"
+        below = self.index.notes.below(project, path)
+        return "hidden" if below and not any(self.sees(info.scope) for info in below) else kind
 
     @verb
     def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:

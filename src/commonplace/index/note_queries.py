@@ -170,7 +170,8 @@ class NoteQueries(Queries):
 
     def etags(self) -> set[str]:
         """The SHA-256 of every note."""
-        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in self._db.execute("select etag from note")}
+        every = self._db.execute("select etag from note")
+        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in every}
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""

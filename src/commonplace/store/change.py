@@ -62,8 +62,8 @@ class Step:
         old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
         root = os.path.realpath(self.root) if self.away else ""
         return Touched(
-            self.do, self.project, self.path, self.to, old, self.etag, mode, self.scope, self.link, self.kept, root=root,
-            size=len(self.data or b""), by=self.by,
+            self.do, self.project, self.path, self.to, old, self.etag, mode, self.scope, self.link, self.kept,
+            root=root, size=len(self.data or b""), by=self.by,
         )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
     checks = ("category", category, CATEGORIES.__contains__), ("phase", phase, PHASES.__contains__)
-    for name, value, is_known in (*checks, ("scope", scope and scope.lower(), SCOPE.fullmatch)):
+    for name, value, is_known in (*checks, ("scope", scope, lambda text: SCOPE.fullmatch(text.lower()))):
         if value is not None and not is_known(value):
             raise InvalidInput(f'invalid {name} "{value}"')
 

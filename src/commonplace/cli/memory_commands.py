@@ -57,6 +57,10 @@ _phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inb
 _scope_option = option("--scope", help="global or agent:NAME.")
 
 
+_by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
+_client_option = option("--client", help="Only written with this program: cli, socket, an MCP client's name ...")
+
+
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
     function = option("--source", default="manual", help="Where it comes from.")(function)
@@ -88,13 +92,15 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
 
 
-@command("read", "ID", keys=("memory",))
+@command("read", "ID", keys=("memory", "provenance"))
 def read(call: Invocation, ref: str) -> None:
     """Show a memory. Counts as one access."""
     with call.memory() as memory:
         note = memory.read(memory.memory_id(ref))
         row = record(memory, note, note.content)
-        call.answer("" if call.json else _block(row, memory.settings.zone), memory=row)
+        call.answer(
+            "" if call.json else _block(row, memory.settings.zone), memory=row, provenance=note.provenance.row()
+        )
 
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
@@ -135,10 +141,12 @@ def preview(content: str, length: int) -> str:
 @category_option()
 @_scope_option
 @option("--source", help="Only from this source.")
+@_by_option
+@_client_option
 @_limit_option(50)
-def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
+def list_(call: Invocation, *, limit: int, by: Text, client: Text, **filters: Any) -> None:
     """List memories, newest first."""
-    wanted = memory_query(**filters)
+    wanted = memory_query(**filters).replace(by=by, client=client)
     with call.memory() as memory:
         infos, total = memory.list(wanted, limit=limit, order="created")
         if call.json:
@@ -160,16 +168,19 @@ def list_(call: Invocation, *, limit: int, **filters: Any) -> None:
 @category_option()
 @option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
 @option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
+@_by_option
+@_client_option
 @_limit_option(0)
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 def search(
-    call: Invocation, text: str, *, first: Text, last: Text, limit: int, ranked: bool, most: int | None, **filters: Any
-) -> None:
+    call: Invocation, text: str, *, first: Text, last: Text, limit: int, ranked: bool, most: int | None, by: Text,
+    client: Text, **filters: Any,
+) -> None:  # fmt: skip
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
-    wanted = memory_query(**filters)
+    wanted = memory_query(**filters).replace(by=by, client=client)
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
@@ -184,6 +195,7 @@ def search(
             rows = records(memory, found)
             for row, hit in zip(rows, hits, strict=False):
                 row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+                row["provenance"] = hit.note.provenance.row()
             return call.document(query=text, memories=rows, total=total)
         if not found:
             return call.answer("No matching memories found.")

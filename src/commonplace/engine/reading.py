@@ -22,6 +22,7 @@ from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 
 if TYPE_CHECKING:
+    from commonplace.engine.limits import Use
     from commonplace.index.note_queries import HomeCounts
     from commonplace.index.rows import Edge, Hits, Reached, SmartResult
     from commonplace.index.search.question import Nearness
@@ -360,6 +361,12 @@ class ReadVerbs(HomeSession):
     def sync(self) -> Result:
         """Make the index show what is on disk; every other verb does so by itself."""
         return self.engine.fresh()
+
+    def written_today(self) -> builtins.list[tuple[str, Use]]:
+        """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
+        with self.engine.guard:
+            used = self.engine.day_use.since_midnight(self.clock(), self.settings)
+            return [(name, use) for name, use in sorted(used.items()) if self.agent in (None, name)]
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:

@@ -57,7 +57,7 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
 
 def _read(memory: Memory, arguments: Arguments) -> Reply:
     note = memory.read(memory.memory_id(arguments["id"]))
-    return _success(memory_rows.record(memory, note, note.content))
+    return _success(memory_rows.record(memory, note, note.content), provenance=note.provenance.row())
 
 
 def _delete(memory: Memory, arguments: Arguments) -> Reply:

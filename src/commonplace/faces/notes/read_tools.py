@@ -101,6 +101,7 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}.")
     note = memory.read(args["identifier"], project=args.get("project"))
     data = note_data(note) | {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
+    data["provenance"] = note.provenance.row()
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
     room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
     if args["as_json"]:
@@ -225,6 +226,7 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
         note = hit.note
         entry = {**note_data(note), "score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
         entries.append({**entry, "date": note.date or note.created, "source": note.source, "why": hit.why})
+        entries[-1] |= {"by": note.provenance.who, "trust": note.provenance.trust}
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
         blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
         if sum(map(len, blocks)) <= ROOM:
@@ -269,6 +271,8 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
 def _hit_block(number: int, hit: Hit, width: int) -> str:
     note, snippet = hit.note, short(hit.passage, width)
     head = f"{number}. {short(note.title)} ({address(note)}), {note.type}, {(note.date or note.created)[:10]}"
+    if (who := note.provenance.who) not in ("owner", "file"):
+        head += f", by {who}"
     return f"{head}\n   {snippet}" if snippet else head
 
 

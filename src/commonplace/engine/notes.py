@@ -196,7 +196,7 @@ class NoteVerbs(ReadVerbs):
         project, path, title = self._place_of(draft)
         info, file = self._existing(project, path)
         if info is not None and not self.sees(info.scope):
-            path, info, file = self._free_path(project, path), None, None
+            path, info, file = self._beside(project, path)
         if checksum is not None:
             if info is None or file is None:
                 raise NotFound(f"{project}/{path}", project)
@@ -254,11 +254,12 @@ class NoteVerbs(ReadVerbs):
             raise Exists(path, f"{project}/{path}")
         return None, None
 
-    def _free_path(self, project: str, path: str) -> str:
-        """A file name beside `path`, where a note lies that is not the caller's to know of."""
+    def _beside(self, project: str, path: str) -> tuple[str, NoteInfo | None, File | None]:
+        """As `_existing`, for a path with a number: at `path` itself is a note that is not the caller's to know of."""
         stem, dot, suffix = path.rpartition(".")
         names = (f"{stem} {number}{dot}{suffix}" for number in count(2))
-        return next(name for name in names if self._existing(project, name) == (None, None))
+        found = ((name, *self._existing(project, name)) for name in names)
+        return next(each for each in found if each[1] is None or self.sees(each[1].scope))
 
     def _kept_keys(self, info: NoteInfo, file: File) -> dict[str, object]:
         """The header keys an overwrite keeps: `id`, `permalink`, `created_at`."""

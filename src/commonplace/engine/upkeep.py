@@ -25,6 +25,7 @@ from commonplace.engine.writing import (
     follow_content,
     id_list,
     linked_keys,
+    new_scope,
     remove_note,
     set_keys,
     with_keys,
@@ -134,8 +135,11 @@ class Upkeep:
         if record.category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{record.category}"')
         data = encoded(record.text())
-        if before is not None:
+        if before is None:
+            new_scope(self.memory, data, identity=record.id)
+        else:
             file, _ = editable(self.memory, before)
+            new_scope(self.memory, data, file.data)
             self._replace(change, before, file, data, record.category, record.scope)
             return
         taken = set() if taken is None else taken

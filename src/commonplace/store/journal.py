@@ -13,7 +13,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,8 @@ class Change:
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
             who, trust = who if self.agent else "import", "import"
-        said = {"client": self.face, "time": self.time, **(self.by or {}), **(each.by or {})}
-        return Provenance(**{"who": who, "trust": trust, **said})
+        said = {"client": self.face, "time": self.time} | (self.by or {}) | (each.by or {})
+        return replace(Provenance(who, trust), **said)
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""

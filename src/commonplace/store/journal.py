@@ -86,8 +86,8 @@ class Change:
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
             who, trust = who if self.agent else "import", "import"
-        said = {"client": self.face, "time": self.time} | (self.by or {}) | (each.by or {})
-        return replace(Provenance(who, trust), **said)
+        said = (self.by or {}) | (each.by or {})
+        return replace(Provenance(who, trust, self.face, time=self.time), **said)
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""

@@ -163,7 +163,10 @@ def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, id
 
 def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
     """Raises InvalidInput for header keys that no agent may set."""
-    if not data[:6].lstrip(b"\xef\xbb\xbf").startswith(b"---"):
+    from commonplace.note.frontmatter import split
+
+    front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
+    if front is None or front == front_before:
         return
     note, before = _header(data), _header(old or b"")
     known = (before.id if before.own_id else None, identity)

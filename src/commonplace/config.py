@@ -35,12 +35,13 @@ _FIELDS: dict[str, dict[str, str] | None] = {
     "agent": {"context_chars": "context_chars"},
     "history": {"days": "history_days"},
     "gate": {"secrets": "", "own_secrets": "", "suspicious": "gate_suspicious", "rules": ""},
+    "limits": {key: key for key in ("note_bytes", "agent_notes_per_day", "agent_bytes_per_day")},
     "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
     "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
     "bank": {"debug": "bank_debug"},
     "memory_tool": {"create_existing": "", "instructions": "", "view_max_characters": "view_max_characters"},
     "projects": None,
-    "notes": {"default_project": "", "agents_may_add_projects": "agents_may_add_projects"},
+    "notes": {"default_project": "", "roots": "", "agents_may_add_projects": "agents_may_add_projects"},
     "graph": {"file": "", "memoryFilePath": "", "reply_chars": "graph_reply_chars"},
     "memoryFilePath": {},
 }
@@ -69,12 +70,16 @@ class Settings:
     gate_own_secrets: str = "warn"
     gate_suspicious: bool = True
     gate_rules: str | None = None
+    note_bytes: int = 64 << 20
+    agent_notes_per_day: int = 10_000
+    agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
+    roots: tuple[str, ...] = ()
     graph_file: str | None = None
     graph_reply_chars: int = 80_000
     context_chars: int = 8000
@@ -221,6 +226,10 @@ class _File:
                 raise self.refuse(f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
         if (default := self.section("notes").get("default_project")) is not None:
             values["default_project"] = str(default)
+        roots = self.section("notes").get("roots") or []
+        if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
+            raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
+        values["roots"] = tuple(str(_absolute(each)) for each in roots)
         graph = self.section("graph")
         if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
             values["graph_file"] = str(place)

@@ -26,8 +26,9 @@ class Query:
     time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
     day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
     the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
-    `archived`: only archived memories, or none; None = those a search finds besides, and no list.
-    `metadata` is contract 000b's `metadata_filters`.
+    `archived`: only archived memories, or none; None = those a search finds besides, and no list. `metadata` is
+    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and `client` tell who
+    wrote the text, and with what program.
     """
 
     text: str = ""
@@ -51,6 +52,8 @@ class Query:
     as_of: datetime | None = None
     valid_at: datetime | None = None
     archived: bool | None = None
+    by: str | None = None
+    client: str | None = None
 
     @property
     def lists_archived(self) -> bool:
@@ -63,10 +66,10 @@ class Query:
 
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
-_ONE = ("source", "scope", "status")
+_ONE = ("source", "scope", "status", "by", "client")
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
-    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after|as_of):"
+    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
     re.I,
 )
@@ -105,7 +108,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
     checks = ("category", category, CATEGORIES.__contains__), ("phase", phase, PHASES.__contains__)
-    for name, value, is_known in (*checks, ("scope", scope, SCOPE.fullmatch)):
+    for name, value, is_known in (*checks, ("scope", scope, lambda text: SCOPE.fullmatch(text.lower()))):
         if value is not None and not is_known(value):
             raise InvalidInput(f'invalid {name} "{value}"')
 
@@ -121,6 +124,7 @@ def memory_query(
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
+    scope = scope and scope.lower()
     return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
                  archived=archived, tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 

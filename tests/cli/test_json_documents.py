@@ -17,11 +17,12 @@ ENTRY = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "a
 STATUS = [
     "home", "memories", "projects", "index", "daemon", "last_dream", "pending_reminders", "unreadable_files",
     "semantic",
+    "written_today",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
 RUNS: list[tuple[list[str], list[str]]] = [
     (["write", "x"], ["memory"]),
-    (["read", "ID"], ["memory"]),
+    (["read", "ID"], ["memory", "provenance"]),
     (["list"], ["memories", "shown", "total"]),
     (["search", "x"], ["query", "memories", "total"]),
     (["search", "x", "--ranked"], ["query", "memories", "total"]),

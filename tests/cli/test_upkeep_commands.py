@@ -18,7 +18,7 @@ def test_status_counts_what_there_is(terminal: Any) -> None:
     lines = dict(line.split(": ", 1) for line in terminal.ok("status").splitlines())
     assert list(lines) == [
         "home", "memories", "projects", "index", "daemon", "last dream", "pending reminders",
-        "unreadable files", "semantic",
+        "unreadable files", "semantic", "written today",
     ]  # fmt: skip
     assert lines["home"] == str(terminal.home)
     assert lines["memories"].startswith("2 (")

@@ -66,6 +66,10 @@ _scope_option = option("--scope", help="global or agent:NAME.")
 _as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
 
 
+_by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
+_client_option = option("--client", help="Only written with this program: cli, socket, an MCP client's name ...")
+
+
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
     function = option("--source", default="manual", help="Where it comes from.")(function)
@@ -141,7 +145,7 @@ def _place(note: Note | NoteInfo) -> dict[str, str]:
     return {key: getattr(note, key) for key in _PLACE}
 
 
-@command("read", "ID", keys=("memory",))
+@command("read", "ID", keys=("memory", "provenance"))
 @_as_of_option
 def read(call: Invocation, ref: str, *, as_of: Text) -> None:
     """Show a memory. Counts as one access."""
@@ -150,7 +154,8 @@ def read(call: Invocation, ref: str, *, as_of: Text) -> None:
         if (moment := _as_of(memory, as_of)) is not None:
             info = memory.version_at(info, moment)
         row = read_record(memory, info)
-        call.answer("" if call.json else _block(row, memory.settings.zone), memory=row)
+        said = "" if call.json else _block(row, memory.settings.zone)
+        call.answer(said, memory=row, provenance=info.provenance.row())
 
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
@@ -205,10 +210,12 @@ def preview(content: str, length: int) -> str:
 @option("--source", help="Only from this source.")
 @_archived_flag
 @_as_of_option
+@_by_option
+@_client_option
 @_limit_option(50)
-def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, **filters: Any) -> None:
+def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text, client: Text, **filters: Any) -> None:
     """List memories, newest first; archived ones only when asked for."""
-    wanted = memory_query(**filters, archived=archived or None)
+    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
         wanted = wanted.replace(as_of=_as_of(memory, as_of))
         infos, total = memory.list(wanted, limit=limit, order="created")
@@ -239,12 +246,14 @@ def _mark(marks: Mapping[int, str], info: NoteInfo) -> str:
 @option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
 @_archived_flag
 @_as_of_option
+@_by_option
+@_client_option
 @_limit_option(0)
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 def search(
     call: Invocation, text: str, *, first: Text, last: Text, as_of: Text, limit: int, ranked: bool, archived: bool,
-    most: int | None, **filters: Any,
+    most: int | None, by: Text, client: Text, **filters: Any,
 ) -> None:  # fmt: skip
     """Find memories whose text holds QUERY, newest first. An empty QUERY finds all.
 
@@ -252,7 +261,7 @@ def search(
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
-    wanted = memory_query(**filters, archived=archived or None)
+    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
@@ -268,6 +277,7 @@ def search(
             rows = records(memory, found)
             for row, hit in zip(rows, hits, strict=False):
                 row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+                row["provenance"] = hit.note.provenance.row()
             return call.document(query=text, memories=rows, total=total)
         if not found:
             return call.answer("No matching memories found.")

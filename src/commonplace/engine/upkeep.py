@@ -24,6 +24,7 @@ from commonplace.engine.writing import (
     free_path,
     id_list,
     linked_keys,
+    new_scope,
     pinned_down,
     place_memory,
     plain_id,
@@ -138,19 +139,23 @@ class Upkeep:
         self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str] | None = None
     ) -> None:
         """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
-        self.memory.check_scope(record.scope)
+        record = replace(record, scope=self.memory.check_scope(record.scope))
         if record.category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{record.category}"')
         data, project = encoded(record.text()), ARCHIVE_PROJECT if record.phase == ARCHIVED else CATEGORY_PROJECT
-        if before is not None:
+        if before is None:
+            new_scope(self.memory, data, identity=record.id)
+        else:
             file, _ = editable(self.memory, before)
+            new_scope(self.memory, data, file.data)
             place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
             return
         taken = set() if taken is None else taken
         name = links.memory_file_name(record.content, plain_id(record.id))
         path = free_path(self.memory, project, record.category, name, record.id, taken)
         taken.add(path.lower())
-        change.put(project, path, data, scope=record.scope)
+        origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
+        change.put(project, path, data, scope=record.scope, by={"origin": origin} if origin else None)
 
     def _link_back(self, change: Transaction, records: Sequence[Record]) -> None:
         """Give the memories that the records link to the link back."""
@@ -283,6 +288,7 @@ class Upkeep:
             file, text = self._as_read(source)
             if self._known(record.id) is not None:
                 raise Exists(record.id)
+            change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None)
             wanted = pinned_down(source) | {"links": [*source.links, record.id]} | dict(keys)
             set_keys(self.memory, change, source, wanted, file, text)

@@ -13,10 +13,12 @@ from commonplace.clock import EPOCH, stamp
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Conflict, InvalidInput, Locked, NotText
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
+from commonplace.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.change import Step
 
+RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
+"""What a note may say of its source only when the owner, or an import, writes it."""
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
@@ -193,24 +195,52 @@ def id_list(value: Any, single: bool = False) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
-def new_scope(session: HomeSession, data: bytes, before: str | None = None) -> str:
-    """The scope a change to these bytes is listed under. Refused when the caller would not see the note any more."""
+def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None) -> str:
+    """The scope a change from `old` to `data` is listed under.
+
+    Refused when the caller would not see the note any more, and when an agent gives it what is not an agent's to give:
+    an id (but `identity`, which is ours), a lock, the name of another channel as its source.
+    """
     scope = scope_of(data)
     if not session.sees(scope):
         raise InvalidInput(f'invalid scope "{scope}"')
-    return before if before is not None and before != GLOBAL else scope
+    if session.agent is not None:
+        _check_header(data, old, identity)
+    before = scope_of(old) if old is not None else GLOBAL
+    return before if before != GLOBAL else scope
+
+
+def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
+    """Raises InvalidInput for header keys that no agent may set."""
+    from commonplace.note.frontmatter import split
+
+    front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
+    if front is None or front == front_before:
+        return
+    note, before = _header(data), _header(old or b"")
+    known = (before.id if before.own_id else None, identity)
+    if note.own_id and note.id not in known:
+        raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
+    if note.locked and not before.locked:
+        raise InvalidInput("The frontmatter key `locked` is for the owner. Leave it out.")
+    source = (note.source or "").lower()
+    if source in RESERVED_SOURCES and source != (before.source or "").lower():
+        raise InvalidInput(f"The source `{source}` is not an agent's to claim. Name another source, or leave it out.")
+
+
+def _header(data: bytes) -> Note:
+    from commonplace.note.markdown import parse_note
+
+    return parse_note(data.decode("utf-8", "replace"), project="memories", path="x", changed=EPOCH)
 
 
 def scope_of(data: bytes) -> str:
     """The scope the frontmatter of these bytes names; `global` without one."""
     if b"scope" not in data:
         return GLOBAL
-    from commonplace.note.markdown import parse_note
-
-    text = data.decode("utf-8", "replace")
-    return parse_note(text, project="memories", path="x", changed=EPOCH).scope
+    return _header(data).scope
 
 
 def is_agent(name: str) -> bool:
     """Whether `name` can be an agent's (contract 001, 1)."""
-    return _AGENT.fullmatch(name) is not None
+    return _AGENT.fullmatch(name.lower()) is not None

@@ -61,7 +61,8 @@ def plan_decay(
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, or
     it was made from another program's file that is still there (contract 001, 18.4)."""
-    is_by_hand = memory.info is not None and memory.info.source in ("manual", "file")
+    info = memory.info
+    is_by_hand = info is not None and info.source in ("manual", "file") and info.provenance.who in ("owner", "file")
     return memory.category in settings.keep or is_by_hand or _has_source(memory.header)
 
 

@@ -33,6 +33,7 @@ class Layout:
         self.erasing = self.private / "erasing"
         self.dream_report = self.private / "dream-report.json"
         self.review = self.private / "review.json"
+        self.requests = self.private / "requests.json"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"

@@ -62,7 +62,7 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, or
     it was made from another program's file that is still there (contract 001, 18.4)."""
     info = memory.info
-    is_by_hand = info is not None and info.source in ("manual", "file") and info.provenance.who in ("owner", "file")
+    is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
     return memory.category in settings.keep or is_by_hand or _has_source(memory.header)
 
 

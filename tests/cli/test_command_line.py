@@ -30,7 +30,7 @@ PACKAGE = Path(commonplace.__file__).parent
         (["list", "-x"], "unknown flag: -x", "Run 'memory list --help' for usage."),
         (["write"], "requires at least 1 arg(s), only received 0", "Run 'memory write --help' for usage."),
         (["read"], "accepts 1 arg(s), received 0", "Run 'memory read --help' for usage."),
-        (["read", "a", "b"], "accepts 1 arg(s), received 2", "Run 'memory read --help' for usage."),
+        (["backlinks", "a", "b"], "accepts 1 arg(s), received 2", "Run 'memory backlinks --help' for usage."),
         (["link", "a"], "accepts 2 arg(s), received 1", "Run 'memory link --help' for usage."),
         (["list", "x"], "accepts 0 arg(s), received 1", "Run 'memory list --help' for usage."),
         (["log", "a", "b"], "accepts at most 1 arg(s), received 2", "Run 'memory log --help' for usage."),

@@ -19,7 +19,7 @@ _LOG_ROW = "#{} {:<16} {:<10} {:<8} {}"
 _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
 
 
-@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True)
+@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True, example="memory log --since yesterday")
 @option("--limit", type=Number(), default=20, help="How many at most; 0 = all.")
 @option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
 @option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
@@ -67,7 +67,7 @@ def _entry(change: Change) -> dict[str, Any]:
     return {key: getattr(change, key, None) for key in _ENTRY_KEYS} | own | further
 
 
-@command("undo", "[N]", keys=("undone", "change"))
+@command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")
 def undo(call: Invocation, number: str | None = None) -> None:
     """Take a change back: number N of `memory log`, else the latest. An undo is a change too."""
     digits = None if number is None else number.removeprefix("#")
@@ -80,7 +80,7 @@ def undo(call: Invocation, number: str | None = None) -> None:
         call.answer(f"Undid #{undone}: {verb} {_place(change)}", undone=undone, change=change.number)
 
 
-@command("restore", "REF", keys=("path", "change"))
+@command("restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday")
 @option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
 @option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ class Invocation:
     config: str | None = None
     agent: str | None = None
     json: bool = False
+    no_pager: bool = False
     now: datetime | None = None
     offset: tzinfo | None = None
     """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
@@ -95,7 +96,24 @@ class Invocation:
         if self.json:
             self.document(**data)
         else:
-            output.text(text)
+            output.text(text, paged=not self.no_pager)
+
+    def answer_each(self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n") -> None:
+        """Print the results for several references; a lone one as if no more could be named."""
+        self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a person will read the answer."""
+        from commonplace.cli.terminal import is_terminal
+
+        return not self.json and is_terminal()
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, **more: Any) -> None:
+        """Print rows for a person, and the lines `last` under them."""
+        from commonplace.cli.terminal import table
+
+        output.text("\n".join([*table(head, rows, **more), *(["", *last] if last else [])]), paged=not self.no_pager)
 
     def document(self, **data: Any) -> None:
         """Print the JSON document of this command."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
+from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused, choices
 
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
 
@@ -16,8 +16,8 @@ _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague
 class Failure(CommonplaceError):
     """An error already worded for the command; `code` as in contract 000b, 8."""
 
-    def __init__(self, message: str, code: str = "invalid"):
-        super().__init__(message)
+    def __init__(self, message: str, code: str = "invalid", hint: str = ""):
+        super().__init__(message, hint)
         self.code = code
 
 
@@ -38,6 +38,15 @@ def error_sentence(error: CommonplaceError) -> str:
     return str(error)
 
 
+def error_hint(error: CommonplaceError) -> str:
+    """What stands under the sentence on stderr: near misses and the values there are."""
+    if isinstance(error, ProjectNotFound):
+        return choices(error.name, error.names, "Projects")
+    if isinstance(error, NotFound) and error.suggestions:
+        return f"Did you mean {' or '.join(error.suggestions)}?"
+    return error.hint
+
+
 def error_details(error: CommonplaceError) -> dict[str, Any]:
     """The keys of an error in JSON besides `code` and `message`: the `candidates` of a time (contract 001, 8)."""
     if error.code not in _TIME_ERRORS:
@@ -52,10 +61,41 @@ def prepare() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def text(content: str) -> None:
-    """Print `content` and a newline on stdout. Raises Failure, BrokenPipeError."""
+def text(content: str, *, paged: bool = False) -> None:
+    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is longer than that.
+
+    Raises Failure, BrokenPipeError.
+    """
+    if paged and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and _page(content):
+        return
     with _writing():
         sys.stdout.write(content + "\n")
+
+
+def _page(content: str) -> bool:
+    """Show `content` in the pager: PAGER, else less. False if it fits on the screen, or there is no pager."""
+    import shlex
+    import shutil
+    import subprocess
+
+    size = shutil.get_terminal_size()
+    if sum(1 + len(line) // max(size.columns, 1) for line in content.split("\n")) < size.lines:
+        return False
+    command = shlex.split(os.environ.get("PAGER", "less")) or ["cat"]
+    if command[0] == "cat":
+        return False
+    try:
+        pager = subprocess.Popen(
+            command, stdin=subprocess.PIPE, env={"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
+        )
+    except OSError:
+        return False
+    with suppress(OSError, KeyboardInterrupt):  # the reader has seen enough
+        pager.communicate(content.encode("utf-8", "backslashreplace") + b"\n")
+    while pager.poll() is None:
+        with suppress(KeyboardInterrupt):
+            pager.wait()
+    return True
 
 
 def json_value(value: Any) -> None:
@@ -73,7 +113,9 @@ def notice(line: str) -> None:
 
 def failure(message: str) -> None:
     """Print an error message on stderr."""
-    notice(message if message.startswith("Error: ") else f"Error: {message}")
+    from commonplace.cli.terminal import paint
+
+    notice(paint("Error:", "error", sys.stderr) + " " + message.removeprefix("Error: "))
 
 
 def finish() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Self
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock
@@ -20,7 +21,7 @@ class Memory(HistoryVerbs, ProjectVerbs):
     (project, path) pair; or a note already read. The verbs stand in reading.py, notes.py, history.py and projects.py.
     """
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -30,24 +31,28 @@ class Memory(HistoryVerbs, ProjectVerbs):
         """Release everything; notes are on disk already."""
         self.engine.close()
 
+    @classmethod
+    def open(
+        cls,
+        home: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        projects: Mapping[str, str | os.PathLike[str]] | None = None,
+        *,
+        face: str = "python",
+        config: Settings | str | os.PathLike[str] | None = None,
+        clock: Clock = clocks.now,
+        watch: bool = True,
+    ) -> Self:
+        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
 
-def open_memory(
-    home: str | os.PathLike[str] | None = None,
-    agent: str | None = None,
-    projects: Mapping[str, str | os.PathLike[str]] | None = None,
-    *,
-    face: str = "python",
-    config: Settings | str | os.PathLike[str] | None = None,
-    clock: Clock = clocks.now,
-    watch: bool = True,
-) -> Memory:
-    """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
+        `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
+        `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
+        puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
+        long-lived process learns of changes on disk from the system instead of looking at every file on each call.
+        Raises ConfigError, StorageError.
+        """
+        settings = config if isinstance(config, Settings) else load(home, config)
+        return cls(Engine(settings, projects or {}, clock, watch), agent, face)
 
-    `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
-    `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project puts
-    that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a long-lived
-    process learns of changes on disk from the system instead of looking at every file on each call. Raises
-    ConfigError, StorageError.
-    """
-    settings = config if isinstance(config, Settings) else load(home, config)
-    return Memory(Engine(settings, projects or {}, clock, watch), agent, face)
+
+open_memory = Memory.open

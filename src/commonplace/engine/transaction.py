@@ -12,7 +12,7 @@ from commonplace.engine import locations
 from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput, NotText, StorageError
 from commonplace.index.index import Index
-from commonplace.note.model import GLOBAL, SCOPE, Note
+from commonplace.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
 from commonplace.store.files import make_private, reason
@@ -44,7 +44,7 @@ class HomeSession:
     def check_scope(self, scope: str) -> None:
         """Raises InvalidInput for a scope nobody can read, or another agent's (contract 001, 1)."""
         if not SCOPE.fullmatch(scope) or not self.sees(scope):
-            raise InvalidInput(f'invalid scope "{scope}"')
+            raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
 
     def as_caller(self, agent: str | None, face: str | None = None) -> Self:
         """The same open home for another caller."""

@@ -144,12 +144,17 @@ class Upkeep:
         taken.add(path.lower())
         change.put(CATEGORY_PROJECT, path, data, scope=record.scope)
 
-    def _replace(self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str) -> None:
-        """Put `data` in place of a memory's file, into another category's folder if need be."""
+    def _replace(
+        self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str,
+        taken: set[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Put `data` in place of a memory's file, into another category's folder if need be. `taken`: `_put_record`."""
         if info.path.startswith(f"{category}/"):
             change.put(CATEGORY_PROJECT, info.path, data, old=file, scope=scope)
             return
-        path = self._free_path(category, info.path.rpartition("/")[2], info.id)
+        path = self._free_path(category, info.path.rpartition("/")[2], info.id, taken or ())
+        if taken is not None:
+            taken.add(path.lower())
         change.put(CATEGORY_PROJECT, path, data, mode=file.mode, scope=scope)
         change.remove(CATEGORY_PROJECT, info.path, file, scope=info.scope)
 
@@ -197,15 +202,22 @@ class Upkeep:
         """
         if category is not None and category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{category}"')
+        return self.change_all([(info, category)], keys, verb, touch=touch)[0]
+
+    @verb
+    def change_all(self, memories: Sequence[tuple[NoteInfo, str | None]], keys: Mapping[str, Any], verb: str, *,
+                   touch: bool = True) -> list[NoteInfo]:  # fmt: skip
+        """As `change`, for several memories, each with its category, as one change: all or none."""
+        taken: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
-            file, text = self._as_read(info)
-            wanted = _pinned(info) | dict(keys) | ({"category": category} if category else {})
-            if touch:
-                wanted["updated_at"] = stamp(self.memory.clock())
-            self._replace(
-                change, info, file, with_keys(info, text, wanted), category or info.category or "inbox", info.scope
-            )
-        return self._written(change)[0]
+            for info, category in memories:
+                file, text = self._as_read(info)
+                wanted = _pinned(info) | dict(keys) | ({"category": category} if category else {})
+                if touch:
+                    wanted["updated_at"] = stamp(self.memory.clock())
+                data = with_keys(info, text, wanted)
+                self._replace(change, info, file, data, category or info.category or "inbox", info.scope, taken)
+        return self._written(change)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
@@ -235,7 +247,7 @@ class Upkeep:
                 if log.counts[info.id] + _count(info) != info.access_count:
                     raise Conflict(info.permalink, file.etag[:8], info.checksum)
                 with self.memory.change(verb, fresh=False) as change:
-                    remove_note(self.memory, change, info, file)
+                    remove_note(self.memory, change, (info, file))
             return self._written(change)
 
     @verb

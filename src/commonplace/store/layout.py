@@ -30,6 +30,7 @@ class Layout:
         self.lock = self.private / "lock"
         self.redo = self.private / "redo"
         self.lines = self.private / "lines"
+        self.edits = self.private / "edits"
         self.dream_report = self.private / "dream-report.json"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,25 +37,29 @@ def edit(call: Invocation, ref: str) -> None:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)
         file = _draft(memory, note)
+    before = file.read_bytes()
     try:
-        before = note.text.encode("utf-8", "surrogatepass")
         ended = _run([*command, str(file)], call)
-        after = file.read_bytes()
-        if after == before:
-            file.unlink()
-            if ended:
-                raise Failure(f"{command[0]} ended with status {ended}; nothing was changed")
-            return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
+        after = file.read_bytes() if file.exists() else before
         if ended:
-            raise Failure(f"{command[0]} ended with status {ended}; nothing was written")
+            done = "nothing was changed" if after == before else "nothing was written"
+            raise Failure(f"{command[0]} ended with status {ended}; {done}")
+        if after == before:
+            _discard(file)
+            return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
         with call.memory() as memory:
             written = _store(memory, note, after)
     except CommonplaceError as error:
-        if not file.exists():
+        if not file.exists() or file.read_bytes() == before:
+            _discard(file)
             raise
         raise Failure(f"{_said(error, note)}. Your text is in {file}", error.code) from None
-    file.unlink()
+    _discard(file)
     call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
+
+
+def _discard(file: Path) -> None:
+    shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def _editor() -> list[str]:
@@ -90,7 +93,7 @@ def _draft(memory: Memory, note: Note) -> Path:
 def _run(command: list[str], call: Invocation) -> int:
     """The exit status of the editor. Its output never mixes with the JSON document."""
     try:
-        return subprocess.run(command, check=False, stdout=sys.stderr if call.json else None).returncode
+        return subprocess.run(command, check=False, stdout=2 if call.json else None).returncode
     except OSError as error:
         raise Failure(f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor") from None
 

@@ -101,7 +101,7 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
         call.answer_each([f"Deleted {name}" for name in dict.fromkeys(names)], rows)
 
 
-@command("list", "[TEXT]", keys={"namespace": (), "entries": ("namespace", "key", "value")}, example="memory kv list")
+@command("list", "[TEXT]", keys=("namespace", "entries"), example="memory kv list")
 @_namespace_option
 @option("--all", "every", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY.")
 def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) -> None:

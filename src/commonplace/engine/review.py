@@ -1,0 +1,143 @@
+"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what became of them.
+
+Each source of questions is an entry of SOURCES. An answer that changes something is a change like any other, which
+`undo` takes back. One that changes nothing ("keep them apart") is written down in `.commonplace/review.json`, so that
+it is not asked again; that, too, is a change `undo` takes back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from commonplace.clock import stamp
+from commonplace.engine.engine import verb
+from commonplace.engine.history import HistoryVerbs
+from commonplace.errors import InvalidInput, NotFound, StorageError
+from commonplace.store.base import File
+from commonplace.store.change import Step
+from commonplace.store.files import read_file, reason
+from commonplace.store.layout import PRIVATE
+
+VERB = "review"
+LIMIT = 50
+"""Questions `review` returns unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long as nothing it is
+    about changes.
+
+    `text` is the question in one line; `refs` are the ids, or other references, of what it is about; `choices` are
+    (letter to press, what it does), the letters neither `s` nor `q` nor `u`.
+    """
+
+    key: str
+    kind: str
+    text: str
+    refs: tuple[str, ...]
+    choices: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where questions of one kind come from: two functions of the open Memory.
+
+    `find` yields those there are now, the most pressing first, answered ones included. `apply` does what a choice
+    says, and returns whether that changed something, so that the question is gone by itself (and is asked again
+    when the change is undone); on False the answer is written down instead.
+    """
+
+    find: Callable[[Any], Iterable[ReviewItem]]
+    apply: Callable[[Any, ReviewItem, str], bool]
+
+
+SOURCES: dict[str, str] = {}
+"""By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
+
+
+def source(kind: str) -> Source:
+    """The source of one kind of question."""
+    module, _, name = SOURCES[kind].partition(":")
+    found: Source = getattr(import_module(module), name)
+    return found
+
+
+class ReviewVerbs(HistoryVerbs):
+    """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
+
+    def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
+        """The open questions, of one kind if given, by the order of SOURCES; `limit` 0 = all.
+
+        Nothing for an agent. Raises InvalidInput for a kind there is not.
+        """
+        end = offset + limit if limit else None
+        found: list[ReviewItem] = []
+        for item in self._open_items(kind):
+            found.append(item)
+            if len(found) == end:
+                break
+        return found[offset:]
+
+    def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
+        if kind is not None and kind not in SOURCES:
+            raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
+        if self.agent is not None:
+            return
+        decided = self._decisions()[1]
+        for each in SOURCES if kind is None else (kind,):
+            yield from (item for item in source(each).find(self) if item.key not in decided)
+
+    def decide(self, key: str, choice: str) -> ReviewItem:
+        """Answer the open question `key` with the letter of one of its choices: done at once, or written down.
+
+        Returns the question. Raises NotFound when it is not open, or no longer; InvalidInput for another letter or
+        an agent; what the change raises.
+        """
+        if self.agent is not None:
+            raise InvalidInput("only the owner decides; run memory review without an agent's name")
+        kind = key.partition(":")[0]
+        items = self._open_items(kind) if kind in SOURCES else ()
+        item = next((each for each in items if each.key == key), None)
+        if item is None:
+            raise NotFound(key, "the open questions")
+        letters = [letter for letter, _ in item.choices]
+        if choice not in letters:
+            raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
+        if not source(item.kind).apply(self, item, choice):
+            self._write_down(key, choice)
+        return item
+
+    def decision(self, key: str) -> str | None:
+        """The letter written down for a question; None when it is open, or its answer changed something."""
+        found = self._decisions()[1].get(key)
+        return None if found is None else str(found.get("choice"))
+
+    @verb
+    def _write_down(self, key: str, choice: str) -> None:
+        with self.change(VERB, fresh=False) as change:
+            file, known = self._decisions()
+            known[key] = {"choice": choice, "time": stamp(self.clock())}
+            data = json.dumps(known, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
+            path = self.engine.layout.review
+            change.steps.append(Step("put", PRIVATE, str(path.parent), path.name, data=data, old=file))
+
+    def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
+        """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
+        path = self.engine.layout.review
+        try:
+            file = read_file(str(path))
+            found = json.loads(file.data)
+            if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+                raise ValueError("no answers")
+        except FileNotFoundError:
+            return None, {}
+        except OSError as error:
+            raise StorageError("the answers of review", reason(error)) from None
+        except ValueError:
+            raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away") from None
+        return file, found

@@ -128,7 +128,7 @@ def _write(call: Invocation, key: Key, value: Any) -> None:
             memory.configure(key.name, value)
         except ConfigError as error:
             reason = str(error).removeprefix(f"load config: {settings.file}: ")
-            raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
+            raise Failure(f"cannot set {key.name}: {reason.removeprefix(key.name).lstrip(': ')}", error.code) from None
     row = _row(settings.file, key)
     call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from commonplace.cli import presets
+from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Group, Number, command, option, text_from
@@ -114,4 +114,6 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
             cells = [(name, each.value) for name, each in zip(names, found, strict=True)]
             return call.table(("Key", "Value"), cells)
         rows = [{"namespace": each.namespace, "key": each.key, "value": each.value} for each in found]
-        call.answer("\n".join(names) or "No entries.", namespace=None if every else namespace, entries=rows)
+        if not found and not call.json:  # a script reads names, and there are none
+            return output.notice("No entries.")
+        call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

@@ -290,6 +290,20 @@ def _found(
     return *holding(memory, wanted, text, limit), []
 
 
+def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
+    """The notes that come nearest to `text`: those with all of its words, else with any."""
+    from commonplace.text.tokens import is_cjk, words
+
+    parts = [
+        [each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each] for each in words(text)
+    ]
+    any_word = " OR ".join(f'"{part}"' for every in parts for part in every)
+    for asked in filter(None, (text, any_word)):
+        if hits := memory.search(wanted.replace(text=asked), limit=_NEAREST):
+            return [hit.note for hit in hits]
+    return []
+
+
 def _other_rows(infos: Sequence[NoteInfo], hits: Sequence[Hit]) -> dict[str, Any]:
     keys = ("id", "title", "type", "project", "path", "permalink")
     rows = [{key: getattr(info, key) for key in keys} for info in infos]
@@ -305,8 +319,7 @@ def _show_found(
     """What was found, for a person: when nothing was, the nearest by words; and how much more other projects hold."""
     foot = [f"Found: {total} {'notes' if every else 'memories'}"]
     if not found and text.strip():
-        near = wanted.replace(text=text, projects=None if every else wanted.projects)
-        found = [hit.note for hit in memory.search(near, limit=_NEAREST)]
+        found = _nearest(memory, wanted.replace(projects=None if every else wanted.projects), text)
         foot = ["No matching memories found."]
         if found:
             output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
@@ -51,6 +50,8 @@ def fit(text: str, columns: int) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ("id", "kind")) -> list[str]:
     """Lines of a table as wide as the terminal; the last column is cut to what the others leave. `styles`: those of the
     first columns. Control characters are shown as they are in no text, so no cell can move the cursor."""
+    import shutil  # 6 ms
+
     cells = [[_printable(cell) for cell in row] for row in rows]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
     room = shutil.get_terminal_size().columns - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)

@@ -31,7 +31,7 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
     if kind == "change":
         return [each for each in _changes(layout) if each.startswith(prefix)][:MOST] if agent is None else []
     rows = indexed(layout.index, kind, prefix, agent, MOST)
-    return [f"{value}\t{one_line(text)[:_PREVIEW]}".rstrip("\t") for value, text in rows]
+    return [f"{value}\t{one_line(text).strip()[:_PREVIEW]}".rstrip("\t") for value, text in rows]
 
 
 def _changes(layout: Layout) -> Iterator[str]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from commonplace.cli.syntax import Group
 
 _MODULES = {
-    "edit_command": "edit",
     "memory_commands": "write read list search context delete tag link unlink backlinks resolve-links",
+    "edit_command": "edit",
     "ingest_commands": "ingest",
     "lifecycle_commands": "upgrade decay consolidate dream remind notify",
     "upkeep_commands": "status doctor reindex embed",

@@ -27,8 +27,9 @@ _EDITORS = ("sensible-editor", "editor", "nano", "vi")
 def edit(call: Invocation, ref: str) -> None:
     """Edit a note of any project in your editor.
 
-    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a permalink or a title. A text you left as it was is not written. When
-    another program changed the note meanwhile, nothing is written and your text is kept in a file.
+    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a permalink or a
+    title. A text you left as it was is not written. When another program changed the note meanwhile, nothing is
+    written and your text is kept in a file.
     """
     command = _editor()
     with call.memory() as memory:

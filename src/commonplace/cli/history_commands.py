@@ -43,7 +43,8 @@ def _timeframe(memory: Memory, text: str, name: str) -> datetime:
     try:
         return memory.since(text)
     except TimeframeError:
-        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code) from None
+        hint = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
 
 
 def _place(change: Change) -> str:

@@ -45,7 +45,8 @@ class Invocation:
             from commonplace.errors import InvalidInput
 
             if not is_agent(name):
-                raise InvalidInput(f'invalid agent "{name}"')
+                hint = "An agent's name is of a-z, 0-9, dots, dashes and underscores."
+                raise InvalidInput(f'invalid agent "{name}"', hint)
         return name
 
     def settings(self) -> Settings:

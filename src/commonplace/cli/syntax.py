@@ -307,7 +307,9 @@ class Group(_Documented, click.Group):
     def unknown(self, name: str, ctx: click.Context) -> Usage:
         """The error for a command there is not, with those it may be."""
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
-        error.guesses = [self.named(each) for each in near(name, [*self._modules, *ALIASES])]
+        error.guesses = near(
+            name, [*self._modules, *(alias for alias in ALIASES if self.named(alias) in self._modules)]
+        )
         return error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -17,6 +17,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Names, Text, Usage, command, flag, option, text_from
+from commonplace.errors import near
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     names = split_list(tools) or _toolsets()
     having = [name for name in (ALL if "all" in names else names) if tool in registry([name], settings).tools]
     if not having:
-        raise Failure(f"tool not found: {tool}", "not_found")
+        known = near(tool, (each for name in names for each in registry([name], settings).tools))
+        hint = f"Did you mean {' or '.join(known)}?" if known else ""
+        raise Failure(f"tool not found: {tool}", "not_found", hint)
     if len(having) > 1:
         raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
     file = presets.graph_file(None, None, settings.graph_file) if having == ["graph"] else None

@@ -13,6 +13,7 @@ from commonplace import Draft, InvalidInput, Memory, Session, open_memory
 NOW = datetime(2026, 5, 6, 10, tzinfo=UTC)
 
 
+@pytest.mark.promise("api-1")
 def test_the_package_lists_its_public_names() -> None:
     assert dir(commonplace) == sorted([*commonplace.__all__, "__version__"])
     assert all(getattr(commonplace, name) is not None for name in dir(commonplace))
@@ -24,6 +25,7 @@ def test_an_open_memory_is_the_public_class_for_every_caller(tmp_path: Path) -> 
         assert type(memory.as_caller("claude")) is Memory
 
 
+@pytest.mark.promise("api-1")
 def test_upkeep_decay_and_dream_are_verbs(tmp_path: Path) -> None:
     now = [NOW]
     with open_memory(tmp_path, clock=lambda: now[0]) as memory:

@@ -31,6 +31,7 @@ def test_a_value_is_read_from_the_file_or_is_the_default(terminal: Any) -> None:
     assert (row["value"], row["default"], row["set"]) == (False, True, True)
 
 
+@pytest.mark.promise("shell-4")
 def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
     write(terminal, TEXT)
     terminal.ok("config", "set", "history.days", "7")
@@ -47,6 +48,7 @@ def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
     assert config.load(terminal.home).dream is False
 
 
+@pytest.mark.promise("shell-4")
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

@@ -26,6 +26,7 @@ def drafts(terminal: Any) -> list[Path]:
     return [path for path in (terminal.home / ".commonplace").rglob("edits/*/*") if path.is_file()]
 
 
+@pytest.mark.promise("shell-1")
 def test_a_memory_is_edited_with_its_keys_following(terminal: Any, editor: Any) -> None:
     ref = terminal.write("prefers a dark theme")
     editor("sed -i 's/dark/light/' \"$1\"")
@@ -44,6 +45,7 @@ def test_any_reference_of_any_project_names_the_note(terminal: Any, editor: Any,
     assert terminal.ok("read", ref).endswith("one\ntwo\n")
 
 
+@pytest.mark.promise("shell-1")
 def test_what_was_left_as_it_was_is_not_written(terminal: Any, editor: Any) -> None:
     ref = terminal.write("as it is")
     editor('touch "$1"')
@@ -52,6 +54,7 @@ def test_what_was_left_as_it_was_is_not_written(terminal: Any, editor: Any) -> N
     assert terminal("edit", ref, "--json").json["changed"] is False
 
 
+@pytest.mark.promise("shell-1")
 def test_a_change_by_another_program_meanwhile_keeps_both_texts(terminal: Any, editor: Any) -> None:
     terminal.ok("call", "write_note", '{"title": "Plan", "folder": "", "content": "one"}')
     note = terminal.home / "notes" / "Plan.md"

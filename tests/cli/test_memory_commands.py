@@ -268,6 +268,7 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
     assert terminal("context", "x", "--project", "nope").status == 1
 
 
+@pytest.mark.promise("shell-3")
 def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
     ids = [terminal.write(f"deploy step {number}") for number in range(3)]
     a, b, c = (each[:8] for each in ids)

@@ -24,6 +24,7 @@ def test_a_table_is_as_wide_as_the_terminal_also_with_chinese(terminal: Any) -> 
     assert lines[-2] == "Showing 2 of 2 memories"
 
 
+@pytest.mark.promise("shell-2")
 def test_colours_are_left_out_when_asked_and_in_a_pipe(terminal: Any) -> None:
     terminal.write("heron")
     assert COLOUR.search(shown("list"))
@@ -53,6 +54,7 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(
     assert ("note 8" in out) is not is_paged
 
 
+@pytest.mark.promise("shell-2")
 def test_the_nearest_by_words_are_shown_when_no_text_holds_the_words(terminal: Any) -> None:
     terminal.write("prefers a dark theme")
     terminal.write("用户喜欢深色模式")

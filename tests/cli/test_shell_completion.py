@@ -55,6 +55,7 @@ def test_names_are_offered(
     assert [each.name for each in terminal.home.iterdir()] == ["config.yaml"]
 
 
+@pytest.mark.promise("shell-5")
 @pytest.mark.parametrize(
     ("line", "values"),
     [

@@ -305,7 +305,7 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
     row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
     assert (row["permalink"], row["content"]) == ("notes/sub/plan", "dark mode, too")
     assert terminal("search", "--all", "dark", "--json").json["notes"][0]["path"] == "sub/Plan.md"
-    assert terminal("read", ref[:8], "Plan", "--json").json["results"][1] == {"note": row}
+    assert terminal("read", ref[:8], "Plan", "--json").json["results"][1]["note"] == row
 
 
 @pytest.mark.parametrize(

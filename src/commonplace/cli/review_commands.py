@@ -63,7 +63,7 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
         elif key in dict(item.choices):
             try:
                 memory.decide(item, key)
-                answered.append((at, memory.log(limit=1)[0].number))
+                answered.append((at, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
             except CommonplaceError as error:  # changed meanwhile: the next question is as good
                 output.failure(output.error_sentence(error))

@@ -70,7 +70,8 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
             at += 1
         else:
             output.text("Press one of the keys shown.")
-    output.text(f"Answered {len(answered)} of {len(items)} questions. memory undo takes the last answer back.")
+    remedy = " memory undo takes the last answer back." if answered else ""
+    output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
 
 
 def _take_back(memory: Memory, answered: list[tuple[int, int]], at: int) -> int:

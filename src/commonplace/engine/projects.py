@@ -12,7 +12,7 @@ from commonplace import config
 from commonplace.engine.engine import GRAPH_FILE_SUFFIX, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
-from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 
@@ -35,7 +35,8 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self._project(store) for name, store in self.engine.stores.items() if name != ARCHIVE_PROJECT]
+        return [self._project(store) for name, store in self.engine.stores.items()
+                if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
@@ -43,7 +44,7 @@ class ProjectVerbs(ReadVerbs):
 
     def _project(self, store: Store) -> Project:
         name = store.name
-        return Project(name, Path(store.root), name in BUILT_IN_PROJECTS, name == self.default_project)
+        return Project(name, Path(store.root), name in self.engine.layout.built_in(), name == self.default_project)
 
     @verb
     def add_project(self, name: str, folder: str, default: bool = False, make: bool = True) -> tuple[Project, str]:

@@ -171,6 +171,7 @@ class QuestionRanking:
         self._table = weights.WEIGHTS
         lookup = _WordLookup(context)
         self.words = lookup.words(self.question.words)
+        self._rarest = log(1 + (lookup.size + 0.5) / 1.5)
         focus = _without_names(focus_of(text), self.words, lookup.size)
         self._is_several = asks_several(focus) and bool(self._table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
@@ -224,6 +225,12 @@ class QuestionRanking:
             self._look_up([row])
         bits = self.bits.get(row, 0)
         return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
+
+    def shared_rarity(self, bits: int) -> float:
+        """What a text shares with the question, on a scale of its own, not relative to other notes: the sum over the
+        words it contains, as written or in another form, of how rare each is, from 0 to 1. A name counts little."""
+        held = (word.weight for at, word in enumerate(self.words) if bits >> 3 * at & 5)
+        return sum(held) / self._rarest
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note, without those that add nothing; {} if it was not scored."""

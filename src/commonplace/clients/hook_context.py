@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 START_TOKENS, PROMPT_TOKENS = 1_500, 600
 """At most so many tokens at the start of a session, and for a prompt."""
-LEAST_SHARED = 1.6
-"""What a passage must share with a prompt to be shown: the sum of the rarities of the words in both. See docs/hooks.md
-for how it was chosen."""
+FLOOR = 0.65
+"""The relevance from which a passage is shown for a prompt; docs/hooks.md says what it is and how it was chosen."""
 
 _QUERY = 400
 _TAG = "commonplace-memory"
@@ -94,7 +93,7 @@ def for_prompt(memory: Memory, event: Event, session: SessionFile, said: str = "
     hits: list[Hit] = []
     shown = ""
     if len(text) >= _QUERY // 20 and not session.is_full:
-        hits, shown = memory.recall(text, least=LEAST_SHARED, max_tokens=PROMPT_TOKENS - 120, known=session.notes)
+        hits, shown = memory.recall(text, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known=session.notes)
     lines = _harmless(shown).splitlines()
     room = PROMPT_TOKENS - tokens_in(_fenced(said)) - 2
     kept = []

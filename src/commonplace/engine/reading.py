@@ -279,9 +279,9 @@ class ReadVerbs(HomeSession):
     def recall(
         self, text: str, *, least: float, max_tokens: int, known: Container[str] = (), limit: int = 5
     ) -> tuple[builtins.list[Hit], str]:
-        """What memory has about a text with which nobody asked for anything: the passages that share at least `least`
-        with it (the sum of the rarities, from 0 to 1, of the words they share), and the same as text, as `context_for`
-        writes it. By words alone; of notes that hold now, are not archived, held back or among the ids `known`."""
+        """What memory has about a text with which nobody asked for anything: the passages of a relevance of at least
+        `least` (docs/hooks.md), and the same as text, as `context_for` writes it. By words alone; of notes that hold
+        now and are not archived, held back or among the ids `known`."""
         self.engine.fresh()
         hits = self.index.evidence(
             text, viewer=self.agent, max_chars=max_tokens * CHARACTERS_PER_TOKEN, today=self._today(), least=least,

@@ -129,9 +129,9 @@ class ChunkRanking:
         """The score of a note; one that was not read scores no more than the last that was."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
-    def shared_rarity(self, bits: int) -> float:
-        """As of the ranking of whole notes."""
-        return self._ranking.shared_rarity(bits)
+    def relevance(self, bits: int, characters: int) -> float:
+        """As `QuestionRanking.relevance`."""
+        return self._ranking.relevance(bits, characters)
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note; `passage` is what its best chunk adds or takes."""

@@ -33,8 +33,8 @@ def find_evidence(
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `QuestionRanking`; notes for which `skip` is true are left out, and chunks that share less
-    than `least` with the question (`QuestionRanking.shared_rarity`). What is not valid at `filters.valid_at` is left
+    `near` as for `QuestionRanking`; notes for which `skip` is true are left out, and chunks less relevant
+    than `least` (`QuestionRanking.relevance`). What is not valid at `filters.valid_at` is left
     out unless nothing else answers; it is marked.
     """
     query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
@@ -120,7 +120,7 @@ def _fitting(
     seen: list[frozenset[str]] = []
     for row, start, stop, score, bits in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
-        if ranking.shared_rarity(bits) < least or (skip is not None and skip(note)):
+        if (least and ranking.relevance(bits, stop - start) < least) or (skip is not None and skip(note)):
             continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
         head, group = 1, _group(note)

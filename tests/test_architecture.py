@@ -34,8 +34,9 @@ BELOW = {
     "ingest": {"errors", "clock", "text", "note", "engine"},
     "anthropic": {"errors", "engine", "faces"},
     "serve": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", ""},
+    "clients": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs"},
     "cli": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", "transfer", "ingest",
-            "serve", "llm", ""},
+            "serve", "clients", "llm", ""},
     "__main__": {"cli"},
     "": {"errors", "engine", "note", "query", "faces"},
 }  # fmt: skip

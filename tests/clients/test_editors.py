@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.clients import jsonc, toml_text, yaml_text
-from commonplace.clients.spans import Hint, Unsure
 from clients.random_files import json_file, toml_file, yaml_file
+from commonplace.clients import jsonc, toml_text, yaml_text
+from commonplace.clients.spans import Unsure
 
 VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
 SEEDS = st.integers(0, 2**48)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from commonplace.clients.spans import BOM, Hint, Name, Tree, Unsure, changed, check, cut, newline
+from commonplace.clients.spans import BOM, NO_HINT, Hint, Name, Tree, Unsure, changed, check, cut, newline
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
 _SCALAR = re.compile(
@@ -69,8 +69,8 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
         shown = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
         new = text[: item.node.start] + shown + text[item.node.end :]
     else:
-        key, *inner = [*missing, name] if missing or isinstance(name, str) else [None, name]  # type: ignore[list-item]  # a function stands last
-        value = _nested(inner, value) if missing else value
+        key = missing[0] if missing else name if isinstance(name, str) else None
+        value = _nested([*missing[1:], name], value) if missing else value
         new, blank = _add(text, node, key, value, unit, end)
         hint = hint._replace(inner=blank)
     member = (key, _tree(json.dumps(value), _required(json.dumps(value))))
@@ -78,7 +78,7 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
     return new, hint
 
 
-def drop(text: str, path: Sequence[str], name: Name, hint: Hint = Hint()) -> str:
+def drop(text: str, path: Sequence[str], name: Name, hint: Hint = NO_HINT) -> str:
     """See spans. Containers that `put` made go too when nothing else is in them."""
     root = _parse(text)
     node, missing = _container(text, root, path)

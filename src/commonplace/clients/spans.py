@@ -34,6 +34,9 @@ class Hint(NamedTuple):
     inner: str | None = None
 
 
+NO_HINT = Hint()
+
+
 def newline(text: str) -> str:
     """How the lines of `text` end. Raises Unsure for ends that programs read differently."""
     if _LONE_RETURN.search(text):

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from commonplace.clients.spans import BOM, Hint, Name, Tree, Unsure, check, cut, newline
+from commonplace.clients.spans import BOM, NO_HINT, Hint, Name, Tree, Unsure, check, cut, newline
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _TOKEN = re.compile(
@@ -49,18 +49,18 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
         started, closed = text.removeprefix(BOM) != "", text.endswith("\n") or not text.removeprefix(BOM)
         text += (end if started else "") + ("" if closed else end) + block + (end if closed else "")
     for key in reversed(value if there is not None else ()):
-        head, *pairs = _table(text, (*path, name))
+        header, *pairs = _table(text, (*path, name))
         line = f"{_key(key)} = {_inline(value[key])}"
         pair = next((each for each in pairs if each.keys == (key,)), None)
         if pair is None:
-            text = text[: head.end] + end + line + text[head.end :]
+            text = text[: header.end] + end + line + text[header.end :]
         elif there[key] != value[key]:
             text = text[: pair.start] + line + text[pair.end :]
     check(_tree(_load(text)), _tree(wanted))
     return text, Hint()
 
 
-def drop(text: str, path: Sequence[str], name: Name, hint: Hint = Hint()) -> str:
+def drop(text: str, path: Sequence[str], name: Name, hint: Hint = NO_HINT) -> str:
     """See spans. Its tables below go with it."""
     assert isinstance(name, str)
     if find(text, path, name) is None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from commonplace.clients.spans import BOM, Hint, Name, Tree, Unsure, changed, check, cut, newline
 
+_EMPTIED = Hint(1)
+
 
 def find(text: str, path: Sequence[str], name: Name) -> Any:
     """See spans."""
@@ -64,7 +66,7 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
     return start + new, Hint()
 
 
-def drop(text: str, path: Sequence[str], name: Name, hint: Hint = Hint(1)) -> str:
+def drop(text: str, path: Sequence[str], name: Name, hint: Hint = _EMPTIED) -> str:
     """See spans. Without a hint a key that has nothing left goes too."""
     (key,), start, body, end = path, BOM if text.startswith(BOM) else "", text.removeprefix(BOM), newline(text)
     root = _root(text)

@@ -30,6 +30,7 @@ _MODULES = {
     "project_commands": "project",
     "exchange_commands": "graph export import",
     "daemon_commands": "serve",
+    "install_commands": "install uninstall",
     "tool_commands": "mcp call agent",
     "hook_commands": "hook",
     "syntax": "completion help",

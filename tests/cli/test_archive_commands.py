@@ -17,7 +17,7 @@ def written(terminal: Any, text: str, *options: str) -> str:
 
 @pytest.mark.promise("001-18.2")
 def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
-    one, two = written(terminal, "tea is ready"), written(terminal, "we decided to use SQLite")
+    one, two = written(terminal, "water boils at 100 degrees"), written(terminal, "we decided to use SQLite")
     assert terminal("archive", one, "ffffffff").status == 1
     assert terminal.ok("list", "--archived") == "No memories found.\n"
     assert terminal.ok("archive", one, two, "--dry-run") == "Would archive 2 memories\n"

@@ -134,7 +134,7 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
             assert from_files - there == {row["text"] for row in SET["file"] if row.get("gone")}
             every = {row["text"] for row in [*SET["memory"], *SET["file"]]}
             assert every <= there | archived, "nothing is lost"
-            assert {by for _, by, _ in life.archived} == {"decay"}
+            assert {by for _, by, _ in life.archived} == {"decay", "expire"}
             assert life.ingest() == 0
             for info in life.memory.list(ARCHIVED, limit=0)[0]:
                 path, _ = life.memory.restore(info.id)

@@ -44,6 +44,7 @@ class HistoryVerbs(NoteVerbs):
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
         place = None if ref is None else self.locate(ref)
+        agent = agent and agent.lower()
         found: list[Change] = []
         for change in self.engine.home.history.changes():
             if since is not None and parse_stamp(change.time) < since:

@@ -23,6 +23,7 @@ from commonplace.store import path_guard
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
+    from commonplace.engine.limits import Use
     from commonplace.index.note_queries import HomeCounts
     from commonplace.index.rows import Edge, Hit, Hits, Reached, SmartResult
     from commonplace.index.search.question import Nearness
@@ -227,8 +228,8 @@ class ReadVerbs(HomeSession):
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
-        owner has not reviewed it."""
-        return bool(info.suspicious)
+        owner has neither written nor reviewed it."""
+        return bool(info.suspicious) and info.provenance.who != "owner"
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
         """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""
@@ -368,7 +369,7 @@ class ReadVerbs(HomeSession):
         links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
         self.engine.fresh()
-        if folder and store.place(folder).kind != "folder":
+        if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(
             store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
@@ -382,6 +383,18 @@ class ReadVerbs(HomeSession):
             ],
             total,
         )
+
+    def _kind(self, project: str, path: str) -> str:
+        """What lies at `path` of a project for this caller; a note of another agent, or a folder that holds nothing
+        else, is `hidden`."""
+        kind = self.engine.store(project).place(path).kind
+        if self.agent is None or kind not in ("file", "folder"):
+            return kind
+        if kind == "file":
+            info = self.index.notes.get(project, path)
+            return kind if info is None or self.sees(info.scope) else "hidden"
+        below = self.index.notes.below(project, path)
+        return "hidden" if below and not any(self.sees(info.scope) for info in below) else kind
 
     @verb
     def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
@@ -424,6 +437,12 @@ class ReadVerbs(HomeSession):
     def sync(self) -> Result:
         """Make the index show what is on disk; every other verb does so by itself."""
         return self.engine.fresh()
+
+    def written_today(self) -> builtins.list[tuple[str, Use]]:
+        """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
+        with self.engine.guard:
+            used = self.engine.day_use.since_midnight(self.clock(), self.settings)
+            return [(name, use) for name, use in sorted(used.items()) if self.agent in (None, name)]
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:

@@ -7,7 +7,7 @@ is a Conflict, and nothing is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +24,7 @@ from commonplace.engine.writing import (
     free_path,
     id_list,
     linked_keys,
+    new_scope,
     pinned_down,
     place_memory,
     plain_id,
@@ -138,19 +139,23 @@ class Upkeep:
         self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str] | None = None
     ) -> None:
         """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
-        self.memory.check_scope(record.scope)
+        record = replace(record, scope=self.memory.check_scope(record.scope))
         if record.category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{record.category}"')
         data, project = encoded(record.text()), ARCHIVE_PROJECT if record.phase == ARCHIVED else CATEGORY_PROJECT
-        if before is not None:
+        if before is None:
+            new_scope(self.memory, data, identity=record.id)
+        else:
             file, _ = editable(self.memory, before)
+            new_scope(self.memory, data, file.data)
             place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
             return
         taken = set() if taken is None else taken
         name = links.memory_file_name(record.content, plain_id(record.id))
         path = free_path(self.memory, project, record.category, name, record.id, taken)
         taken.add(path.lower())
-        change.put(project, path, data, scope=record.scope)
+        origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
+        change.put(project, path, data, scope=record.scope, by={"origin": origin} if origin else None)
 
     def _link_back(self, change: Transaction, records: Sequence[Record]) -> None:
         """Give the memories that the records link to the link back."""
@@ -166,15 +171,24 @@ class Upkeep:
                 set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
-        """`run` with the memory `ref` names; again with what it is by then, when another program changed or moved it
-        meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included."""
+        """As `retried_all`, for one memory."""
+        return self.retried_all([ref], lambda infos: run(infos[0]))
+
+    def retried_all(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
+        """`run` with the memories `refs` name, each once; again with what they are by then, when another program
+        changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
+        """
+        refs = list(refs)
         for _ in range(4):
-            info = self.memory.memory_id(ref)
+            infos = self._named(refs)
             try:
-                return run(info)
+                return run(infos)
             except (Conflict, NotFound):
                 continue
-        return run(self.memory.memory_id(ref))
+        return run(self._named(refs))
+
+    def _named(self, refs: Sequence[str]) -> list[NoteInfo]:
+        return list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
 
     @verb
     def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,
@@ -186,16 +200,22 @@ class Upkeep:
         """
         if category is not None and category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{category}"')
+        return self.change_all([(info, category)], keys, verb, touch=touch)[0]
+
+    @verb
+    def change_all(self, memories: Sequence[tuple[NoteInfo, str | None]], keys: Mapping[str, Any], verb: str, *,
+                   touch: bool = True) -> list[NoteInfo]:  # fmt: skip
+        """As `change`, for several memories, each with its category, as one change: all or none."""
+        taken: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
-            file, text = self._as_read(info)
-            wanted = pinned_down(info) | dict(keys) | ({"category": category} if category else {})
-            if touch:
-                wanted["updated_at"] = stamp(self.memory.clock())
-            data = with_keys(info, text, wanted)
-            place_memory(
-                self.memory, change, info, file, data, info.project, category or info.category or INBOX, info.scope
-            )
-        return self._written(change)[0]
+            for info, category in memories:
+                file, text = self._as_read(info)
+                wanted = pinned_down(info) | dict(keys) | ({"category": category} if category else {})
+                if touch:
+                    wanted["updated_at"] = stamp(self.memory.clock())
+                data, folder = with_keys(info, text, wanted), category or info.category or INBOX
+                place_memory(self.memory, change, info, file, data, info.project, folder, info.scope, taken)
+        return self._written(change)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
@@ -283,6 +303,7 @@ class Upkeep:
             file, text = self._as_read(source)
             if self._known(record.id) is not None:
                 raise Exists(record.id)
+            change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None)
             wanted = pinned_down(source) | {"links": [*source.links, record.id]} | dict(keys)
             set_keys(self.memory, change, source, wanted, file, text)

@@ -18,12 +18,15 @@ _NONE = "\uf8ff"
 _TOKEN = re.compile('"([^"]+)"')
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
 _TYPE_BLANKS = re.compile(r"[-\s]+")
-PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED = range(10)
+PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 
 
 def token(kind: int, value: str) -> str:
-    """The token of one value; values are compared without case, types with `-`, blank as `_`."""
-    value = value.strip().casefold()
+    """The token of one value; values are compared without case, types with `-`, blank as `_`.
+
+    A scope is folded as its header is: a ligature must not make a scope nobody has out as an agent's.
+    """
+    value = value.strip().lower() if kind == SCOPE else value.strip().casefold()
     if kind == TYPE:
         value = _TYPE_BLANKS.sub("_", value)
     elif kind == TAG:
@@ -42,6 +45,7 @@ def facet_text(note: Note, project: int) -> str:
     for seen in note.observations:
         pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
+    pairs += [(BY, note.provenance.who), *((CLIENT, name) for name in _clients(note.provenance.client))]
     status = note.header.get("status")
     pairs += [
         (STATUS, str(value)) for value in (status if isinstance(status, list) else [status]) if status is not None
@@ -49,6 +53,11 @@ def facet_text(note: Note, project: int) -> str:
     if note.header.get("pinned") is True:
         pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
+
+
+def _clients(client: str | None) -> tuple[str, ...]:
+    """The name of a client with its version, and without."""
+    return (client, client.partition(" ")[0]) if client else ()
 
 
 def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[list[str], list[str]]:
@@ -81,10 +90,12 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
         needed.append(f"({quoted(token(OBSERVED, name))} OR {quoted(token(CATEGORY, name))})")
     for kind, value in (
         (CATEGORY, query.category), (PHASE, query.phase), (SCOPE, query.scope),
-        (SOURCE, query.source), (STATUS, query.status),
+        (SOURCE, query.source), (STATUS, query.status), (CLIENT, query.client),
     ):  # fmt: skip
         if value is not None:
             needed.append(any_of(kind, [value]))
+    if query.by is not None:  # the name of an agent will do
+        needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
     return needed, unwanted
 
 

@@ -180,6 +180,11 @@ class NoteQueries(Queries):
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
         ], len(entries)
 
+    def etags(self) -> set[str]:
+        """The SHA-256 of every note."""
+        every = self._db.execute("select etag from note")
+        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in every}
+
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
         prefix = f"{folder.strip('/')}/".lstrip("/")

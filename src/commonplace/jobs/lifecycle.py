@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
-_BY_HAND = ("manual", "file")
-"""Sources of what a person typed: into the command, or into a file of the home."""
 
-
-def plan_expire(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category their words say."""
-    expired = [each for each in _expiring(memories) if each.expires is not None and each.expires < now]
+def plan_expire(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
+) -> list[Action]:
+    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
+    `careful`: but for what the daemon leaves alone."""
+    expired = [
+        each for each in _expiring(memories)
+        if each.expires is not None and each.expires < now and not (careful and _is_left_alone(each, settings))
+    ]  # fmt: skip
     classifier = Classifier(settings, memories if expired else ())
 
     def action(each: MemoryState) -> Action:
@@ -58,7 +61,8 @@ def plan_decay(
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, or
     it was made from another program's file that is still there (contract 001, 18.4)."""
-    is_by_hand = memory.info is not None and memory.info.source in _BY_HAND
+    info = memory.info
+    is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
     return memory.category in settings.keep or is_by_hand or _has_source(memory.header)
 
 
@@ -131,15 +135,18 @@ JOBS: dict[str, Plan] = {
     "consolidate": lambda memories, settings, now: plan_duplicates(memories),
 }
 """The four jobs in their order."""
-ROUND = JOBS | {"decay": partial(plan_decay, careful=True)}
+ROUND = JOBS | {"expire": partial(plan_expire, careful=True), "decay": partial(plan_decay, careful=True)}
 """The same as the daemon does them (contract 001, 18.4)."""
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
     """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
     changes until then (`Upkeep.state` tells); None: never."""
-    moments = [each.expires for each in _expiring(memories) if each.expires]
-    decaying = (each for each in _unread(memories, settings) if not _is_left_alone(each, settings))
+    expiring, decaying = (
+        [each for each in every if not _is_left_alone(each, settings)]
+        for every in (_expiring(memories), _unread(memories, settings))
+    )
+    moments = [each.expires for each in expiring if each.expires]
     oldest = min(map(_last_use, decaying), default=None)
     try:
         moments += [oldest + settings.decay_threshold] if oldest is not None else []

@@ -30,10 +30,11 @@ SECONDS = 120
 
 
 class Model(BaseHTTPRequestHandler):
-    """Speaks as Anthropic's and OpenAI's API: asks once for `write_note` when a prompt says WRITE, else says a word."""
+    """Speaks as Anthropic's and OpenAI's API: asks `writer` once for `write_note`, else says a word."""
 
     protocol_version = "HTTP/1.1"
     bodies: list[tuple[str, str]] = []
+    writer = ""
 
     def log_message(self, *_: object) -> None:
         """Nothing on stderr."""
@@ -51,7 +52,9 @@ class Model(BaseHTTPRequestHandler):
             return self._send(b"{}", "application/json")
         self.bodies.append((client, body))
         tool = next(iter(_tools(asked)), None)
-        wants = tool if "WRITE" in body and "tool_result" not in body and "function_call_output" not in body else None
+        wants = tool if client == self.writer else None
+        if wants:
+            Model.writer = ""
         events = [*(_claude if client == "claude" else _codex)(wants, FACTS[client])]
         text = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
         self._send(text.encode(), "text/event-stream")
@@ -151,8 +154,8 @@ def _run(programs: Path, home: Path, port: int) -> bool:
     good = True
     for writer, reader, first, then in (("claude", "codex", claude, codex), ("codex", "claude", codex, claude)):
         run(*then, "say a word, please, so that this session is known")
-        run(*first, "WRITE down what you know about this, in memory")
-        run("memory", "search", FACTS[writer].split()[1], "--ranked")
+        Model.writer = writer
+        run(*first, "write down what you know about this, in memory")
         before = len(Model.bodies)
         run(*then, "good morning, how are you doing today?")
         found = [FACTS[writer] in body for client, body in Model.bodies[before:] if client == reader]

@@ -109,10 +109,11 @@ def answer(memory: Memory, event: Event) -> str:
 
     known = CLIENTS[event.client]
     session = SessionFile(Layout(memory.home).sessions, event.client, event.session)
-    owner, agent = memory.as_caller(memory.agent, "hook"), memory.agent
+    by = {"client": event.client, "session": event.session}
+    owner, agent = memory.as_caller(memory.agent, "hook", **by), memory.agent
     if agent is None:
         agent = memory.settings.agents.get(known.handshake, known.agent)
-    caller = memory.as_caller(agent, "hook")
+    caller = memory.as_caller(agent, "hook", **by)
     if event.kind not in (START, PROMPT):
         from commonplace.clients.hook_capture import checkpoint
 

@@ -59,15 +59,10 @@ def remember(memory: Memory, event: Event, session: SessionFile) -> str:
         if found := memory.secrets_in(text):
             told.append(f"Not stored in memory: it looks like a secret ({found[0].rule.id}).")
             continue
-        source = f"hook-{event.client}"
-        note = memory.write(Draft(text, CATEGORY_PROJECT, category=INBOX, source=source, metadata=_came_from(event)))
+        note = memory.write(Draft(text, CATEGORY_PROJECT, category=INBOX, source=f"hook-{event.client}"))
         session.add(notes=[note.id], text=text)
         told.append(f"Stored in memory as the user said it, no need to store it again: {_line(text, 200)}")
     return "\n".join(told)
-
-
-def _came_from(event: Event) -> dict[str, Any]:
-    return {"source_ref": f"{event.client} session {event.session}"}
 
 
 class _Seen(NamedTuple):
@@ -103,7 +98,7 @@ def checkpoint(memory: Memory, event: Event, session: SessionFile) -> None:
     digest = sha256(event.session.encode("utf-8", "replace"))[:8]
     draft = Draft(
         text, TRACE_PROJECT, folder=event.client, title=f"Session {digest} of {event.client}{where}", type="trace",
-        tags=tuple(name for name in names if slug(name)), metadata=_came_from(event),
+        tags=tuple(name for name in names if slug(name)),
     )  # fmt: skip
     memory.store(draft, overwrite=True)
 

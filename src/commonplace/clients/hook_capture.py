@@ -88,7 +88,8 @@ def checkpoint(memory: Memory, event: Event, session: SessionFile) -> None:
         if title == "Asked":
             lines = lines[:1] + lines[1:][-5:]
         if lines:
-            parts.append(f"{title}:\n" + "\n".join(f"    {line}" for line in lines[-12:]))
+            shown = "\n".join(f"    {line}" for line in lines[-12:])
+            parts.append(f"{title}:\n\n```text\n{shown}\n```")  # as code, so that nothing in it links or tags
     if not clean["Asked"] and not clean["Last answer"][0]:
         return
     text = "\n\n".join(parts)

@@ -3,7 +3,7 @@
 FOLDER (default: one in the system's temporary folder) keeps what npm installs; a home of its own below it is used, so
 nothing of the person's is touched. `bundles`: the plugin, the extension and the bundle of this checkout are checked by
 the programs they are for. `clients`: `memory install`, then each client is asked what it reads, then `memory
-uninstall`, which must leave every file as it was. Without npm, or where it finds a package nowhere: a line that says so.
+uninstall`, which must leave every file as it was. Where npm or a package is missing, a line says so.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ READS = [("claude", ["mcp", "list"], "Connected"), ("codex", ["mcp", "get", "mem
 FILES = {
     ".codex/config.toml": '# mine\nmodel = "gpt-5" # fast\n\n[mcp_servers.other] # kept\ncommand = "true"',
     ".gemini/settings.json": '{\r\n\t// mine\r\n\t"ui": {"theme": "GitHub"}\r\n}',
-    ".config/opencode/opencode.jsonc": '{\n  "$schema": "https://opencode.ai/config.json",\n  // mine\n  "mcp": {},\n}\n',
-    ".config/zed/settings.json": '// Zed settings\n{\n  "theme": "One Dark", // dark\n  "context_servers": {\n  },\n}\n',
+    ".config/opencode/opencode.jsonc": '{\n  "$schema": "https://opencode.ai/config.json",\n  // me\n  "mcp": {},\n}\n',
+    ".config/zed/settings.json": '// Zed\n{\n  "theme": "One Dark", // dark\n  "context_servers": {\n  },\n}\n',
     ".cursor/mcp.json": '{"mcpServers": {"other": {"command": "true"} /* kept */}}',
     ".config/goose/config.yaml": "# mine\nextensions:\n  developer:   # built in\n    enabled: true\nGOOSE_MODEL: x\n",
     ".continue/config.yaml": "name: mine\nmcpServers:\n- name: other\n  command: 'true'\n# end",
@@ -80,8 +80,10 @@ class Scratch:
         """Run a program in the home; a line says whether it ended well and printed what was expected."""
         path = [str(self.folder / "node_modules" / ".bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
         environ = {"PATH": os.pathsep.join(path), "HOME": str(self.home), "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-        done = subprocess.run([program, *arguments], cwd=self.home / "work", env=environ, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=180, check=False)  # fmt: skip
+        done = subprocess.run(
+            [program, *arguments], cwd=self.home / "work", env=environ, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=180, check=False,
+        )  # fmt: skip
         shown = done.stdout + done.stderr
         well = done.returncode == 0 and expected in shown
         self.failed += not well

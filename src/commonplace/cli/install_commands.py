@@ -32,11 +32,7 @@ def _ids(*_: object) -> list[str]:
     return [*clients()]
 
 
-@command("install", "[CLIENT...]", complete=_ids, keys={
-    "clients": ("client", "title", "found", "entry", "version", "hooks", "file", "result", "diff", "backup", "reason",
-                "snippet"),
-    "server": ("command", "tools", "seconds", "error"),
-})  # fmt: skip
+@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_ids)
 @flag("--all", "Every client found on this machine.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")

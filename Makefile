@@ -75,7 +75,7 @@ bench-lifecycle: .venv/ready
 
 # The plugin, the extension and the bundle, by the programs they are for (from npm); skipped where they cannot be had.
 check-bundles: .venv/ready
-	@$(BIN)/python tools/try_clients.py bundles
+	@$(BIN)/python tools/check_clients.py bundles
 
 docs: .venv/ready
 	@$(BIN)/python tools/reference.py

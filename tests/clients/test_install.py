@@ -7,11 +7,13 @@ import os
 import stat
 import tomllib
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import yaml
 
+from clients.random_files import MAKERS, yaml_file
 from commonplace.cli import install_commands
 from commonplace.clients import install as module
 from commonplace.clients.spans import Unsure
@@ -360,7 +362,9 @@ def test_an_address_comes_with_the_name_of_the_token_alone(
     assert "http://127.0.0.1:8377/mcp" in text
     assert "MEMORY_TOKEN" in text
     assert "cpl_secret" not in text
-    assert "command" not in text.replace('"type": "command"', "")
+    assert "command" not in text
+    state = next(each for each in terminal("install", "--json").json["clients"] if each["client"] == client)
+    assert state["entry"] == "address"
     assert terminal("uninstall", client).status == 0
     assert not file.exists()
 
@@ -444,3 +448,35 @@ def test_a_line_comment_never_swallows_what_follows() -> None:
     assert module.jsonc.drop(text, ["m"], "memory") == '{"m": {"a": 1 // x\n  }}'
     with pytest.raises(Unsure):
         module.jsonc.put("{]", ["m"], "memory", 1)
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex", "goose", "continue"])
+def test_random_files_are_what_they_were_after_install_and_uninstall(user: Path, client: str, tmp_path: Path) -> None:
+    known = clients()[client]
+    edits = [entry(known, Server("memory", ARGV))]
+    installer, refused = module.Installer(tmp_path / "home"), 0
+    for seed in range(60):
+        random = Random(seed)
+        of_list = {"of_list": True} if known.format == "yaml-list" else {}
+        text = yaml_file(random, known.key[0], **of_list) if "yaml" in known.format else MAKERS[known.format](random)
+        file = tmp_path / f"{seed}"
+        file.write_bytes(text.encode())
+        target = module.Target(known, file, known.format, edits)
+        try:
+            assert "/opt/bin/memory" in (installer.add(target).new or "")
+        except Unsure:
+            refused += 1
+        else:
+            installer.remove(target)
+        assert file.read_bytes() == text.encode()
+    assert refused < 6
+
+
+def test_nothing_is_changed_when_one_of_two_files_is_refused(terminal: Any, user: Path) -> None:
+    file = placed("claude-code", "{}")
+    (user / ".claude" / "settings.json").write_text('{"hooks": []}')
+    ran = terminal("install", "claude-code")
+    assert ran.status == 1
+    assert "settings.json was not changed: line 1 has something else than {" in ran.out
+    assert file.read_text() == "{}"
+    assert terminal("install", "claude-code", "--no-hooks").status == 0

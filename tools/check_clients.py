@@ -1,4 +1,4 @@
-"""Tries the real clients: `python tools/try_clients.py bundles|clients [FOLDER]`. By hand and by `make check-bundles`.
+"""Tries the real clients: `python tools/check_clients.py bundles|clients [FOLDER]`. By hand; `make check-bundles`.
 
 FOLDER (default: one in the system's temporary folder) keeps what npm installs; a home of its own below it is used, so
 nothing of the person's is touched. `bundles`: the plugin, the extension and the bundle of this checkout are checked by
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "gemini": "@google/gemini-cli", "mcpb": "@anthropic-ai/mcpb",
-            "codex": "@openai/codex", "opencode": "opencode-ai"}  # fmt: skip
+            "codex": "@openai/codex", "opencode": "opencode-ai", "copilot": "@github/copilot"}  # fmt: skip
 SCRIPTS = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 """What npm runs after installing, unless it is told not to."""
 CHECKS = [
@@ -35,10 +35,13 @@ PLUGIN = [
     ("codex", ["plugin", "marketplace", "add", str(ROOT)], ""),
     ("codex", ["plugin", "add", "commonplace@commonplace"], ""),
     ("codex", ["mcp", "list"], "memory"),
+    ("copilot", ["plugin", "marketplace", "add", str(ROOT)], ""),
+    ("copilot", ["plugin", "install", "commonplace@commonplace"], "1 skill"),
     ("gemini", ["extensions", "install", str(ROOT / "plugin" / "gemini"), "--consent"], ""),
 ]
 READS = [("claude", ["mcp", "list"], "Connected"), ("codex", ["mcp", "get", "memory", "--json"], '"enabled": true'),
-         ("opencode", ["mcp", "list"], "connected"), ("gemini", ["mcp", "list"], "memory: ")]  # fmt: skip
+         ("opencode", ["mcp", "list"], "connected"), ("gemini", ["mcp", "list"], "memory: "),
+         ("copilot", ["mcp", "list"], "memory (local)")]  # fmt: skip
 FILES = {
     ".codex/config.toml": '# mine\nmodel = "gpt-5" # fast\n\n[mcp_servers.other] # kept\ncommand = "true"',
     ".gemini/settings.json": '{\r\n\t// mine\r\n\t"ui": {"theme": "GitHub"}\r\n}',
@@ -102,7 +105,7 @@ def bundles(scratch: Scratch) -> None:
 
 
 def clients(scratch: Scratch) -> None:
-    programs = [program for program in ("claude", "codex", "gemini", "opencode") if scratch.has(program)]
+    programs = [program for program in ("claude", "codex", "gemini", "opencode", "copilot") if scratch.has(program)]
     for name, text in FILES.items():
         path = scratch.home / name
         path.parent.mkdir(parents=True)

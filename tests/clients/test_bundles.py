@@ -13,6 +13,8 @@ import yaml
 from commonplace import __version__
 from commonplace.clients.table import clients
 
+pytestmark = pytest.mark.promise("install-5")
+
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugin"
 MANIFESTS = {

@@ -74,6 +74,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.promise("install-1")
 def test_without_a_client_a_table_is_shown_and_nothing_written(terminal: Any, user: Path) -> None:
     placed("cursor", '{"mcpServers": {"memory": {"command": "/opt/other", "args": []}}}')
     placed("zed", "{broken")
@@ -89,6 +90,7 @@ def test_without_a_client_a_table_is_shown_and_nothing_written(terminal: Any, us
 
 
 @pytest.mark.parametrize("client", ALL)
+@pytest.mark.promise("install-1")
 def test_a_client_gets_its_entry_and_loses_it_again(terminal: Any, user: Path, client: str) -> None:
     file = placed(client)
     before = snapshot(user)
@@ -109,6 +111,7 @@ def test_a_client_gets_its_entry_and_loses_it_again(terminal: Any, user: Path, c
 
 
 @pytest.mark.parametrize("client", COMMENTED)
+@pytest.mark.promise("install-3")
 def test_comments_order_line_ends_modes_and_links_stay(terminal: Any, user: Path, client: str) -> None:
     text = COMMENTED[client]
     file = placed(client)
@@ -130,6 +133,7 @@ def test_comments_order_line_ends_modes_and_links_stay(terminal: Any, user: Path
     assert [each.name for each in real.parent.iterdir()] == ["config"]
 
 
+@pytest.mark.promise("install-4")
 def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path) -> None:
     placed("zed", COMMENTED["zed"])
     (row,) = terminal("install", "zed", "--json").json["clients"]
@@ -172,6 +176,7 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
         ("continue", "mcpServers: {a: 1}\n", "its entries are of another kind"),
     ],
 )  # fmt: skip
+@pytest.mark.promise("install-3")
 def test_what_is_not_understood_is_not_changed(terminal: Any, user: Path, client: str, text: str, reason: str) -> None:
     file = placed(client, text)
     ran = terminal("install", client, "--no-hooks", "--json")
@@ -196,6 +201,7 @@ def test_a_file_that_is_not_utf8_is_not_changed(terminal: Any, user: Path) -> No
     assert file.read_bytes() == b'{"a": "\xff"}'
 
 
+@pytest.mark.promise("install-3")
 def test_somebody_elses_entry_goes_only_when_told(terminal: Any, user: Path) -> None:
     text = '{"context_servers": {"memory": {"command": "x", "args": ["other"]}}}'
     file = placed("zed", text)
@@ -262,6 +268,7 @@ def test_with_the_plugin_nothing_is_written(terminal: Any, user: Path) -> None:
     assert "\nclaude-code       yes    plugin                   yes" in terminal.ok("install")
 
 
+@pytest.mark.promise("install-4")
 def test_a_change_made_meanwhile_is_kept(terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = placed("cursor", '{"a": 1}')
     write, times = module.write_file, []
@@ -346,6 +353,7 @@ HTTP = ["--http", "http://127.0.0.1:8377/mcp", "--token-env", "MEMORY_TOKEN"]
 
 
 @pytest.mark.parametrize("client", ALL)
+@pytest.mark.promise("install-4")
 def test_an_address_comes_with_the_name_of_the_token_alone(
     terminal: Any, user: Path, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +408,7 @@ def test_what_to_paste_is_printed_for_any_client(terminal: Any, user: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.promise("install-1")
 def test_the_written_command_is_started(terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("HOME", str(user))
@@ -451,6 +460,7 @@ def test_a_line_comment_never_swallows_what_follows() -> None:
 
 
 @pytest.mark.parametrize("client", ["cursor", "codex", "goose", "continue"])
+@pytest.mark.promise("install-2")
 def test_random_files_are_what_they_were_after_install_and_uninstall(user: Path, client: str, tmp_path: Path) -> None:
     known = clients()[client]
     edits = [entry(known, Server("memory", ARGV))]

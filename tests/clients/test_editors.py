@@ -41,6 +41,7 @@ def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
 @pytest.mark.parametrize("comments", [False, True])
 @TWO_THOUSAND
 @given(SEEDS)
+@pytest.mark.promise("install-2")
 def test_json(comments: bool, seed: int) -> None:
     text = json_file(Random(seed), comments=comments)
     new, hint = jsonc.put(text, ["mcpServers"], "memory", VALUE)
@@ -55,6 +56,7 @@ def test_json(comments: bool, seed: int) -> None:
 @pytest.mark.slow
 @TWO_THOUSAND
 @given(SEEDS)
+@pytest.mark.promise("install-2")
 def test_toml(seed: int) -> None:
     text = toml_file(Random(seed))
     try:
@@ -77,6 +79,7 @@ def test_toml(seed: int) -> None:
 @pytest.mark.parametrize("of_list", [False, True])
 @TWO_THOUSAND
 @given(SEEDS)
+@pytest.mark.promise("install-2")
 def test_yaml(of_list: bool, seed: int) -> None:
     text = yaml_file(Random(seed), "servers", of_list=of_list)
     name: Any = (lambda item: isinstance(item, dict) and item.get("name") == "memory") if of_list else "memory"

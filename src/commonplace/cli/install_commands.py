@@ -19,7 +19,7 @@ from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Text, Usage, command, flag, option
 
 if TYPE_CHECKING:
-    from commonplace.clients.install import Outcome, Target
+    from commonplace.clients.install import Installer, Outcome, Target
     from commonplace.clients.table import Client, Server
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
@@ -32,11 +32,7 @@ def _ids(*_: object) -> list[str]:
     return [*clients()]
 
 
-@command("install", "[CLIENT...]", complete=_ids, keys={
-    "clients": ("client", "title", "found", "entry", "version", "hooks", "file", "result", "diff", "backup", "reason",
-                "snippet"),
-    "server": ("command", "tools", "seconds", "error"),
-})  # fmt: skip
+@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_ids)
 @flag("--all", "Every client found on this machine.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
@@ -110,7 +106,7 @@ def uninstall(call: Invocation, *ids: str, all_: bool, project: bool, name: str,
     if not ids and not all_:
         raise Usage("requires a CLIENT, or --all")
     server, installer = Server(checked_name(name)), Installer(call.settings().home)
-    rows: list[dict[str, Any]] = []
+    rows, texts = [], []
     for client in _chosen(ids, all_, project):
         row: dict[str, Any] = {"client": client.id, "title": client.title}
         try:
@@ -119,7 +115,8 @@ def uninstall(call: Invocation, *ids: str, all_: bool, project: bool, name: str,
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         rows.append(row)
-    texts = [_told(get, row) for get, row in zip(_chosen(ids, all_, project), rows, strict=True)]
+        if ids or row["result"] != "unchanged":
+            texts.append(_told(client, row))
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(each["result"] == "refused" for each in rows))
 
@@ -166,20 +163,21 @@ def _targets(client: Client, server: Server, project: bool, *, hooks: bool, prog
     return install.targets(client, file, edits, client.hook_file(os.environ), calls)
 
 
-def _changes(installer: Any, wanted: Iterable[Target], *, adding: bool, replace: bool, dry_run: bool) -> dict[str, Any]:
+def _changes(installer: Any, wanted: Sequence[Target], *, adding: bool, replace: bool, dry_run: bool) -> dict[str, Any]:
     """Carry out one client's changes, as keys of its row."""
     from commonplace.clients.install import snippet
     from commonplace.clients.spans import Unsure
 
     rows: list[tuple[Target, Outcome]] = []
     act = installer.add if adding else installer.remove
-    for target in wanted:
+    for target, dry in [(each, True) for each in wanted] + [(each, dry_run) for each in wanted]:  # all or none
         try:
-            rows.append((target, act(target, replace=replace, dry_run=dry_run)))
+            rows.append((target, act(target, replace=replace, dry_run=dry)))
         except Unsure as error:
             paste = snippet(target.format, target.edits) if adding else None
             kept = f"{target.file} was not changed: {error}"
             return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
+    del rows[: len(wanted)]
     changed = [(target, each) for target, each in rows if each.old != each.new]
     result = ("planned" if dry_run else "written" if adding else "removed") if changed else "unchanged"
     backups = [str(each.backup) for _, each in changed if each.backup is not None]
@@ -218,7 +216,8 @@ def _told(client: Client, row: dict[str, Any]) -> str:
     if row.get("diff"):
         parts.append(row["diff"].rstrip("\n"))
     if result == "written":
-        parts += [f"  {note}" for note in (client.note, client.hooks.get("note", "")) if note]
+        notes = client.note, client.hooks.get("note") if str(client.hook_file(os.environ)) in row["file"] else None
+        parts += [f"  {note}" for note in notes if note]
     return "\n".join(parts)
 
 
@@ -241,13 +240,15 @@ def _plugin_is_on(client: Client) -> bool:
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
     """The table of clients."""
+    from commonplace.clients.install import Installer
     from commonplace.clients.table import clients
 
+    installer = Installer(call.settings().home)
     rows, versions = [], dict[tuple[str, ...], str]()
     for client in clients().values():
         if project and client.project is None:
             continue
-        rows.append(_state(client, server, project, versions))
+        rows.append(_state(installer, client, server, project, versions))
     lines = [_STATUS.format("client", "found", "entry", "hooks", "file").rstrip()]
     for row in rows:
         entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
@@ -264,8 +265,12 @@ def _short(file: str) -> str:
     return "~" + file[len(home) :] if file.startswith(home + "/") else file
 
 
-def _state(client: Client, server: Server, project: bool, versions: dict[tuple[str, ...], str]) -> dict[str, Any]:
-    """What `memory install` tells of a client: `entry` is none, ok, other command, not ours, plugin or unreadable."""
+def _state(
+    installer: Installer, client: Client, server: Server, project: bool, versions: dict[tuple[str, ...], str]
+) -> dict[str, Any]:
+    """What `memory install` tells of a client; `entry` is none, ok, other command, broken command, address, not ours,
+    plugin or unreadable, with the reason.
+    """
     from commonplace.clients import install, table
     from commonplace.errors import CommonplaceError
 
@@ -274,11 +279,14 @@ def _state(client: Client, server: Server, project: bool, versions: dict[tuple[s
     assert file is not None
     try:
         edit = table.entry(client, server)
-        (value,) = install.present(install.Target(client, file, client.format, [edit]))
+        target = install.Target(client, file, client.format, [edit])
+        (value,) = install.present(target)
         if value is not None:
             argv = table.command_of(value)
-            entry = "not ours" if not table.is_our_server(value) else "ok" if value == edit.value else "other command"
-            if entry != "not ours":
+            entry = "ok" if value == edit.value else "other command"
+            if not table.is_our_server(value):
+                entry = "address" if not argv and installer.wrote(target, value) else "not ours"
+            else:
                 version = _version(argv, versions)
                 entry = entry if version else "broken command"
         hook_file = client.hook_file(os.environ)

@@ -85,6 +85,11 @@ class Installer:
         """Take the edits out."""
         return self._change(target, lambda text, notes: self._removed(target, text, notes, replace), dry_run)
 
+    def wrote(self, target: Target, value: Any) -> bool:
+        """Whether `value` is the server that was last written into the file."""
+        notes = self._load().get(str(target.file), {})
+        return bool(notes.get(target.edits[0].label, {}).get("value") == value)
+
     def _added(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
         editor, text = EDITORS[target.format], old or ""
         for each in target.edits:

@@ -127,10 +127,12 @@ def entry(client: Client, server: Server) -> Edit:
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     """What makes the client call `memory hook`."""
     command = shlex.join([*program, "hook", client.id])
-    value = _filled(client.hooks["entry"], {"hook": command})
     ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
     alone = [Edit(key, (), key, each, lambda _: True, True) for key, each in client.hooks.get("alone", {}).items()]
-    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event in client.hooks["events"]]
+    entries = [
+        (event, _filled(client.hooks["entry"], {"hook": command, "event": event})) for event in client.hooks["events"]
+    ]
+    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
 
 
 def shares_hooks(value: Any, client: str) -> bool:

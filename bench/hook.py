@@ -106,7 +106,7 @@ def main() -> None:
                 text = f"Prefers way {number} of doing things: {'short sentences and plain words, ' * 5}always."
                 memory.write(Draft(text, project="categories", category="preferences"))
             memory.sync()
-        rows = []
+        print(f"{given.notes:,} notes, {len(prompts):,} prompts each way", flush=True)
         daemon = subprocess.Popen(
             [*COMMAND, "--home", str(home), "serve"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -114,12 +114,11 @@ def main() -> None:
         daemon.stdout.readline()
         for at, (how, limit) in enumerate(MILLISECONDS.items()):
             starts, times, start_sizes, sizes = measure(home, prompts, 1_000_000 * at)
-            rows.append(row(f"start, {how}", starts, start_sizes, limit, START_TOKENS))
-            rows.append(row(f"prompt, {how}", times, sizes, limit, PROMPT_TOKENS))
+            print(row(f"start, {how}", starts, start_sizes, limit, START_TOKENS))
+            print(row(f"prompt, {how}", times, sizes, limit, PROMPT_TOKENS), flush=True)
             if daemon.poll() is None:
                 daemon.terminate()
                 daemon.wait()
-        print(f"{given.notes:,} notes, {len(prompts):,} prompts each way", *rows, sep="\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from commonplace.cli.syntax import command
 from commonplace.clients import hook as hooks
 
 
-@command("hook", "CLIENT", "[EVENT]")
+@command("hook", "CLIENT", "[EVENT]", example="memory hook claude-code")
 def hook(call: Invocation, client: str, event: str = "") -> None:
     """Answer an event of CLIENT on stdin: memory for its context, notes of what was said.
 

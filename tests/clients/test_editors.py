@@ -13,8 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.random_files import json_file, toml_file, yaml_file
+from clients.random_files import MAKERS, json_file, toml_file, yaml_file
 from commonplace.clients import jsonc, toml_text, yaml_text
+from commonplace.clients.install import EDITORS
 from commonplace.clients.spans import Unsure
 
 VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
@@ -102,3 +103,28 @@ def test_yaml(of_list: bool, seed: int) -> None:
         old["servers"] = {**(old.get("servers") or {}), "memory": value}
     assert yaml.safe_load(new.removeprefix("\ufeff")) == old
     assert yaml_text.drop(new, ["servers"], name, hint) == text
+
+
+@pytest.mark.promise("install-2")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["json", "toml", "yaml"])
+@settings(max_examples=1000)
+@given(SEEDS)
+def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str, seed: int) -> None:
+    random = Random(seed)
+    text = MAKERS[kind](random)
+    for _ in range(random.randrange(1, 4)):
+        at = random.randrange(len(text) + 1)
+        text = (
+            text[:at]
+            + random.choice(["", *"{}[],:\"#'\n \t-/*&|=.", "\r\n", "//", "memory"])
+            + text[at + random.randrange(3) :]
+        )
+    editor, path = EDITORS[kind], {"json": ["mcpServers"], "toml": ["mcp_servers"], "yaml": ["extensions"]}[kind]
+    try:
+        assert editor.find(text, path, "memory") is None
+        new, hint = editor.put(text, path, "memory", VALUE)
+    except Unsure:
+        return
+    assert editor.find(new, path, "memory") == VALUE
+    assert editor.drop(new, path, "memory", hint) == text

@@ -140,10 +140,10 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
     (backup,) = map(Path, row["backup"])
     assert backup.read_text() == COMMENTED["zed"]
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
-    for _ in range(15):
+    for _ in range(5):
         terminal("uninstall", "zed")
         terminal("install", "zed")
-    assert len([*backup.parent.glob("zed-*")]) == 20
+    assert len([*backup.parent.glob("zed-*")]) == 5
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_the_files_of_a_project_get_the_bare_command(
     (terminal.folder / "bin" / "memory").touch(0o755)
     assert terminal("install", "claude-code", "vscode", "--project").status == 0
     assert json.loads((user / ".mcp.json").read_text())["mcpServers"]["memory"]["command"] == "memory"
-    assert json.loads((user / ".vscode" / "mcp.json").read_text())["servers"]["memory"]["args"] == ["mcp"]
+    assert json.loads((user / ".vscode" / "mcp.json").read_text())["servers"]["memory"]["args"][-1] == "mcp"
     assert terminal("uninstall", "claude-code", "vscode", "--project").status == 0
     assert not (user / ".mcp.json").exists()
     ran = terminal("install", "goose", "--project")
@@ -402,7 +402,8 @@ def test_wrong_arguments_are_refused(terminal: Any, user: Path, argv: list[str],
 
 
 def test_what_to_paste_is_printed_for_any_client(terminal: Any, user: Path) -> None:
-    assert '"mcpServers"' in terminal.ok("install", "--print")
+    assert json.loads(terminal.ok("install", "--print"))["mcpServers"]["memory"]["args"][-1] == "mcp"
+    assert "${env:MEMORY_TOKEN}" in terminal.ok("install", "--print", *HTTP)
     assert terminal.ok("install", "goose", "--print").splitlines()[1:3] == ["extensions:", "  memory:"]
     assert snapshot(user) == {}
 

@@ -72,7 +72,7 @@ def install(
             if not print_ and not project and not client.is_here(os.environ):
                 row |= _pasted(wanted) | {"result": "not found", "reason": f"{client.title} is not on this machine"}
             elif print_:
-                row |= _pasted(wanted) | {"result": "printed"}
+                row |= _pasted(wanted) | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
             elif _plugin_is_on(client):
                 row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             else:
@@ -146,7 +146,7 @@ def _chosen(ids: Sequence[str], all_: bool, project: bool, *, print_: bool = Fal
     if ids:
         return [table[each] for each in dict.fromkeys(ids)]
     if print_ and not all_:
-        return [table["claude-desktop"]]  # the form most clients share
+        return [table["cursor"]]  # the form most clients share
     found = [each for each in table.values() if each.is_here(os.environ)]
     return [each for each in found if each.project] if project else found
 
@@ -204,7 +204,7 @@ def _told(client: Client, row: dict[str, Any]) -> str:
     """What became of a client, for a person."""
     result = row["result"]
     if result == "printed":
-        return f"# {row['file']}\n{row['snippet']}".rstrip("\n")
+        return (f"# {row['file']}\n" if row["file"] else "") + row["snippet"].rstrip("\n")
     head = f"{client.title}: {result}"
     if row.get("reason"):
         head = f"{client.title}: {row['reason']}"

@@ -25,7 +25,7 @@ from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
 
 EDITORS: dict[str, Any] = {"json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text}
-_ATTEMPTS, _BACKUPS = 5, 20
+_ATTEMPTS, _BACKUPS = 5, 5
 
 
 class Target(NamedTuple):

@@ -26,6 +26,7 @@ def ask(memory, prompt, client="claude-code"):
     return hook.answer(memory, Event(client, PROMPT, "UserPromptSubmit", "s1", prompt=prompt))
 
 
+@pytest.mark.promise("issue-hook-capture")
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
@@ -110,6 +111,7 @@ def codex_lines():
     ]
 
 
+@pytest.mark.promise("issue-hook-capture")
 @pytest.mark.parametrize(("client", "lines"), [("claude-code", claude_lines()), ("codex", codex_lines())])
 @pytest.mark.parametrize("kind", [CHECKPOINT, END])
 def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(memory, tmp_path, client, lines, kind):

@@ -52,6 +52,7 @@ def a_repository(folder, url=""):
     return folder
 
 
+@pytest.mark.promise("issue-hook-context")
 def test_a_session_begins_with_how_to_use_memory_and_what_is_pinned_or_preferred(memory):
     from commonplace.engine.upkeep import Upkeep
 
@@ -184,6 +185,7 @@ def test_text_of_a_note_cannot_end_the_fence_or_forge_a_line(memory):
         assert "\x1b" not in text
 
 
+@pytest.mark.promise("issue-hook-context")
 @pytest.mark.parametrize(
     ("text", "prompt"),
     [

@@ -20,6 +20,7 @@ def event(client, payload, name="", environ=None):
     return event_of(client, json.dumps(payload).encode(), environ or {}, name)
 
 
+@pytest.mark.promise("issue-hook-events")
 @pytest.mark.parametrize(
     ("client", "payload", "name", "kind"),
     [

@@ -53,6 +53,7 @@ def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdo
     assert (done.returncode, done.stdout) == (0, b"")
 
 
+@pytest.mark.promise("issue-hook-events")
 @pytest.mark.parametrize("payload", [b"", b"\xff", b"{}", {"hookEventName": "SessionStart"}, b"[" * 99_999])
 def test_a_hook_is_silent_on_what_it_does_not_know(home, payload):
     done = hook(home, payload)
@@ -68,6 +69,7 @@ def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
     assert b"ConfigError" in done.stderr
 
 
+@pytest.mark.promise("issue-hook-events")
 def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(home):
     command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", "claude-code"]
     begun = time.monotonic()

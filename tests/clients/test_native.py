@@ -22,6 +22,7 @@ def put(path, text):
     return path
 
 
+@pytest.mark.promise("issue-native")
 def test_the_folders_of_claude_codex_and_gemini_become_projects_and_are_found(terminal, user):
     encoded = str(user / "work" / "fjord").replace("/", "-").replace(".", "-").replace("_", "-")
     files = [

@@ -48,9 +48,7 @@ def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
     return [dict(zip(_KEYS, row, strict=True)) for row in cells]
 
 
-@command(
-    "add", "[NAME]", "[DIR]", keys={"project": _KEYS}, example="memory project add work ~/work/notes"
-)
+@command("add", "[NAME]", "[DIR]", keys={"project": _KEYS}, example="memory project add work ~/work/notes")
 @flag("--default", "Make it the default project.", "as_default")
 @flag("--native", "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.")
 def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -> None:

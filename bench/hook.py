@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,8 @@ BEGINNINGS = (
 )
 PER_SESSION = 20
 MILLISECONDS = {"with a daemon": 150, "without": 300}
+CPU: list[float] = []
+"""Milliseconds of computing of each process, the daemon's share apart: on a busy machine the rest is waiting."""
 COMMAND = [sys.executable, "-m", "commonplace"]
 PREFERENCES = 40
 
@@ -53,9 +56,11 @@ def event(session: int, **more: str) -> bytes:
 
 def ask(home: Path, data: bytes) -> tuple[float, str]:
     """Milliseconds and the context of one answer."""
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([*COMMAND, "--home", str(home), "hook", "claude-code"], input=data, capture_output=True)
     took = (time.perf_counter() - begun) * 1e3
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    CPU.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
     assert (done.returncode, done.stderr) == (0, b""), done
     return took, json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] if done.stdout.strip() else ""
 
@@ -115,7 +120,9 @@ def main() -> None:
         for at, (how, limit) in enumerate(MILLISECONDS.items()):
             starts, times, start_sizes, sizes = measure(home, prompts, 1_000_000 * at)
             print(row(f"start, {how}", starts, start_sizes, limit, START_TOKENS))
-            print(row(f"prompt, {how}", times, sizes, limit, PROMPT_TOKENS), flush=True)
+            print(row(f"prompt, {how}", times, sizes, limit, PROMPT_TOKENS))
+            print(f"  of that computing {median(CPU):.0f} ms", flush=True)
+            CPU.clear()
             if daemon.poll() is None:
                 daemon.terminate()
                 daemon.wait()

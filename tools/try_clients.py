@@ -146,7 +146,7 @@ def _run(programs: Path, home: Path, port: int) -> bool:
     )
     environ = {"HOME": str(home), "PATH": f"{programs}:{MEMORY.parent}:{os.environ['PATH']}",
                "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-fake", "OPENAI_API_KEY": "sk-fake",
-               "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1",
+               "MEMORY_HOOK_SECONDS": "3", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1",
                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
 
     def run(*words: str) -> None:

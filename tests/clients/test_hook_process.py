@@ -28,7 +28,9 @@ def home(tmp_path):
 def hook(home, payload, *argv, **environ):
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *(argv or ("claude-code",))]
-    return subprocess.run(command, input=data, capture_output=True, timeout=60, env={**os.environ, **environ})
+    return subprocess.run(
+        command, input=data, capture_output=True, timeout=60, env={**os.environ, "MEMORY_HOOK_SECONDS": "30", **environ}
+    )
 
 
 def context(done):
@@ -82,7 +84,8 @@ def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(hom
 
 def test_a_home_that_somebody_keeps_locked_ends_in_silence_and_leaves_it_whole(home):
     with open_memory(home) as memory, memory.exclusive():
-        done = hook(home, {**PROMPT, "prompt": "Remember that nothing is stored now, please"})
+        said = {**PROMPT, "prompt": "Remember that nothing is stored now, please"}
+        done = hook(home, said, MEMORY_HOOK_SECONDS="")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     with open_memory(home) as memory:
         assert memory.list(Query(projects=("categories",)))[1] == 1

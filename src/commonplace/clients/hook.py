@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
-SECONDS = 0.8
-"""A hook is over after so long, whatever it was doing."""
+SECONDS = 0.75
+"""A hook ends itself after so long, whatever it was doing, so that it is over for its client after 0.8."""
 METHOD = "hook"
 """The daemon's method that answers an event."""
 LIMIT = 4 << 20
@@ -30,10 +30,18 @@ def limit_time() -> Timer:
     for a lock. A change that is cut off is completed or taken back by the next one. Cancel it when all is done."""
     from threading import Timer
 
-    timer = Timer(max(0.05, SECONDS - _age()), os._exit, (0,))
+    timer = Timer(max(0.05, _limit() - _age()), os._exit, (0,))
     timer.daemon = True
     timer.start()
     return timer
+
+
+def _limit() -> float:
+    """SECONDS, or what the variable MEMORY_HOOK_SECONDS says, for machines that are busy."""
+    try:
+        return min(60.0, float(os.environ["MEMORY_HOOK_SECONDS"]))
+    except (KeyError, ValueError):
+        return SECONDS
 
 
 def _age() -> float:
@@ -78,7 +86,7 @@ def _from_daemon(event: Event, settings: Settings) -> str | None:
     if len(request) > _SOCKET_LIMIT:
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
-        daemon.settimeout(SECONDS)
+        daemon.settimeout(_limit())
         try:
             daemon.connect(str(settings.home / "memory.sock"))
         except OSError:

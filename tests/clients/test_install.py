@@ -246,6 +246,19 @@ def test_hooks_of_others_stay(terminal: Any, user: Path) -> None:
     assert settings.read_text() == text
 
 
+@pytest.mark.parametrize("client", [name for name in ALL if clients()[name].hooks])
+def test_without_hooks_ours_are_taken_out_again(terminal: Any, user: Path, client: str) -> None:
+    file = placed(client)
+    terminal.ok("install", client, "--no-hooks")
+    before = snapshot(user)
+    terminal.ok("install", client)
+    assert terminal.ok("install", client, "--no-hooks").startswith(f"{clients()[client].title}: written")
+    assert {name: data for name, data in snapshot(user).items() if "install/" not in name} == {
+        name: data for name, data in before.items() if "install/" not in name
+    }
+    assert "memory" in file.read_text()
+
+
 def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(terminal: Any, user: Path) -> None:
     placed("claude-code")
     settings = user / ".claude" / "settings.json"

@@ -243,15 +243,14 @@ def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
     from commonplace.clients.install import Target, present
     from commonplace.clients.spans import Unsure
-    from commonplace.clients.table import Edit
+    from commonplace.clients.table import Edit, expand
 
-    file = client.hook_file(os.environ)
-    if not client.plugin or file is None:
+    if not (known := client.plugin):
         return False
-    *path, name = client.plugin
+    *path, name = known["key"]
     edit = Edit("plugin", tuple(path), name, True, bool)
     try:
-        return present(Target(client, file, "json", [edit])) == [True]
+        return present(Target(client, expand(known["file"], os.environ), known["format"], [edit])) == [True]
     except Unsure:
         return False
 

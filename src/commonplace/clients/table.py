@@ -39,7 +39,7 @@ class Client:
     http: Mapping[str, Any] | None = None
     token: Mapping[str, Any] | None = None
     note: str = ""
-    plugin: Sequence[str] = ()
+    plugin: Mapping[str, Any] = field(default_factory=dict)
     hooks: Mapping[str, Any] = field(default_factory=dict)
 
     def place(self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM) -> Path | None:

@@ -91,7 +91,7 @@ def launcher() -> list[str]:
     """The command line that starts this program, with absolute paths: programs with windows have no shell's PATH."""
     program = sys.argv[0]
     found = os.path.abspath(program) if os.path.dirname(program) else shutil.which(program) or ""
-    if os.path.basename(found) == "memory" and os.access(found, os.X_OK):
+    if os.path.basename(found) in ("memory", "commonplace") and os.access(found, os.X_OK):
         return [found]
     return [sys.executable, "-m", "commonplace"]
 

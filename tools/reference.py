@@ -73,7 +73,8 @@ NAME` the name of the variable with its token: a token itself is never written.
 
 **Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
 skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
-([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code with the plugin is left alone.
+([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the
+plugin are left alone.
 
 `checked` below: *run*, the program itself read what `memory install` wrote; *read*, its documentation says so.
 """

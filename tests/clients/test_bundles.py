@@ -43,7 +43,7 @@ def test_the_marketplace_leads_to_the_plugin() -> None:
     (listed,) = load("marketplace")["plugins"]
     assert (ROOT / listed["source"]).resolve() == PLUGIN
     assert (listed["name"], load("marketplace")["name"]) == (load("plugin")["name"], "commonplace")
-    assert clients()["claude-code"].plugin[-1] == "commonplace@commonplace"
+    assert clients()["claude-code"].plugin["key"][-1] == "commonplace@commonplace"
 
 
 @pytest.mark.parametrize(("name", "client"), [("plugin", "claude-code"), ("gemini", "gemini-cli")])

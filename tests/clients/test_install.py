@@ -246,6 +246,19 @@ def test_hooks_of_others_stay(terminal: Any, user: Path) -> None:
     assert settings.read_text() == text
 
 
+@pytest.mark.parametrize("client", [name for name in ALL if clients()[name].hooks])
+def test_without_hooks_ours_are_taken_out_again(terminal: Any, user: Path, client: str) -> None:
+    file = placed(client)
+    terminal.ok("install", client, "--no-hooks")
+    before = snapshot(user)
+    terminal.ok("install", client)
+    assert terminal.ok("install", client, "--no-hooks").startswith(f"{clients()[client].title}: written")
+    assert {name: data for name, data in snapshot(user).items() if "install/" not in name} == {
+        name: data for name, data in before.items() if "install/" not in name
+    }
+    assert "memory" in file.read_text()
+
+
 def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(terminal: Any, user: Path) -> None:
     placed("claude-code")
     settings = user / ".claude" / "settings.json"
@@ -259,13 +272,23 @@ def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(terminal: An
     assert "our hook for SessionStart stands in one group with another" in ran.out
 
 
-def test_with_the_plugin_nothing_is_written(terminal: Any, user: Path) -> None:
-    file = placed("claude-code", "{}")
-    (user / ".claude" / "settings.json").write_text('{"enabledPlugins": {"commonplace@commonplace": true}}')
-    (row,) = terminal("install", "claude-code", "--json").json["clients"]
+@pytest.mark.parametrize(
+    ("client", "place", "text"),
+    [
+        ("claude-code", ".claude/settings.json", '{"enabledPlugins": {"commonplace@commonplace": true}}'),
+        ("codex", ".codex/config.toml", '[plugins."commonplace@commonplace"]\nenabled = true\n'),
+    ],
+)
+def test_with_the_plugin_nothing_is_written(terminal: Any, user: Path, client: str, place: str, text: str) -> None:
+    placed(client)
+    (user / place).write_text(text)
+    before = snapshot(user)
+    (row,) = terminal("install", client, "--json").json["clients"]
     assert (row["result"], row["reason"]) == ("unchanged", "its plugin brings server and hooks")
-    assert file.read_text() == "{}"
-    assert "\nclaude-code       yes    plugin                   yes" in terminal.ok("install")
+    assert snapshot(user) == before
+    assert f"\n{client:<17} yes    plugin                   yes" in terminal.ok("install")
+    (user / place).write_text(text.replace("true", "false"))
+    assert terminal("install", client, "--json").json["clients"][0]["result"] == "written"
 
 
 @pytest.mark.promise("install-4")

@@ -38,7 +38,9 @@ def _ids(*_: object) -> list[str]:
 @option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
 @option("--token-env", metavar="NAME", help="The variable of the environment that holds the token for --http.")
 @click.option(
-    "--hooks/--no-hooks", default=True, help="Also bring memory into each session by the client's hooks [yes]."
+    "--hooks/--no-hooks",
+    default=True,
+    help="Bring memory into each session by the client's hooks, or take ours out [yes].",
 )
 @option("--name", default="memory", help="The name of the entry.")
 @flag("--replace", "Take the place of an entry of that name that is not ours.")
@@ -76,7 +78,8 @@ def install(
             elif _plugin_is_on(client):
                 row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             else:
-                row |= _changes(installer, wanted, adding=True, replace=replace, dry_run=dry_run)
+                unwanted = [] if hooks or project else _hook_targets(client)
+                row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         failed = failed or row["result"] in ("refused", "not found")
@@ -111,7 +114,7 @@ def uninstall(call: Invocation, *ids: str, all_: bool, project: bool, name: str,
         row: dict[str, Any] = {"client": client.id, "title": client.title}
         try:
             wanted = _targets(client, server, project, hooks=not project, program=["memory"])
-            row |= _changes(installer, wanted, adding=False, replace=replace, dry_run=dry_run)
+            row |= _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         rows.append(row)
@@ -163,28 +166,41 @@ def _targets(client: Client, server: Server, project: bool, *, hooks: bool, prog
     return install.targets(client, file, edits, client.hook_file(os.environ), calls)
 
 
-def _changes(installer: Any, wanted: Sequence[Target], *, adding: bool, replace: bool, dry_run: bool) -> dict[str, Any]:
-    """Carry out one client's changes, as keys of its row."""
+def _hook_targets(client: Client) -> list[Target]:
+    """The file of the client's hooks, with what `install` would put there."""
+    from commonplace.clients import install, table
+
+    file = client.hook_file(os.environ)
+    return [] if file is None else [install.Target(client, file, "json", table.hooks(client, ["memory"]))]
+
+
+def _changes(
+    installer: Installer, adding: Sequence[Target], removing: Sequence[Target], *, replace: bool, dry_run: bool
+) -> dict[str, Any]:
+    """Carry out one client's changes, as keys of its row; all are tried before the first file is written."""
     from commonplace.clients.install import snippet
     from commonplace.clients.spans import Unsure
 
     rows: list[tuple[Target, Outcome]] = []
-    act = installer.add if adding else installer.remove
-    for target, dry in [(each, True) for each in wanted] + [(each, dry_run) for each in wanted]:  # all or none
-        try:
-            rows.append((target, act(target, replace=replace, dry_run=dry)))
-        except Unsure as error:
-            paste = snippet(target.format, target.edits) if adding else None
-            kept = f"{target.file} was not changed: {error}"
-            return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
-    del rows[: len(wanted)]
+    left: dict[str, str] = {}
+    for dry in (True, dry_run):
+        rows.clear()
+        for target, act in [(each, installer.add) for each in adding] + [(each, installer.remove) for each in removing]:
+            try:
+                rows.append((target, act(target, replace=replace, dry_run=dry)))
+            except Unsure as error:
+                kept = f"{target.file} was not changed: {error}"
+                if adding and target not in adding:  # hooks nobody asked for; the server can be connected all the same
+                    left = {"hooks_left": kept}
+                    continue
+                paste = snippet(target.format, target.edits) if adding else None
+                return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
     changed = [(target, each) for target, each in rows if each.old != each.new]
     result = ("planned" if dry_run else "written" if adding else "removed") if changed else "unchanged"
     backups = [str(each.backup) for _, each in changed if each.backup is not None]
     diff = "".join(_diff(target.file, each) for target, each in changed) if dry_run else None
-    return {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups} | (
-        {"diff": diff} if diff else {}
-    )
+    shown = {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups}
+    return shown | ({"diff": diff} if diff else {}) | left
 
 
 def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
@@ -211,6 +227,8 @@ def _told(client: Client, row: dict[str, Any]) -> str:
     elif row.get("file"):
         head += f" ({row['file']})"
     parts = [head, *(f"  copy of what was there: {each}" for each in row.get("backup", ()))]
+    if row.get("hooks_left"):
+        parts.append(f"  {row['hooks_left']}")
     if row.get("snippet"):
         parts.append(f"  Paste this into {row['file']}:\n{row['snippet']}".rstrip("\n"))
     if row.get("diff"):
@@ -225,15 +243,14 @@ def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
     from commonplace.clients.install import Target, present
     from commonplace.clients.spans import Unsure
-    from commonplace.clients.table import Edit
+    from commonplace.clients.table import Edit, expand
 
-    file = client.hook_file(os.environ)
-    if not client.plugin or file is None:
+    if not (known := client.plugin):
         return False
-    *path, name = client.plugin
+    *path, name = known["key"]
     edit = Edit("plugin", tuple(path), name, True, bool)
     try:
-        return present(Target(client, file, "json", [edit])) == [True]
+        return present(Target(client, expand(known["file"], os.environ), known["format"], [edit])) == [True]
     except Unsure:
         return False
 

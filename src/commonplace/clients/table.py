@@ -39,7 +39,7 @@ class Client:
     http: Mapping[str, Any] | None = None
     token: Mapping[str, Any] | None = None
     note: str = ""
-    plugin: Sequence[str] = ()
+    plugin: Mapping[str, Any] = field(default_factory=dict)
     hooks: Mapping[str, Any] = field(default_factory=dict)
 
     def place(self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM) -> Path | None:
@@ -91,7 +91,7 @@ def launcher() -> list[str]:
     """The command line that starts this program, with absolute paths: programs with windows have no shell's PATH."""
     program = sys.argv[0]
     found = os.path.abspath(program) if os.path.dirname(program) else shutil.which(program) or ""
-    if os.path.basename(found) == "memory" and os.access(found, os.X_OK):
+    if os.path.basename(found) in ("memory", "commonplace") and os.access(found, os.X_OK):
         return [found]
     return [sys.executable, "-m", "commonplace"]
 

@@ -32,7 +32,9 @@ def _ids(*_: object) -> list[str]:
     return [*clients()]
 
 
-@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_ids)
+@command(
+    "install", "[CLIENT...]", keys=("clients", "server"), complete=_ids, example="memory install codex zed --dry-run"
+)
 @flag("--all", "Every client found on this machine.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
@@ -94,7 +96,7 @@ def install(
     return int(failed)
 
 
-@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_ids)
+@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_ids, example="memory uninstall --all")
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @option("--name", default="memory", help="The name of the entry.")

@@ -82,7 +82,7 @@ class _Lines:
 
     def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
         self.graph, self.quoted = graph, quoted is not None
-        self.is_bounded = quoted.is_bounded if quoted else not graph
+        self.is_bounded: bool = quoted.is_bounded if quoted else not graph
         self.has_links = "[[" in body
         self.has_ticks = "`" in body  # one character is found much faster than two
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)

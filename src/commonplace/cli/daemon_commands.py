@@ -60,6 +60,7 @@ def serve(
 
 
 def _serve(call: Invocation, settings: Settings, every: timedelta, served: Registry | None, *, once: bool) -> int:
+    from commonplace.clients import hook
     from commonplace.engine import open_memory
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
@@ -82,7 +83,7 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
                 output.failure(str(error))
         memory = held.enter_context(open_memory(config=settings, face=FACE))
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
-        daemon = Daemon(tick, every, callers, served, listener)
+        daemon = Daemon(tick, every, callers, served, listener, {hook.METHOD: hook.served})
         if once:
             return 0 if daemon.tick() else 1
         where = "no socket" if listener is None else f"socket: {listener.path}"

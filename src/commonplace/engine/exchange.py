@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,11 +144,15 @@ class Exchange:
         return store.place(path).kind != "missing" or self._index.notes.in_other_case(project, path) is not None
 
     @verb
-    def add_files(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:
-        """Write new files, byte for byte, as one change. Raises Exists when one is there meanwhile; OutsideError."""
+    def add_files(
+        self, project: str, files: Sequence[tuple[str, bytes]], over: Mapping[str, File] | None = None
+    ) -> None:
+        """Write files, byte for byte, as one change: new ones, and those in place of what is `over` at a path.
+
+        Raises Exists or Conflict when another is there meanwhile; OutsideError."""
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
-                change.put(project, path, data, scope=scope_of(data))
+                change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
 def keep_lost(session: HomeSession, lost: Sequence[Overruled]) -> None:

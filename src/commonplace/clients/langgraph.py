@@ -1,0 +1,215 @@
+"""A LangGraph store over a memory: items are entries of the project `kv` (extra `commonplace[langgraph]`).
+
+The namespace `("users", "anna")` is the key-value namespace `users.anna`, and a value is JSON, so that the key-value
+tools of every other agent see the same entries. A value those tools wrote that is no JSON object is `{"value": text}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+try:
+    from langgraph.store.base import (
+        BaseStore, GetOp, Item, ListNamespacesOp, MatchCondition, PutOp, SearchItem, SearchOp, TTLConfig,
+        validate_op_namespace,
+    )  # fmt: skip
+except ImportError as error:
+    raise ImportError(
+        "commonplace.clients.langgraph needs LangGraph's store interface: pip install 'commonplace[langgraph]'"
+    ) from error
+
+from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
+from commonplace.errors import InvalidInput
+from commonplace.note.model import KV_PROJECT
+from commonplace.query import Query
+
+if TYPE_CHECKING:
+    from commonplace import Memory
+
+_TTL = "ttl_minutes"
+"""Header key: how long an entry lives after it was written or read."""
+_MOST_HITS = 1000
+_Place = tuple[tuple[str, ...], str]
+
+
+class CommonplaceStore(BaseStore):
+    """A `BaseStore` over an open memory, which the caller closes. Safe for several threads.
+
+    A batch reads first, then writes its puts as one change. `search` with a query ranks by words (and by meaning where
+    the home has embeddings) and finds only what matches; without one it lists, newest first. Items past their time are
+    never shown. `index` of `put` has no effect: every value is searchable. `created_at` and `updated_at` are when the
+    item was put, to the second. Raises InvalidInput for a value that is no JSON, and as `Memory.write`.
+    """
+
+    supports_ttl = True
+
+    def __init__(self, memory: Memory, *, ttl: TTLConfig | None = None):
+        self._memory, self._entries = memory, NoteEntries(memory)
+        self.ttl_config = ttl
+
+    def batch(self, ops: Iterable[Any]) -> list[Any]:
+        """Run the operations; the results are in their order."""
+        results: list[Any] = []
+        puts: dict[_Place, PutOp] = {}
+        for op in ops:
+            validate_op_namespace(op)
+            found: Any = None
+            if isinstance(op, GetOp):
+                found = self._get(op)
+            elif isinstance(op, SearchOp):
+                found = self._search(op)
+            elif isinstance(op, ListNamespacesOp):
+                found = self._namespaces(op)
+            elif isinstance(op, PutOp):
+                puts[op.namespace, op.key] = op
+            else:
+                raise InvalidInput(f"unknown operation of a store: {type(op).__name__}")
+            results.append(found)
+        self._put(puts)
+        return results
+
+    async def abatch(self, ops: Iterable[Any]) -> list[Any]:
+        """As `batch`, in a thread."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def sweep_ttl(self) -> int:
+        """Remove items past their time now; every change removes some. Returns how many."""
+        return self._entries.purge()
+
+    def _get(self, op: GetOp) -> Item | None:
+        if (entry := self._peek(op.namespace, op.key)) is None:
+            return None
+        if op.refresh_ttl:
+            self._refresh([entry])
+        return Item(value=_value(entry.value), key=op.key, namespace=op.namespace, created_at=entry.created,
+                    updated_at=entry.created)  # fmt: skip
+
+    def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
+        found = self._entries.peek(_joined(namespace), key)
+        return found and found[0]
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        found: list[tuple[Entry, float | None]]
+        if op.query and op.query.strip():
+            hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=_MOST_HITS).hits
+            named = [(_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits]
+            found = [
+                (entry, hit.score) for space, hit in named
+                if _begins(space, op.namespace_prefix) and (entry := self._peek(space, hit.note.title))
+            ]  # fmt: skip
+        else:
+            every = self._entries.search("", None, _MOST_HITS * _MOST_HITS, 0)[0]
+            found = [(each, None) for each in every if _begins(_split(each.namespace), op.namespace_prefix)]
+        if op.filter:
+            found = [each for each in found if _passes(_value(each[0].value), op.filter)]
+        page = found[op.offset : op.offset + op.limit]
+        if op.refresh_ttl:
+            there = (self._peek(_split(each.namespace), each.key) for each, _ in page)
+            self._refresh([each for each in there if each])
+        return [
+            SearchItem(namespace=_split(each.namespace), key=each.key, value=_value(each.value),
+                       created_at=each.created, updated_at=each.created, score=score)
+            for each, score in page
+        ]  # fmt: skip
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        spaces = [_split(each.namespace) for each in self._entries.namespaces() if each.active]
+        for condition in op.match_conditions or ():
+            spaces = [each for each in spaces if _matches(condition, each)]
+        return sorted({each[: op.max_depth] for each in spaces})[op.offset : op.offset + op.limit]
+
+    def _put(self, puts: dict[_Place, PutOp]) -> None:
+        """Write what has a value as one change, and remove the rest."""
+        now, written = self._memory.clock(), []
+        for (namespace, key), op in puts.items():
+            if op.value is None:
+                continue
+            entry = Entry(_joined(namespace), key, _text(op.value), now, now, _end(now, op.ttl))
+            written.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
+        if written:
+            self._entries.import_entries(written, "write")
+        for (namespace, key), op in puts.items():
+            if op.value is None and self._peek(namespace, key):
+                self._entries.remove(_joined(namespace), key)
+
+    def _refresh(self, entries: Iterable[Entry]) -> None:
+        """Let items with a time to live begin it anew, as one change."""
+        now, later = self._memory.clock(), []
+        for each in entries:
+            if each.expires is not None:
+                minutes = self._memory.read(each.id, project=KV_PROJECT, count=False).header.get(_TTL)
+                if minutes is not None:  # else the key-value tools wrote it: theirs do not begin anew
+                    later.append((replace(each, accessed=now, expires=_end(now, float(minutes))), {}))
+        if later:
+            self._entries.import_entries(later, "edit")
+
+
+def _end(now: datetime, minutes: float | None) -> datetime | None:
+    """When so many minutes are over; None for never, which is also an end no calendar has."""
+    try:
+        return None if minutes is None else whole_milliseconds(now + timedelta(minutes=minutes))
+    except OverflowError:
+        return None
+
+
+def _joined(namespace: tuple[str, ...]) -> str:
+    return ".".join(namespace)
+
+
+def _split(namespace: str) -> tuple[str, ...]:
+    return tuple(namespace.split("."))
+
+
+def _begins(namespace: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    return namespace[: len(prefix)] == prefix
+
+
+def _text(value: dict[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, indent=1)
+        return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"the value of an item must be JSON: {error}") from None
+
+
+def _value(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"value": text}
+    return value if isinstance(value, dict) else {"value": text}
+
+
+def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    path = condition.path
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :] if path else ()
+    return len(part) == len(path) and all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+
+
+def _passes(value: Any, wanted: Any) -> bool:
+    """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same value."""
+    if isinstance(wanted, dict):
+        if any(key.startswith("$") for key in wanted):
+            return all(_compares(value, operator, other) for operator, other in wanted.items())
+        return isinstance(value, dict) and all(_passes(value.get(key), other) for key, other in wanted.items())
+    if isinstance(wanted, list | tuple):
+        return isinstance(value, list | tuple) and len(value) == len(wanted) and all(map(_passes, value, wanted))
+    return bool(value == wanted)
+
+
+def _compares(value: Any, operator: str, other: Any) -> bool:
+    if operator in ("$eq", "$ne"):
+        return bool(value == other) == (operator == "$eq")
+    if operator not in ("$gt", "$gte", "$lt", "$lte"):
+        raise InvalidInput(f'unknown operator "{operator}" in a filter: $eq, $ne, $gt, $gte, $lt and $lte are known')
+    if value is None:
+        return False
+    left, right = float(value), float(other)
+    return left > right if operator == "$gt" else left >= right if operator == "$gte" else (
+        left < right if operator == "$lt" else left <= right
+    )  # fmt: skip

@@ -105,7 +105,7 @@ def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(t
         found = store.search(("users",), query="green tea")
         assert [(each.namespace, each.key) for each in found] == [(("users", "anna"), "food")]
         assert found[0].score
-        reply = Session(memory, tools=("kv",)).call("recall_memory", {"key": "food", "namespace": "users.anna"})
+        reply = Session(memory, tools=("kv",)).call("memory_recall", {"key": "food", "namespace": "users.anna"})
         assert "green tea" in reply.text
 
 
@@ -113,7 +113,7 @@ def test_what_another_agent_kept_as_plain_text_is_an_item_with_a_value(tmp_path:
     from commonplace import Session
 
     with open_memory(tmp_path) as memory:
-        kept = Session(memory, tools=("kv",)).call("remember", {"key": "k", "value": "plain", "namespace": "users"})
+        kept = Session(memory, tools=("kv",)).call("memory_remember", {"key": "k", "value": "plain", "namespace": "users"})
         assert not kept.is_error, kept.text
         item = CommonplaceStore(memory).get(("users",), "k")
     assert item is not None

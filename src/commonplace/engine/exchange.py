@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from commonplace.clock import stamp
@@ -178,6 +179,13 @@ def digest(scope: str, content: str) -> bytes:
     import hashlib
 
     return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
+    """The rows of a table of another program's database, [] when it is not there. Raises ValueError."""
+    from commonplace.index import foreign
+
+    return foreign.rows(path, table)
 
 
 @dataclass(slots=True)

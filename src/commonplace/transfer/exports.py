@@ -10,15 +10,13 @@ import gzip
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from commonplace.clock import parse_stamp, stamp
-from commonplace.engine.exchange import SOURCE_REF, Exchange
+from commonplace.engine.exchange import SOURCE_REF, Exchange, foreign_rows
 from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.links import file_name, permalink_for
@@ -323,10 +321,12 @@ def _mem0(path: Path) -> Found:
 def _mcp_memory_service(path: Path) -> Found:
     """The database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
     place = path / "sqlite_vec.db" if path.is_dir() else path
-    if read_head(place) == _SQLITE:
+    if _head(place) == _SQLITE:
         rows: Iterable[dict[str, Any]] = _table(place, "memories", "content_hash")
     else:
         rows = [each for name, data in _members(place, ()) for each in _rows(_json(name, data))]
+    if not any("content" in each for each in rows):
+        raise WrongStore(f"{place} holds no memories of mcp-memory-service")
     for each in rows:
         text, ref = each.get("content"), each.get("content_hash") or each.get("id")
         if not isinstance(text, str) or ref is None:
@@ -344,10 +344,12 @@ def _mcp_memory_service(path: Path) -> Found:
 def _claude_mem(path: Path) -> Found:
     """The database of claude-mem: observations, and summaries of sessions."""
     place = path / "claude-mem.db" if path.is_dir() else path
-    for each in _table(place, "observations", "id"):
+    if not (rows := _table(place, "observations", "id")):
+        raise WrongStore(f"{place} holds no observations of claude-mem")
+    for each in rows:
         lines = [each.get("title"), each.get("subtitle"), each.get("narrative") or each.get("text")]
         yield _observed("observation", each, [*lines, *(f"- {fact}" for fact in _listed(each.get("facts")))])
-    for each in _table(place, "session_summaries", "id", may_lack=True):
+    for each in _table(place, "session_summaries", "id"):
         names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
         yield _observed("summary", each, [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)])
 
@@ -375,7 +377,7 @@ def _listed(value: Any) -> list[str]:
 _SQLITE = b"SQLite format 3\0"
 
 
-def read_head(path: Path) -> bytes:
+def _head(path: Path) -> bytes:
     """The first 16 bytes of a file. Raises WrongStore."""
     try:
         with path.open("rb") as file:
@@ -384,22 +386,13 @@ def read_head(path: Path) -> bytes:
         raise WrongStore(f"cannot read {path}: {reason(error)}") from None
 
 
-def _table(path: Path, name: str, key: str, *, may_lack: bool = False) -> list[dict[str, Any]]:
-    """The rows of a table of another program's database, which is opened for reading only. Raises WrongStore."""
-    import sqlite3
-
-    if read_head(path) != _SQLITE:
+def _table(path: Path, name: str, key: str) -> list[dict[str, Any]]:
+    """The rows of a table of a database that have `key`. Raises WrongStore for what is no database."""
+    if _head(path) != _SQLITE:
         raise WrongStore(f"{path} is no SQLite database")
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as db:
-            db.row_factory = sqlite3.Row
-            known = {row[1] for row in db.execute(f"pragma table_info({name})")}
-            if key not in known:
-                if may_lack:
-                    return []
-                raise WrongStore(f"{path} has no table {name} with a column {key}")
-            return [dict(row) for row in db.execute(f"select * from {name} order by rowid")]
-    except sqlite3.Error as error:
+        return [each for each in foreign_rows(path, name) if each.get(key) is not None]
+    except ValueError as error:
         raise WrongStore(f"cannot read {path}: {error}") from None
 
 

@@ -7,12 +7,14 @@ import os
 import sys
 from typing import Any
 
+from fastmcp.client.transports import StdioTransport
 from pydantic_ai import Agent
-from pydantic_ai.mcp import MCPServerStdio
+from pydantic_ai.mcp import MCPToolset
 
 
 async def main(question: str, home: str, model: Any = "openai:gpt-5") -> str:
-    server = MCPServerStdio(sys.executable, ["-m", "commonplace", "--home", home, "mcp"], env=dict(os.environ), timeout=30)
+    arguments = ["-m", "commonplace", "--home", home, "mcp"]
+    server = MCPToolset(StdioTransport(sys.executable, arguments, env=dict(os.environ)))
     agent = Agent(model, toolsets=[server], instructions="Use your memory.")
     async with agent:
         return (await agent.run(question)).output

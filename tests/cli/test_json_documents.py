@@ -80,6 +80,8 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["kv", "list"], ["namespace", "entries"]),
     (["kv", "del", "editor"], ["namespace", "key"]),
     (["man"], ["page"]),
+    (["install"], ["clients", "server"]),
+    (["uninstall", "zed"], ["clients"]),
     (["call", "list_memory_projects"], ["tool", "is_error", "text", "structured"]),
     (["completion", "bash"], ["shell", "script"]),
     (["help", "write"], ["command", "text"]),

@@ -13,8 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.random_files import json_file, toml_file, yaml_file
+from clients.random_files import MAKERS, json_file, toml_file, yaml_file
 from commonplace.clients import jsonc, toml_text, yaml_text
+from commonplace.clients.install import EDITORS
 from commonplace.clients.spans import Unsure
 
 VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
@@ -41,6 +42,7 @@ def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
 @pytest.mark.parametrize("comments", [False, True])
 @TWO_THOUSAND
 @given(SEEDS)
+@pytest.mark.promise("install-2")
 def test_json(comments: bool, seed: int) -> None:
     text = json_file(Random(seed), comments=comments)
     new, hint = jsonc.put(text, ["mcpServers"], "memory", VALUE)
@@ -55,6 +57,7 @@ def test_json(comments: bool, seed: int) -> None:
 @pytest.mark.slow
 @TWO_THOUSAND
 @given(SEEDS)
+@pytest.mark.promise("install-2")
 def test_toml(seed: int) -> None:
     text = toml_file(Random(seed))
     try:
@@ -77,6 +80,7 @@ def test_toml(seed: int) -> None:
 @pytest.mark.parametrize("of_list", [False, True])
 @TWO_THOUSAND
 @given(SEEDS)
+@pytest.mark.promise("install-2")
 def test_yaml(of_list: bool, seed: int) -> None:
     text = yaml_file(Random(seed), "servers", of_list=of_list)
     name: Any = (lambda item: isinstance(item, dict) and item.get("name") == "memory") if of_list else "memory"
@@ -99,3 +103,28 @@ def test_yaml(of_list: bool, seed: int) -> None:
         old["servers"] = {**(old.get("servers") or {}), "memory": value}
     assert yaml.safe_load(new.removeprefix("\ufeff")) == old
     assert yaml_text.drop(new, ["servers"], name, hint) == text
+
+
+@pytest.mark.promise("install-2")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["json", "toml", "yaml"])
+@settings(max_examples=1000)
+@given(SEEDS)
+def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str, seed: int) -> None:
+    random = Random(seed)
+    text = MAKERS[kind](random)
+    for _ in range(random.randrange(1, 4)):
+        at = random.randrange(len(text) + 1)
+        text = (
+            text[:at]
+            + random.choice(["", *"{}[],:\"#'\n \t-/*&|=.", "\r\n", "//", "memory"])
+            + text[at + random.randrange(3) :]
+        )
+    editor, path = EDITORS[kind], {"json": ["mcpServers"], "toml": ["mcp_servers"], "yaml": ["extensions"]}[kind]
+    try:
+        assert editor.find(text, path, "memory") is None
+        new, hint = editor.put(text, path, "memory", VALUE)
+    except Unsure:
+        return
+    assert editor.find(new, path, "memory") == VALUE
+    assert editor.drop(new, path, "memory", hint) == text

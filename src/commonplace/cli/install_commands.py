@@ -19,7 +19,7 @@ from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Text, Usage, command, flag, option
 
 if TYPE_CHECKING:
-    from commonplace.clients.install import Outcome, Target
+    from commonplace.clients.install import Installer, Outcome, Target
     from commonplace.clients.table import Client, Server
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
@@ -32,17 +32,15 @@ def _ids(*_: object) -> list[str]:
     return [*clients()]
 
 
-@command("install", "[CLIENT...]", complete=_ids, keys={
-    "clients": ("client", "title", "found", "entry", "version", "hooks", "file", "result", "diff", "backup", "reason",
-                "snippet"),
-    "server": ("command", "tools", "seconds", "error"),
-})  # fmt: skip
+@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_ids)
 @flag("--all", "Every client found on this machine.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
 @option("--token-env", metavar="NAME", help="The variable of the environment that holds the token for --http.")
 @click.option(
-    "--hooks/--no-hooks", default=True, help="Also bring memory into each session by the client's hooks [yes]."
+    "--hooks/--no-hooks",
+    default=True,
+    help="Bring memory into each session by the client's hooks, or take ours out [yes].",
 )
 @option("--name", default="memory", help="The name of the entry.")
 @flag("--replace", "Take the place of an entry of that name that is not ours.")
@@ -76,11 +74,12 @@ def install(
             if not print_ and not project and not client.is_here(os.environ):
                 row |= _pasted(wanted) | {"result": "not found", "reason": f"{client.title} is not on this machine"}
             elif print_:
-                row |= _pasted(wanted) | {"result": "printed"}
+                row |= _pasted(wanted) | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
             elif _plugin_is_on(client):
                 row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             else:
-                row |= _changes(installer, wanted, adding=True, replace=replace, dry_run=dry_run)
+                unwanted = [] if hooks or project else _hook_targets(client)
+                row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         failed = failed or row["result"] in ("refused", "not found")
@@ -110,16 +109,17 @@ def uninstall(call: Invocation, *ids: str, all_: bool, project: bool, name: str,
     if not ids and not all_:
         raise Usage("requires a CLIENT, or --all")
     server, installer = Server(checked_name(name)), Installer(call.settings().home)
-    rows: list[dict[str, Any]] = []
+    rows, texts = [], []
     for client in _chosen(ids, all_, project):
         row: dict[str, Any] = {"client": client.id, "title": client.title}
         try:
             wanted = _targets(client, server, project, hooks=not project, program=["memory"])
-            row |= _changes(installer, wanted, adding=False, replace=replace, dry_run=dry_run)
+            row |= _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         rows.append(row)
-    texts = [_told(get, row) for get, row in zip(_chosen(ids, all_, project), rows, strict=True)]
+        if ids or row["result"] != "unchanged":
+            texts.append(_told(client, row))
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(each["result"] == "refused" for each in rows))
 
@@ -149,7 +149,7 @@ def _chosen(ids: Sequence[str], all_: bool, project: bool, *, print_: bool = Fal
     if ids:
         return [table[each] for each in dict.fromkeys(ids)]
     if print_ and not all_:
-        return [table["claude-desktop"]]  # the form most clients share
+        return [table["cursor"]]  # the form most clients share
     found = [each for each in table.values() if each.is_here(os.environ)]
     return [each for each in found if each.project] if project else found
 
@@ -166,27 +166,41 @@ def _targets(client: Client, server: Server, project: bool, *, hooks: bool, prog
     return install.targets(client, file, edits, client.hook_file(os.environ), calls)
 
 
-def _changes(installer: Any, wanted: Iterable[Target], *, adding: bool, replace: bool, dry_run: bool) -> dict[str, Any]:
-    """Carry out one client's changes, as keys of its row."""
+def _hook_targets(client: Client) -> list[Target]:
+    """The file of the client's hooks, with what `install` would put there."""
+    from commonplace.clients import install, table
+
+    file = client.hook_file(os.environ)
+    return [] if file is None else [install.Target(client, file, "json", table.hooks(client, ["memory"]))]
+
+
+def _changes(
+    installer: Installer, adding: Sequence[Target], removing: Sequence[Target], *, replace: bool, dry_run: bool
+) -> dict[str, Any]:
+    """Carry out one client's changes, as keys of its row; all are tried before the first file is written."""
     from commonplace.clients.install import snippet
     from commonplace.clients.spans import Unsure
 
     rows: list[tuple[Target, Outcome]] = []
-    act = installer.add if adding else installer.remove
-    for target in wanted:
-        try:
-            rows.append((target, act(target, replace=replace, dry_run=dry_run)))
-        except Unsure as error:
-            paste = snippet(target.format, target.edits) if adding else None
-            kept = f"{target.file} was not changed: {error}"
-            return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
+    left: dict[str, str] = {}
+    for dry in (True, dry_run):
+        rows.clear()
+        for target, act in [(each, installer.add) for each in adding] + [(each, installer.remove) for each in removing]:
+            try:
+                rows.append((target, act(target, replace=replace, dry_run=dry)))
+            except Unsure as error:
+                kept = f"{target.file} was not changed: {error}"
+                if adding and target not in adding:  # hooks nobody asked for; the server can be connected all the same
+                    left = {"hooks_left": kept}
+                    continue
+                paste = snippet(target.format, target.edits) if adding else None
+                return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
     changed = [(target, each) for target, each in rows if each.old != each.new]
     result = ("planned" if dry_run else "written" if adding else "removed") if changed else "unchanged"
     backups = [str(each.backup) for _, each in changed if each.backup is not None]
     diff = "".join(_diff(target.file, each) for target, each in changed) if dry_run else None
-    return {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups} | (
-        {"diff": diff} if diff else {}
-    )
+    shown = {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups}
+    return shown | ({"diff": diff} if diff else {}) | left
 
 
 def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
@@ -206,19 +220,22 @@ def _told(client: Client, row: dict[str, Any]) -> str:
     """What became of a client, for a person."""
     result = row["result"]
     if result == "printed":
-        return f"# {row['file']}\n{row['snippet']}".rstrip("\n")
+        return (f"# {row['file']}\n" if row["file"] else "") + row["snippet"].rstrip("\n")
     head = f"{client.title}: {result}"
     if row.get("reason"):
         head = f"{client.title}: {row['reason']}"
     elif row.get("file"):
         head += f" ({row['file']})"
     parts = [head, *(f"  copy of what was there: {each}" for each in row.get("backup", ()))]
+    if row.get("hooks_left"):
+        parts.append(f"  {row['hooks_left']}")
     if row.get("snippet"):
         parts.append(f"  Paste this into {row['file']}:\n{row['snippet']}".rstrip("\n"))
     if row.get("diff"):
         parts.append(row["diff"].rstrip("\n"))
     if result == "written":
-        parts += [f"  {note}" for note in (client.note, client.hooks.get("note", "")) if note]
+        notes = client.note, client.hooks.get("note") if str(client.hook_file(os.environ)) in row["file"] else None
+        parts += [f"  {note}" for note in notes if note]
     return "\n".join(parts)
 
 
@@ -226,28 +243,29 @@ def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
     from commonplace.clients.install import Target, present
     from commonplace.clients.spans import Unsure
-    from commonplace.clients.table import Edit
+    from commonplace.clients.table import Edit, expand
 
-    file = client.hook_file(os.environ)
-    if not client.plugin or file is None:
+    if not (known := client.plugin):
         return False
-    *path, name = client.plugin
+    *path, name = known["key"]
     edit = Edit("plugin", tuple(path), name, True, bool)
     try:
-        return present(Target(client, file, "json", [edit])) == [True]
+        return present(Target(client, expand(known["file"], os.environ), known["format"], [edit])) == [True]
     except Unsure:
         return False
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
     """The table of clients."""
+    from commonplace.clients.install import Installer
     from commonplace.clients.table import clients
 
+    installer = Installer(call.settings().home)
     rows, versions = [], dict[tuple[str, ...], str]()
     for client in clients().values():
         if project and client.project is None:
             continue
-        rows.append(_state(client, server, project, versions))
+        rows.append(_state(installer, client, server, project, versions))
     lines = [_STATUS.format("client", "found", "entry", "hooks", "file").rstrip()]
     for row in rows:
         entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
@@ -264,8 +282,12 @@ def _short(file: str) -> str:
     return "~" + file[len(home) :] if file.startswith(home + "/") else file
 
 
-def _state(client: Client, server: Server, project: bool, versions: dict[tuple[str, ...], str]) -> dict[str, Any]:
-    """What `memory install` tells of a client: `entry` is none, ok, other command, not ours, plugin or unreadable."""
+def _state(
+    installer: Installer, client: Client, server: Server, project: bool, versions: dict[tuple[str, ...], str]
+) -> dict[str, Any]:
+    """What `memory install` tells of a client; `entry` is none, ok, other command, broken command, address, not ours,
+    plugin or unreadable, with the reason.
+    """
     from commonplace.clients import install, table
     from commonplace.errors import CommonplaceError
 
@@ -274,11 +296,14 @@ def _state(client: Client, server: Server, project: bool, versions: dict[tuple[s
     assert file is not None
     try:
         edit = table.entry(client, server)
-        (value,) = install.present(install.Target(client, file, client.format, [edit]))
+        target = install.Target(client, file, client.format, [edit])
+        (value,) = install.present(target)
         if value is not None:
             argv = table.command_of(value)
-            entry = "not ours" if not table.is_our_server(value) else "ok" if value == edit.value else "other command"
-            if entry != "not ours":
+            entry = "ok" if value == edit.value else "other command"
+            if not table.is_our_server(value):
+                entry = "address" if not argv and installer.wrote(target, value) else "not ours"
+            else:
                 version = _version(argv, versions)
                 entry = entry if version else "broken command"
         hook_file = client.hook_file(os.environ)

@@ -25,7 +25,7 @@ from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
 
 EDITORS: dict[str, Any] = {"json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text}
-_ATTEMPTS, _BACKUPS = 5, 20
+_ATTEMPTS, _BACKUPS = 5, 5
 
 
 class Target(NamedTuple):
@@ -84,6 +84,11 @@ class Installer:
     def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> Outcome:
         """Take the edits out."""
         return self._change(target, lambda text, notes: self._removed(target, text, notes, replace), dry_run)
+
+    def wrote(self, target: Target, value: Any) -> bool:
+        """Whether `value` is the server that was last written into the file."""
+        notes = self._load().get(str(target.file), {})
+        return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 
     def _added(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
         editor, text = EDITORS[target.format], old or ""

@@ -39,7 +39,7 @@ class Client:
     http: Mapping[str, Any] | None = None
     token: Mapping[str, Any] | None = None
     note: str = ""
-    plugin: Sequence[str] = ()
+    plugin: Mapping[str, Any] = field(default_factory=dict)
     hooks: Mapping[str, Any] = field(default_factory=dict)
 
     def place(self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM) -> Path | None:
@@ -91,7 +91,7 @@ def launcher() -> list[str]:
     """The command line that starts this program, with absolute paths: programs with windows have no shell's PATH."""
     program = sys.argv[0]
     found = os.path.abspath(program) if os.path.dirname(program) else shutil.which(program) or ""
-    if os.path.basename(found) == "memory" and os.access(found, os.X_OK):
+    if os.path.basename(found) in ("memory", "commonplace") and os.access(found, os.X_OK):
         return [found]
     return [sys.executable, "-m", "commonplace"]
 
@@ -127,10 +127,12 @@ def entry(client: Client, server: Server) -> Edit:
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     """What makes the client call `memory hook`."""
     command = shlex.join([*program, "hook", client.id])
-    value = _filled(client.hooks["entry"], {"hook": command})
     ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
     alone = [Edit(key, (), key, each, lambda _: True, True) for key, each in client.hooks.get("alone", {}).items()]
-    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event in client.hooks["events"]]
+    entries = [
+        (event, _filled(client.hooks["entry"], {"hook": command, "event": event})) for event in client.hooks["events"]
+    ]
+    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
 
 
 def shares_hooks(value: Any, client: str) -> bool:

@@ -18,7 +18,11 @@ from commonplace.clients.openai_agents import CommonplaceSession
 
 
 async def main(question: str, home: str, model: Any = "gpt-5") -> str:
-    params: Any = {"command": sys.executable, "args": ["-m", "commonplace", "--home", home, "mcp"], "env": dict(os.environ)}
+    params: Any = {
+        "command": sys.executable,
+        "args": ["-m", "commonplace", "--home", home, "mcp"],
+        "env": dict(os.environ),
+    }
     async with MCPServerStdio(params=params, client_session_timeout_seconds=30) as server:
         with open_memory(home, agent="openai-agents") as memory:
             agent = Agent("assistant", instructions="Use your memory.", mcp_servers=[server], model=model)

@@ -14,7 +14,7 @@ from pydantic_ai.mcp import MCPToolset
 
 async def main(question: str, home: str, model: Any = "openai:gpt-5") -> str:
     arguments = ["-m", "commonplace", "--home", home, "mcp"]
-    server = MCPToolset(StdioTransport(sys.executable, arguments, env=dict(os.environ)))
+    server = MCPToolset(StdioTransport(sys.executable, arguments, env=dict(os.environ)), init_timeout=30)
     agent = Agent(model, toolsets=[server], instructions="Use your memory.")
     async with agent:
         return (await agent.run(question)).output

@@ -113,7 +113,9 @@ def test_what_another_agent_kept_as_plain_text_is_an_item_with_a_value(tmp_path:
     from commonplace import Session
 
     with open_memory(tmp_path) as memory:
-        kept = Session(memory, tools=("kv",)).call("memory_remember", {"key": "k", "value": "plain", "namespace": "users"})
+        kept = Session(memory, tools=("kv",)).call(
+            "memory_remember", {"key": "k", "value": "plain", "namespace": "users"}
+        )
         assert not kept.is_error, kept.text
         item = CommonplaceStore(memory).get(("users",), "k")
     assert item is not None

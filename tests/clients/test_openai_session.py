@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK: its transcript comes back exactly, and lies where default search does not look."""
+"""A session of the OpenAI Agents SDK: its transcript comes back exactly, where default search does not look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports of assistants and of other memory servers: nothing lost, dates kept, and a second import finds nothing new."""
+"""Exports of assistants and other memory servers: nothing lost, dates kept, a second import finds nothing new."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def _chatgpt(text: str = "Where do herons nest?", updated: float = 1_750_000_100
 CLAUDE = [
     {"uuid": "u-1", "name": "Tea", "created_at": "2026-01-02T03:04:05.678Z", "updated_at": "2026-01-03T00:00:00Z",
      "chat_messages": [
-         {"sender": "human", "created_at": "2026-01-02T03:04:05Z", "text": "x", "content": [{"type": "text", "text": "Which tea?"}],
+         {"sender": "human", "created_at": "2026-01-02T03:04:05Z", "text": "x",
+          "content": [{"type": "text", "text": "Which tea?"}],
           "attachments": [{"file_name": "a.txt", "extracted_content": "list of teas"}]},
          {"sender": "assistant", "created_at": "2026-01-02T03:04:06Z", "text": "Green tea.", "content": []},
      ]},
@@ -48,8 +49,8 @@ MEM0 = {"results": [
     {"id": "m-1", "memory": "Likes oat milk", "created_at": "2025-05-06T07:08:09-07:00", "categories": ["food"]},
     {"id": "m-2", "content": "Gone", "state": "deleted"},
 ]}  # fmt: skip
-MCP_MEMORY = {"memories": [{"content_hash": "h1", "content": "Use WAL mode", "tags": "sqlite, db", "memory_type": "decision",
-                            "created_at": 1_750_000_000.0}]}  # fmt: skip
+MCP_MEMORY = {"memories": [{"content_hash": "h1", "content": "Use WAL mode", "tags": ["sqlite"],
+                            "memory_type": "decision", "created_at": 1_750_000_000.0}]}  # fmt: skip
 
 
 def _claude_mem(path: Path) -> None:
@@ -67,7 +68,9 @@ def _mcp_memory(path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.execute("create table memories (id integer primary key, content_hash, content, tags, memory_type,"
                    " created_at real, updated_at real, deleted_at real)")  # fmt: skip
-        db.execute("insert into memories values (1, 'h1', 'Use WAL mode', 'sqlite,db', 'decision', 1750000000.0, null, null)")
+        db.execute(
+            "insert into memories values (1, 'h1', 'Use WAL mode', 'sqlite,db', 'decision', 1750000000.0, null, null)"
+        )
         db.execute("insert into memories values (2, 'h2', 'Old', '', null, 1.0, null, 2.0)")
     db.close()
 
@@ -105,7 +108,10 @@ def memory(tmp_path: Path) -> Any:
 
 
 WANTED = {
-    "chatgpt": [("knowledge", "User watches birds.", "2025-06-15"), ("knowledge", "User lives in Passau.", "2025-06-15")],
+    "chatgpt": [
+        ("knowledge", "User watches birds.", "2025-06-15"),
+        ("knowledge", "User lives in Passau.", "2025-06-15"),
+    ],
     "claude": [("knowledge", "Likes tea.", None), ("project", "A shop.", None)],
     "mem0": [("knowledge", "Likes oat milk", "2025-05-06")],
     "claude-mem": [
@@ -117,7 +123,9 @@ WANTED = {
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_what_a_program_remembers_becomes_memories_with_its_dates_once(memory: Memory, tmp_path: Path, kind: str) -> None:
+def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
+    memory: Memory, tmp_path: Path, kind: str
+) -> None:
     folder = tmp_path / "source"
     folder.mkdir()
     source = _source(kind, folder)
@@ -150,7 +158,9 @@ def test_a_conversation_is_one_note_of_the_branch_that_was_shown(memory: Memory,
     assert "## You, 2025-06-15T15:06Z" in note.text
 
 
-def test_a_conversation_of_claude_keeps_its_attachments_and_an_empty_one_is_named(memory: Memory, tmp_path: Path) -> None:
+def test_a_conversation_of_claude_keeps_its_attachments_and_an_empty_one_is_named(
+    memory: Memory, tmp_path: Path
+) -> None:
     plan = _import(memory, "claude", _source("claude", tmp_path))
     text = memory.read(memory.search(Query("which tea", projects=("notes",))).hits[0].note).text
     assert text.index("Which tea?") < text.index("list of teas") < text.index("## Claude") < text.index("Green tea.")
@@ -174,13 +184,31 @@ def test_a_conversation_that_went_on_is_brought_up_to_date_and_one_edited_here_i
 
 
 @pytest.mark.parametrize("kind", READERS)
-@pytest.mark.parametrize("content", [None, b"", b"no export", b'{"a": 1}', b"SQLite format 3\0broken", b"[[1, 2], null]"])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"no export", b'{"a": 1}', b"SQLite format 3\0broken", b"[[1, 2], null]"]
+)
 def test_what_is_no_such_export_is_refused_and_nothing_is_written(
     memory: Memory, tmp_path: Path, kind: str, content: bytes | None
 ) -> None:
     file = tmp_path / "conversations.json"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(WrongStore, match="conversations.json"):
+    with pytest.raises(WrongStore, match=r"conversations\.json"):
         plan_export(memory, kind, file, "notes")
     assert memory.list(limit=0)[1] == 0
+
+
+def test_a_json_export_of_mcp_memory_service_and_texts_that_are_none(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "export.json"
+    broken = {"content_hash": "h2", "content": "half \ud800"}
+    file.write_text(json.dumps({"memories": [*MCP_MEMORY["memories"], broken, {"content_hash": "h3", "content": " "}]}))
+    plan = _import(memory, "mcp-memory-service", file)
+    assert (plan.count("import"), len(plan.skipped)) == (1, 2)
+    assert memory.list(limit=0)[0][0].category == "decisions"
+
+
+def test_a_conversation_without_any_time_is_found_again(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hello"}]}]))
+    assert _import(memory, "claude", file).count("import") == 1
+    assert _import(memory, "claude", file).unchanged == 1

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 try:
     from langgraph.store.base import (
-        BaseStore, GetOp, Item, ListNamespacesOp, MatchCondition, PutOp, SearchItem, SearchOp, TTLConfig,
+        BaseStore,
+        GetOp,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        PutOp,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
         validate_op_namespace,
     )  # fmt: skip
 except ImportError as error:
@@ -139,7 +147,7 @@ class CommonplaceStore(BaseStore):
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
         """Let items with a time to live begin it anew, as one change."""
-        now, later = self._memory.clock(), []
+        now, later = self._memory.clock(), list[tuple[Entry, dict[str, Any]]]()
         for each in entries:
             if each.expires is not None:
                 minutes = self._memory.read(each.id, project=KV_PROJECT, count=False).header.get(_TTL)

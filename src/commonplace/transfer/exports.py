@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.clock import parse_stamp, stamp
+from commonplace.clock import EPOCH, parse_stamp, stamp
 from commonplace.engine.exchange import SOURCE_REF, Exchange, foreign_rows
 from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.links import file_name, permalink_for
 from commonplace.store.base import File
 from commonplace.store.files import reason
+from commonplace.text.unicode import is_valid_unicode
 from commonplace.transfer.moving import IMPORT, UPDATE, Item, MovePlan, WrongStore, read_bytes
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
             plan.skipped.append(each)
         elif not (each.text.strip() or each.turns):
             plan.skipped.append((f"{kind} {each.ref}", "it has no text"))
+        elif not (each.turns or is_valid_unicode(each.text + "".join(each.tags) + each.ref)):
+            plan.skipped.append((f"{kind} {each.ref!a}", "it holds half of a surrogate pair, which is no text"))
         elif each.ref not in seen:
             seen.add(each.ref)
             found.append(each)
@@ -86,7 +89,7 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
             plan.skipped.append((what, _NEWER_HERE))
     for each in found:
         if each.turns:
-            _plan_note(plan, exchange, name, kind, each, now)
+            _plan_note(plan, exchange, name, kind, each)
     return plan
 
 
@@ -110,13 +113,11 @@ def _record(kind: str, each: Exported, now: datetime) -> Record:
     )  # fmt: skip
 
 
-def _plan_note(
-    plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported, now: datetime
-) -> None:
+def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported) -> None:
     """Plan a conversation as a note; its name holds the day and its id, so that the next export finds it."""
     from hashlib import sha256
 
-    created = each.created or next((when for _, when, _ in each.turns if when), now)
+    created = each.created or next((when for _, when, _ in each.turns if when), None) or each.updated or EPOCH
     day, digest = created.date().isoformat(), sha256(each.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = f"{kind}/{file_name(f'{day} {digest}')}"
     data = _note(kind, each, path, project, created).encode("utf-8", "replace")
@@ -187,7 +188,9 @@ def _json(name: str, data: bytes) -> Any:
 def _rows(value: Any) -> Iterator[dict[str, Any]]:
     """The objects of a list, or of the list an object holds as `results`, `memories` or `items`."""
     if isinstance(value, dict):
-        value = next((value[key] for key in ("results", "memories", "items") if isinstance(value.get(key), list)), value)
+        value = next(
+            (value[key] for key in ("results", "memories", "items") if isinstance(value.get(key), list)), value
+        )
     yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict))
 
 
@@ -205,7 +208,9 @@ def _time(value: Any) -> datetime | None:
 
 def _conversations(path: Path, key: str, what: str) -> list[tuple[str, Any]]:
     """The conversations of an export, each an object with `key`. Raises WrongStore when there is none."""
-    found = [(name, each) for name, data in _members(path, ("conversations.json",)) for each in _rows(_json(name, data))]
+    found = [
+        (name, each) for name, data in _members(path, ("conversations.json",)) for each in _rows(_json(name, data))
+    ]
     if not any(key in each for _, each in found):
         raise WrongStore(f"{path} holds no conversations.json of {what}")
     return found
@@ -223,7 +228,8 @@ def _chatgpt(path: Path) -> Found:
         for identity, message in _branch(mapping, each.get("current_node")):
             text = _parts(message.get("content"))
             when = _time(message.get("create_time"))
-            role = (message.get("author") or {}).get("role")
+            author = message.get("author")
+            role = author.get("role") if isinstance(author, dict) else None
             if message.get("recipient") == "bio" and text.strip():
                 for number, line in enumerate(filter(None, (one.strip() for one in text.split("\n")))):
                     yield Exported(f"{identity}.{number}" if number else identity, line, when)
@@ -259,7 +265,11 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    shown = (each if isinstance(each, str) else f"[{each.get('content_type', 'part')}]" for each in parts if each)
+    shown = (
+        each if isinstance(each, str) else f"[{each.get('content_type', 'part') if isinstance(each, dict) else 'part'}]"
+        for each in parts
+        if each
+    )
     return "\n".join(shown)
 
 
@@ -279,9 +289,9 @@ def _claude(path: Path) -> Found:
         if not ref or not isinstance(messages, list):
             yield name, "it is no conversation of Claude"
             continue
-        turns = [
-            ("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")), text)
-            for one in messages if isinstance(one, dict) and (text := _claude_text(one)).strip()
+        turns: list[tuple[str, datetime | None, str]] = [
+            ("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")), _claude_text(one))
+            for one in messages if isinstance(one, dict) and _claude_text(one).strip()
         ]  # fmt: skip
         if turns:
             yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
@@ -292,7 +302,9 @@ def _claude(path: Path) -> Found:
 
 def _claude_text(message: Mapping[str, Any]) -> str:
     blocks = message.get("content")
-    texts = [str(each.get("text") or "") for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    texts = (
+        [str(each.get("text") or "") for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    )
     parts = [text] if (text := "\n\n".join(filter(None, texts)) or str(message.get("text") or "")) else []
     for each in message.get("attachments") or ():
         if isinstance(each, dict) and each.get("extracted_content"):
@@ -351,14 +363,18 @@ def _claude_mem(path: Path) -> Found:
         yield _observed("observation", each, [*lines, *(f"- {fact}" for fact in _listed(each.get("facts")))])
     for each in _table(place, "session_summaries", "id"):
         names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-        yield _observed("summary", each, [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)])
+        yield _observed(
+            "summary", each, [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)]
+        )
 
 
 def _observed(what: str, each: Mapping[str, Any], lines: Sequence[Any]) -> Exported:
     tags = [what, *filter(None, (each.get("project"),)), *_listed(each.get("concepts"))]
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
     moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
-    return Exported(f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=_category(each.get("type")))
+    return Exported(
+        f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=_category(each.get("type"))
+    )
 
 
 def _category(kind: Any) -> str:

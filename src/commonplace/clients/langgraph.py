@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import operator
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _TTL = "ttl_minutes"
 """Header key: how long an entry lives after it was written or read."""
 _MOST_HITS = 1000
+_ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 _Place = tuple[tuple[str, ...], str]
 
 
@@ -82,7 +84,6 @@ class CommonplaceStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        """As `batch`, in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
@@ -103,16 +104,17 @@ class CommonplaceStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         found: list[tuple[Entry, float | None]]
+        depth = len(op.namespace_prefix)
         if op.query and op.query.strip():
             hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=_MOST_HITS).hits
             named = [(_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits]
             found = [
                 (entry, hit.score) for space, hit in named
-                if _begins(space, op.namespace_prefix) and (entry := self._peek(space, hit.note.title))
+                if space[:depth] == op.namespace_prefix and (entry := self._peek(space, hit.note.title))
             ]  # fmt: skip
         else:
             every = self._entries.search("", None, _MOST_HITS * _MOST_HITS, 0)[0]
-            found = [(each, None) for each in every if _begins(_split(each.namespace), op.namespace_prefix)]
+            found = [(each, None) for each in every if _split(each.namespace)[:depth] == op.namespace_prefix]
         if op.filter:
             found = [each for each in found if _passes(_value(each[0].value), op.filter)]
         page = found[op.offset : op.offset + op.limit]
@@ -173,10 +175,6 @@ def _split(namespace: str) -> tuple[str, ...]:
     return tuple(namespace.split("."))
 
 
-def _begins(namespace: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
-    return namespace[: len(prefix)] == prefix
-
-
 def _text(value: dict[str, Any]) -> str:
     try:
         text = json.dumps(dict(value), ensure_ascii=False, indent=1)
@@ -203,21 +201,16 @@ def _passes(value: Any, wanted: Any) -> bool:
     """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same value."""
     if isinstance(wanted, dict):
         if any(key.startswith("$") for key in wanted):
-            return all(_compares(value, operator, other) for operator, other in wanted.items())
+            return all(_compares(value, sign, other) for sign, other in wanted.items())
         return isinstance(value, dict) and all(_passes(value.get(key), other) for key, other in wanted.items())
     if isinstance(wanted, list | tuple):
         return isinstance(value, list | tuple) and len(value) == len(wanted) and all(map(_passes, value, wanted))
     return bool(value == wanted)
 
 
-def _compares(value: Any, operator: str, other: Any) -> bool:
-    if operator in ("$eq", "$ne"):
-        return bool(value == other) == (operator == "$eq")
-    if operator not in ("$gt", "$gte", "$lt", "$lte"):
-        raise InvalidInput(f'unknown operator "{operator}" in a filter: $eq, $ne, $gt, $gte, $lt and $lte are known')
-    if value is None:
-        return False
-    left, right = float(value), float(other)
-    return left > right if operator == "$gt" else left >= right if operator == "$gte" else (
-        left < right if operator == "$lt" else left <= right
-    )  # fmt: skip
+def _compares(value: Any, sign: str, other: Any) -> bool:
+    if sign in ("$eq", "$ne"):
+        return bool(value == other) == (sign == "$eq")
+    if sign not in _ORDER:
+        raise InvalidInput(f'unknown operator "{sign}" in a filter: $eq, $ne, $gt, $gte, $lt and $lte are known')
+    return value is not None and bool(_ORDER[sign](float(value), float(other)))

@@ -27,6 +27,8 @@ FACTS = {
     "codex": "The kiln in the Ostrava workshop needs cone 6 and a slow cooling.",
 }
 SECONDS = 120
+_PAUSE = {"name": "exec_command"}
+"""What Codex is asked to do as long as it does not offer the memory's tools: it does not wait for their server."""
 
 
 class Model(BaseHTTPRequestHandler):
@@ -52,8 +54,8 @@ class Model(BaseHTTPRequestHandler):
             return self._send(b"{}", "application/json")
         self.bodies.append((client, body))
         tool = next(iter(_tools(asked)), None)
-        wants = tool if client == self.writer else None
-        if wants:
+        wants = (tool or _PAUSE) if client == self.writer else None
+        if wants is tool:
             Model.writer = ""
         events = [*(_claude if client == "claude" else _codex)(wants, FACTS[client])]
         text = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
@@ -99,7 +101,12 @@ def _codex(tool: dict[str, str] | None, fact: str) -> Iterator[dict[str, Any]]:
     item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m1",
                             "content": [{"type": "output_text", "text": "Done."}]}  # fmt: skip
     if tool:
-        item = {"type": "function_call", "call_id": "call_1", "arguments": json.dumps(_note(fact)), **tool}
+        item = {
+            "type": "function_call",
+            "call_id": "call_1",
+            "arguments": json.dumps({"cmd": "sleep 1"} if tool is _PAUSE else _note(fact)),
+            **tool,
+        }
     yield {"type": "response.output_item.done", "item": item}
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": None,
              "output_tokens_details": None}  # fmt: skip
@@ -139,7 +146,7 @@ def _run(programs: Path, home: Path, port: int) -> bool:
     )
     environ = {"HOME": str(home), "PATH": f"{programs}:{MEMORY.parent}:{os.environ['PATH']}",
                "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-fake", "OPENAI_API_KEY": "sk-fake",
-               "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1",
+               "MEMORY_HOOK_SECONDS": "3", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1",
                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
 
     def run(*words: str) -> None:

@@ -48,15 +48,14 @@ def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
     return [dict(zip(_KEYS, row, strict=True)) for row in cells]
 
 
-@command(
-    "add", "[NAME]", "[DIR]", keys={"project": _KEYS, "projects": _KEYS}, example="memory project add work ~/work/notes"
-)
+@command("add", "[NAME]", "[DIR]", keys={"project": _KEYS}, example="memory project add work ~/work/notes")
 @flag("--default", "Make it the default project.", "as_default")
 @flag("--native", "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.")
 def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
     DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project add .`
+    With --native JSON has a list, `projects`.
     """
     if native:
         if words or as_default:

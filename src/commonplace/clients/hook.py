@@ -10,12 +10,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from threading import Timer
+
     from commonplace.clients.hook_events import Event
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
-SECONDS = 0.8
-"""A hook is over after so long, whatever it was doing."""
+SECONDS = 0.75
+"""A hook ends itself after so long, whatever it was doing, so that it is over for its client after 0.8."""
 METHOD = "hook"
 """The daemon's method that answers an event."""
 LIMIT = 4 << 20
@@ -23,25 +25,35 @@ LIMIT = 4 << 20
 _SOCKET_LIMIT = 1 << 20
 
 
-def limit_time() -> None:
+def limit_time() -> Timer:
     """End this process, well and silently, once the time is up since it began: also inside a query, or while it waits
-    for a lock. A change that is cut off is completed or taken back by the next one."""
+    for a lock. A change that is cut off is completed or taken back by the next one. Cancel it when all is done."""
     from threading import Timer
 
-    timer = Timer(max(0.05, SECONDS - _age()), os._exit, (0,))
+    timer = Timer(max(0.05, _limit() - _age()), os._exit, (0,))
     timer.daemon = True
     timer.start()
+    return timer
+
+
+def _limit() -> float:
+    """SECONDS, or what the variable MEMORY_HOOK_SECONDS says, for machines that are busy."""
+    try:
+        return min(60.0, float(os.environ["MEMORY_HOOK_SECONDS"]))
+    except (KeyError, ValueError):
+        return SECONDS
 
 
 def _age() -> float:
-    """Seconds since this process began, as far as the system tells; else what it has computed."""
+    """Seconds since this process began, as the system tells, else by what it has computed; 0 when it is no process that
+    began for one event."""
     try:
         with open("/proc/self/stat", "rb") as file:
             began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
     except (OSError, ValueError, IndexError, AttributeError):
-        age = -1.0
-    return age if 0 <= age < SECONDS else time.process_time()
+        age = time.process_time()
+    return age if 0 <= age < SECONDS else 0.0
 
 
 def read_event(fd: int = 0) -> bytes:
@@ -74,7 +86,7 @@ def _from_daemon(event: Event, settings: Settings) -> str | None:
     if len(request) > _SOCKET_LIMIT:
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
-        daemon.settimeout(SECONDS)
+        daemon.settimeout(_limit())
         try:
             daemon.connect(str(settings.home / "memory.sock"))
         except OSError:

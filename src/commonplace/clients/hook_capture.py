@@ -76,7 +76,7 @@ def checkpoint(memory: Memory, event: Event, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands, the last answer."""
     seen = _seen(event.transcript)
     clean = {
-        "Asked": [session.without_given(own_words(each)) for each in seen.prompts],
+        "Asked": [session.without_given(own_words(each)) for each in seen.prompts or [event.prompt]],
         "Files edited": seen.files,
         "Commands": seen.commands,
         "Last answer": [session.without_given(without_fenced(event.answer or "\n".join(seen.answers[-1:])))],
@@ -88,8 +88,9 @@ def checkpoint(memory: Memory, event: Event, session: SessionFile) -> None:
         if title == "Asked":
             lines = lines[:1] + lines[1:][-5:]
         if lines:
-            parts.append(f"{title}:\n" + "\n".join(f"    {line}" for line in lines[-12:]))
-    if not clean["Asked"] and not clean["Last answer"][0]:
+            shown = "\n".join(f"    {line}" for line in lines[-12:])
+            parts.append(f"{title}:\n\n```text\n{shown}\n```")  # as code, so that nothing in it links or tags
+    if not "".join(clean["Asked"] + clean["Last answer"]).strip():
         return
     text = "\n\n".join(parts)
     text = redact(text, memory.secrets_in(text))  # what a session says in passing is nobody's wish to keep

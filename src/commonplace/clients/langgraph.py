@@ -10,6 +10,7 @@ import asyncio
 import json
 import operator
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -40,11 +41,8 @@ from commonplace.query import Query
 if TYPE_CHECKING:
     from commonplace import Memory
 
-_TTL = "ttl_minutes"
-"""Header key: how long an entry lives after it was written or read."""
-_MOST_HITS = 1000
+_TTL = "ttl_minutes"  # header key: how long an entry lives after it was written or read
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
-_Place = tuple[tuple[str, ...], str]
 
 
 class CommonplaceStore(BaseStore):
@@ -65,21 +63,16 @@ class CommonplaceStore(BaseStore):
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Run the operations; the results are in their order."""
         results: list[Any] = []
-        puts: dict[_Place, PutOp] = {}
+        puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
         for op in ops:
             validate_op_namespace(op)
-            found: Any = None
-            if isinstance(op, GetOp):
-                found = self._get(op)
-            elif isinstance(op, SearchOp):
-                found = self._search(op)
-            elif isinstance(op, ListNamespacesOp):
-                found = self._namespaces(op)
-            elif isinstance(op, PutOp):
+            if isinstance(op, PutOp):
                 puts[op.namespace, op.key] = op
+                results.append(None)
+            elif isinstance(op, GetOp):
+                results.append(self._get(op))
             else:
-                raise InvalidInput(f"unknown operation of a store: {type(op).__name__}")
-            results.append(found)
+                results.append(self._search(op) if isinstance(op, SearchOp) else self._namespaces(op))
         self._put(puts)
         return results
 
@@ -91,36 +84,33 @@ class CommonplaceStore(BaseStore):
         return self._entries.purge()
 
     def _get(self, op: GetOp) -> Item | None:
-        if (entry := self._peek(op.namespace, op.key)) is None:
-            return None
-        if op.refresh_ttl:
+        entry = self._peek(op.namespace, op.key)
+        if entry and op.refresh_ttl:
             self._refresh([entry])
-        return Item(value=_value(entry.value), key=op.key, namespace=op.namespace, created_at=entry.created,
-                    updated_at=entry.created)  # fmt: skip
+        return entry and Item(value=_value(entry.value), key=op.key, namespace=op.namespace, created_at=entry.created,
+                              updated_at=entry.created)  # fmt: skip
 
     def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
-        found = self._entries.peek(_joined(namespace), key)
+        found = self._entries.peek(".".join(namespace), key)
         return found and found[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        found: list[tuple[Entry, float | None]]
-        depth = len(op.namespace_prefix)
+        found, depth = list[tuple[Entry, float | None]](), len(op.namespace_prefix)
         if op.query and op.query.strip():
-            hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=_MOST_HITS).hits
+            hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=1000).hits
             named = [(_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits]
             found = [
                 (entry, hit.score) for space, hit in named
                 if space[:depth] == op.namespace_prefix and (entry := self._peek(space, hit.note.title))
             ]  # fmt: skip
         else:
-            every = self._entries.search("", None, _MOST_HITS * _MOST_HITS, 0)[0]
+            every = self._entries.search("", None, 1_000_000, 0)[0]
             found = [(each, None) for each in every if _split(each.namespace)[:depth] == op.namespace_prefix]
         if op.filter:
             found = [each for each in found if _passes(_value(each[0].value), op.filter)]
         page = found[op.offset : op.offset + op.limit]
         if op.refresh_ttl:
-            there = (self._peek(_split(each.namespace), each.key) for each, _ in page)
-            self._refresh([each for each in there if each])
+            self._refresh(filter(None, (self._peek(_split(each.namespace), each.key) for each, _ in page)))
         return [
             SearchItem(namespace=_split(each.namespace), key=each.key, value=_value(each.value),
                        created_at=each.created, updated_at=each.created, score=score)
@@ -133,23 +123,22 @@ class CommonplaceStore(BaseStore):
             spaces = [each for each in spaces if _matches(condition, each)]
         return sorted({each[: op.max_depth] for each in spaces})[op.offset : op.offset + op.limit]
 
-    def _put(self, puts: dict[_Place, PutOp]) -> None:
+    def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
         """Write what has a value as one change, and remove the rest."""
         now, written = self._memory.clock(), []
         for (namespace, key), op in puts.items():
-            if op.value is None:
-                continue
-            entry = Entry(_joined(namespace), key, _text(op.value), now, now, _end(now, op.ttl))
-            written.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
+            if op.value is not None:
+                entry = Entry(".".join(namespace), key, _text(op.value), now, now, _end(now, op.ttl))
+                written.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
         if written:
             self._entries.import_entries(written, "write")
         for (namespace, key), op in puts.items():
             if op.value is None and self._peek(namespace, key):
-                self._entries.remove(_joined(namespace), key)
+                self._entries.remove(".".join(namespace), key)
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
         """Let items with a time to live begin it anew, as one change."""
-        now, later = self._memory.clock(), list[tuple[Entry, dict[str, Any]]]()
+        now, later = self._memory.clock(), list[Any]()
         for each in entries:
             if each.expires is not None:
                 minutes = self._memory.read(each.id, project=KV_PROJECT, count=False).header.get(_TTL)
@@ -167,10 +156,6 @@ def _end(now: datetime, minutes: float | None) -> datetime | None:
         return None
 
 
-def _joined(namespace: tuple[str, ...]) -> str:
-    return ".".join(namespace)
-
-
 def _split(namespace: str) -> tuple[str, ...]:
     return tuple(namespace.split("."))
 
@@ -184,11 +169,10 @@ def _text(value: dict[str, Any]) -> str:
 
 
 def _value(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {"value": text}
-    return value if isinstance(value, dict) else {"value": text}
+    with suppress(ValueError):
+        if isinstance(value := json.loads(text), dict):
+            return value
+    return {"value": text}
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:

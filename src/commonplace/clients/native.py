@@ -34,7 +34,7 @@ def native_folders(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[st
 
 def _name(client: str, about: tuple[str, ...]) -> str:
     """The client and the end of the path of the project its memories are about, which it writes with `-` for `/`."""
-    home = re.sub(r"[^\w]", "-", str(Path.home()))
+    home = re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))
     told = "-".join(about).removeprefix(home)
     told = re.sub(r"[^\w .\-]+", "-", told).strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
     return f"{client} {told}" if told else client

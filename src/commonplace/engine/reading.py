@@ -228,8 +228,8 @@ class ReadVerbs(HomeSession):
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
-        owner has neither written nor reviewed it."""
-        return bool(info.suspicious) and info.provenance.who != "owner"
+        owner has not reviewed it, nor written all of it."""
+        return bool(info.suspicious) and info.provenance.trust != "owner"
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
         """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""

@@ -34,7 +34,7 @@ BELOW = {
     "ingest": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "anthropic": {"errors", "engine", "faces"},
     "serve": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", ""},
-    "clients": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs"},
+    "clients": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", ""},
     "cli": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", "transfer", "ingest",
             "serve", "clients", "llm", ""},
     "__main__": {"cli"},
@@ -50,10 +50,11 @@ guard of paths, durable files, the names of a home's files."""
 
 PACKAGES = {
     "mcp": {"serve"}, "mcp_types": {"serve"}, "anyio": {"serve", "anthropic"}, "pydantic": {"serve"},
-    "pydantic_core": {"serve"}, "asyncio": {"serve"}, "anthropic": {"anthropic"}, "click": {"cli"},
+    "pydantic_core": {"serve"}, "asyncio": {"serve", "clients"}, "anthropic": {"anthropic"}, "click": {"cli"},
     "inotify_simple": {"index"}, "sqlite3": {"index", "engine"},
     "numpy": {"index/vectors"}, "tokenizers": {"index/vectors"}, "onnxruntime": {"index/vectors"},
     "sentence_transformers": {"index/vectors"}, "fastembed": {"index/vectors"},
+    "langgraph": {"clients"}, "google": {"clients"}, "agents": {"clients"},
 }  # fmt: skip
 BROAD_EXCEPT = {"faces/hooks.py", "serve", "cli", "jobs/job.py"}
 ENGINE_ONLY = re.compile(r"\b(?:memory|session|self\.memory|self\._memory)\.(?:engine|index|change)\b")

@@ -277,11 +277,11 @@ def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--from", "mem0", "x"], 'invalid value "mem0" for --from: must be one of graph-jsonl, agent-memory, '
-                                  "memory-bank, basic-memory"),
+        (["--from", "mem1", "x"], 'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
+                                  "memory-bank, basic-memory, chatgpt, claude, mem0, claude-mem, mcp-memory-service"),
         (["--from", "graph-jsonl"], "flag needs an argument: --from"),
         (["--from", "graph-jsonl", "x", "--input", "y"], "--from names its own PATH: leave out --input"),
-        (["--from", "memory-bank", "x", "--project", "y"], "--project needs --from basic-memory"),
+        (["--from", "memory-bank", "x", "--project", "y"], "--project needs --from basic-memory, chatgpt or claude"),
         (["file.jsonl"], "accepts 0 arg(s), received 1"),
     ],
 )  # fmt: skip

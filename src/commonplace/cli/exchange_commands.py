@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from commonplace.engine.graph import NoteGraph
     from commonplace.transfer.moving import MovePlan
 
-_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory")
+_EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
+_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory", *_EXPORTS)
+_WITH_PROJECT = ("basic-memory", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 _BLOCK = 1 << 20
 
@@ -122,7 +124,7 @@ def _write_lines(stream: IO[bytes], lines: Iterable[str]) -> int:
 )  # fmt: skip
 @option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
 @option("--from", "moved", nargs=2, type=(Names("kind", lambda: _KINDS), str), metavar="KIND PATH", help=_MOVE)
-@option("--project", metavar="NAME", help="With --from basic-memory: the project its notes go to.")
+@option("--project", metavar="NAME", help="With --from basic-memory, chatgpt or claude: the project the notes go to.")
 @dry_run_option("Only say what would be imported.")
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
@@ -135,8 +137,8 @@ def import_(
     """
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
-    if project is not None and (not moved or moved[0] != "basic-memory"):
-        raise Usage("--project needs --from basic-memory")
+    if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
+        raise Usage(f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}")
     if moved and moved[0] not in _KINDS:
         raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
     gc.enable()  # `run` turns it off for short commands
@@ -214,12 +216,16 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: 
             plan = moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
         elif kind == "memory-bank":
             plan = _plan_banks(memory, place)
+        elif kind in _EXPORTS:
+            from commonplace.transfer.exports import plan_export
+
+            plan = plan_export(memory, kind, place, project or memory.default_project)
         else:
             plan = moving.plan_vault(memory, place, project or memory.default_project)
         for name, why in plan.skipped:
             output.notice(flat(f"skipped {name}: {why}"))
         number = plan.count("import") + plan.count("update")
-        what = "entries" if kind == "agent-memory" else "files"
+        what = "entries" if kind == "agent-memory" else "memories and conversations" if kind in _EXPORTS else "files"
         said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         _carry_out(call, plan, dry_run, said)
 

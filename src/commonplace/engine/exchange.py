@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from commonplace.clock import stamp
@@ -144,11 +145,15 @@ class Exchange:
         return store.place(path).kind != "missing" or self._index.notes.in_other_case(project, path) is not None
 
     @verb
-    def add_files(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:
-        """Write new files, byte for byte, as one change. Raises Exists when one is there meanwhile; OutsideError."""
+    def add_files(
+        self, project: str, files: Sequence[tuple[str, bytes]], over: Mapping[str, File] | None = None
+    ) -> None:
+        """Write files, byte for byte, as one change: new ones, and those in place of what is `over` at a path.
+
+        Raises Exists or Conflict when another is there meanwhile; OutsideError."""
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
-                change.put(project, path, data, scope=scope_of(data))
+                change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
 def keep_lost(session: HomeSession, lost: Sequence[Overruled]) -> None:
@@ -174,6 +179,13 @@ def digest(scope: str, content: str) -> bytes:
     import hashlib
 
     return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
+    """The rows of a table of another program's database, [] when it is not there. Raises ValueError."""
+    from commonplace.index import foreign
+
+    return foreign.rows(path, table)
 
 
 @dataclass(slots=True)

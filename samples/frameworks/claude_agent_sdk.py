@@ -1,0 +1,25 @@
+"""The Claude Agent SDK with the memory tools over MCP. `pip install commonplace claude-agent-sdk`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
+
+
+def options(home: str) -> ClaudeAgentOptions:
+    server = {"type": "stdio", "command": sys.executable, "args": ["-m", "commonplace", "--home", home, "mcp"]}
+    return ClaudeAgentOptions(mcp_servers={"memory": server}, allowed_tools=["mcp__memory"])  # type: ignore[dict-item]
+
+
+async def main(question: str, home: str) -> str:
+    async for message in query(prompt=question, options=options(home)):
+        if isinstance(message, ResultMessage):
+            return message.result or ""
+    return ""
+
+
+if __name__ == "__main__":
+    print(asyncio.run(main(" ".join(sys.argv[1:]), os.path.expanduser("~/.memory"))))

@@ -1,0 +1,418 @@
+"""What other assistants and memory servers hand out, read as memories and conversations (docs/moving-in.md).
+
+Each reader takes the export's own words; nothing is summed up. What a program says it remembers becomes a memory, a
+conversation one note.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commonplace.clock import EPOCH, parse_stamp, stamp
+from commonplace.engine.exchange import SOURCE_REF, Exchange, foreign_rows
+from commonplace.note.compose import Record, compose_note
+from commonplace.note.frontmatter import parse, split
+from commonplace.note.links import file_name, permalink_for
+from commonplace.store.base import File
+from commonplace.store.files import reason
+from commonplace.text.unicode import is_valid_unicode
+from commonplace.transfer.moving import IMPORT, UPDATE, Item, MovePlan, WrongStore, read_bytes
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+
+_CATEGORIES = {
+    "decision": "decisions", "preference": "preferences", "bugfix": "lessons", "lesson": "lessons",
+    "learning": "lessons", "person": "people", "project": "project", "feedback": "feedback", "habit": "habits",
+    "skill": "skills",
+}  # fmt: skip
+_NEWER_HERE = "another text is there"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A memory (`turns` empty) or a conversation: (who, when, text) of each turn. `ref` is the source's own id."""
+
+    ref: str
+    text: str
+    created: datetime | None
+    updated: datetime | None = None
+    tags: tuple[str, ...] = ()
+    category: str = "knowledge"
+    turns: tuple[tuple[str, datetime | None, str], ...] = ()
+
+
+Found = Iterator[Exported | tuple[str, str]]
+"""What a reader finds; (name, why) for what cannot be taken."""
+
+
+def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan:
+    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`.
+
+    What is there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound.
+    """
+    if not path.exists():
+        raise WrongStore(f"no such file or folder: {path}")
+    name, exchange = memory.project(project).name, Exchange(memory)
+    plan = MovePlan(lambda items: _act(exchange, name, items))
+    found, seen = list[Exported](), set[str]()
+    for each in READERS[kind](path):
+        if not isinstance(each, Exported):
+            plan.skipped.append(each)
+        elif not (each.text.strip() or each.turns):
+            plan.skipped.append((f"{kind} {each.ref}", "it has no text"))
+        elif not (each.turns or is_valid_unicode(each.text + "".join(each.tags) + each.ref)):
+            plan.skipped.append((f"{kind} {each.ref!a}", "it holds half of a surrogate pair, which is no text"))
+        elif each.ref not in seen:
+            seen.add(each.ref)
+            found.append(each)
+    now = memory.clock()
+    records = [_record(kind, each, now) for each in found if not each.turns]
+    known = exchange.known(each.id for each in records)
+    for record in records:
+        there = known.get(record.id)
+        what = f"memory {' '.join(record.content.split())[:60]}"
+        if there is None:
+            plan.items.append(Item(IMPORT, what, len(record.content), record))
+        elif there[1] == record.content:
+            plan.unchanged += 1
+        elif record.updated > parse_stamp(there[0].updated or there[0].changed):
+            plan.items.append(Item(UPDATE, what, len(record.content), record))
+        else:
+            plan.skipped.append((what, _NEWER_HERE))
+    for each in found:
+        if each.turns:
+            _plan_note(plan, exchange, name, kind, each)
+    return plan
+
+
+def _act(exchange: Exchange, project: str, items: Sequence[Item]) -> None:
+    records = [each.what for each in items if isinstance(each.what, Record)]
+    notes = [each.what for each in items if not isinstance(each.what, Record)]
+    if records:
+        exchange.put(records)
+    if notes:
+        over = {path: old for path, _, old in notes if old is not None}
+        exchange.add_files(project, [(path, data) for path, data, _ in notes], over)
+
+
+def _record(kind: str, each: Exported, now: datetime) -> Record:
+    from uuid import NAMESPACE_URL, uuid5
+
+    created = each.created or now
+    return Record(
+        str(uuid5(NAMESPACE_URL, f"commonplace:{kind}:{each.ref}")), each.text, each.category, created,
+        each.updated or created, tags=(kind, *each.tags), source=kind, further={SOURCE_REF: f"{kind}:{each.ref}"},
+    )  # fmt: skip
+
+
+def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported) -> None:
+    """Plan a conversation as a note; its name holds the day and its id, so that the next export finds it."""
+    from hashlib import sha256
+
+    created = each.created or next((when for _, when, _ in each.turns if when), None) or each.updated or EPOCH
+    day, digest = created.date().isoformat(), sha256(each.ref.encode("utf-8", "replace")).hexdigest()[:8]
+    path = f"{kind}/{file_name(f'{day} {digest}')}"
+    data = _note(kind, each, path, project, created).encode("utf-8", "replace")
+    name, there = f"{project}/{path}", exchange.file(project, path)
+    if there is None:
+        plan.items.append(Item(IMPORT, f"{name} ({each.text})", len(data), (path, data, None)))
+    elif there.data == data:
+        plan.unchanged += 1
+    elif each.updated is not None and each.updated > _updated(there):
+        plan.items.append(Item(UPDATE, f"{name} ({each.text})", len(data), (path, data, there)))
+    else:
+        plan.skipped.append((name, _NEWER_HERE))
+
+
+def _updated(file: File) -> datetime:
+    """When the conversation in a note was last added to, as its header says."""
+    try:
+        header = parse(split(file.data.decode("utf-8", "replace")).yaml or "")
+        return parse_stamp(str(header["updated_at"]))
+    except (ValueError, KeyError):
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def _note(kind: str, each: Exported, path: str, project: str, created: datetime) -> str:
+    parts = []
+    for who, when, text in each.turns:
+        parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
+    keys = {"source": kind, SOURCE_REF: f"{kind}:{each.ref}", "updated_at": stamp(each.updated or created)}
+    return compose_note(
+        "\n" + "\n".join(parts), title=each.text or "Conversation", type="conversation", tags=(kind, *each.tags),
+        permalink=permalink_for(project, path), created=created, metadata=keys,
+    )  # fmt: skip
+
+
+def _members(path: Path, names: Sequence[str], suffixes: tuple[str, ...] = ()) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of the files of these names (or suffixes) in a folder, a zip, or the one file `path`."""
+
+    def wanted(name: str) -> bool:
+        return name.rpartition("/")[2] in names or (bool(suffixes) and name.endswith(suffixes))
+
+    if path.is_dir():
+        for each in sorted(path.rglob("*")):
+            if each.is_file() and not each.is_symlink() and wanted(each.name):
+                yield str(each.relative_to(path)), read_bytes(each)
+    elif zipfile.is_zipfile(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for name in sorted(filter(wanted, archive.namelist())):
+                    yield name, archive.read(name)
+        except (OSError, zipfile.BadZipFile, RuntimeError) as error:
+            raise WrongStore(f"cannot read {path}: {error}") from None
+    else:
+        yield path.name, read_bytes(path)
+
+
+def _json(name: str, data: bytes) -> Any:
+    """The JSON in a file; JSON Lines and gzip too. Raises WrongStore."""
+    try:
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+        try:
+            return json.loads(text)
+        except ValueError:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, OSError, EOFError, RecursionError) as error:
+        raise WrongStore(f"{name} is no JSON: {error}") from None
+
+
+def _rows(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a list, or of the list an object holds as `results`, `memories` or `items`."""
+    if isinstance(value, dict):
+        value = next(
+            (value[key] for key in ("results", "memories", "items") if isinstance(value.get(key), list)), value
+        )
+    yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict))
+
+
+def _time(value: Any) -> datetime | None:
+    """A time as seconds or milliseconds since 1970, or ISO 8601; None for anything else."""
+    try:
+        if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
+            moment = datetime.fromisoformat(value)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        seconds = float(value)
+        return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC) if seconds > 0 else None
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def _conversations(path: Path, key: str, what: str) -> list[tuple[str, Any]]:
+    """The conversations of an export, each an object with `key`. Raises WrongStore when there is none."""
+    found = [
+        (name, each) for name, data in _members(path, ("conversations.json",)) for each in _rows(_json(name, data))
+    ]
+    if not any(key in each for _, each in found):
+        raise WrongStore(f"{path} holds no conversations.json of {what}")
+    return found
+
+
+def _chatgpt(path: Path) -> Found:
+    """An export of ChatGPT: what it saved (its calls of the tool `bio`), and the branch shown of each conversation."""
+    for name, each in _conversations(path, "mapping", "ChatGPT"):
+        mapping = each.get("mapping")
+        ref = str(each.get("conversation_id") or each.get("id") or "")
+        if not ref or not isinstance(mapping, dict):
+            yield name, "it is no conversation of ChatGPT"
+            continue
+        turns = []
+        for identity, message in _branch(mapping, each.get("current_node")):
+            text = _parts(message.get("content"))
+            when = _time(message.get("create_time"))
+            author = message.get("author")
+            role = author.get("role") if isinstance(author, dict) else None
+            if message.get("recipient") == "bio" and text.strip():
+                for number, line in enumerate(filter(None, (one.strip() for one in text.split("\n")))):
+                    yield Exported(f"{identity}.{number}" if number else identity, line, when)
+            elif role in ("user", "assistant") and message.get("recipient") in (None, "all") and text.strip():
+                turns.append(("You" if role == "user" else "ChatGPT", when, text))
+        if turns:
+            yield Exported(ref, str(each.get("title") or ""), _time(each.get("create_time")),
+                           _time(each.get("update_time")), turns=tuple(turns))  # fmt: skip
+        else:
+            yield f"chatgpt {ref}", "it has no text"
+
+
+def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The messages from the first to `last`; without one, all in their order."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    chosen: Iterable[Any] = reversed([*mapping])
+    if isinstance(last, str) and last in mapping:
+        names, chosen = dict[str, None](), ()
+        while isinstance(last, str) and last in mapping and last not in names:
+            names[last] = None
+            last = (mapping[last] or {}).get("parent")
+        chosen = names
+    for name in chosen:
+        if isinstance(message := (mapping[name] or {}).get("message"), dict):
+            found.append((str(message.get("id") or name), message))
+    return found[::-1]
+
+
+def _parts(content: Any) -> str:
+    """The text of a message; of a part that is none, its kind."""
+    if not isinstance(content, dict):
+        return content if isinstance(content, str) else ""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        return str(content.get("text") or "")
+    shown = (
+        each if isinstance(each, str) else f"[{each.get('content_type', 'part') if isinstance(each, dict) else 'part'}]"
+        for each in parts
+        if each
+    )
+    return "\n".join(shown)
+
+
+def _claude(path: Path) -> Found:
+    """An export of Claude: its memory, of everything and of each project, and each conversation."""
+    for name, data in _members(path, ("memories.json",)) if path.is_dir() or zipfile.is_zipfile(path) else ():
+        for each in _rows(_json(name, data)):
+            account = str(each.get("account_uuid") or "")
+            if isinstance(text := each.get("conversations_memory"), str):
+                yield Exported(f"memory:{account}", text, _time(each.get("updated_at")))
+            projects = each.get("project_memories")
+            for project, text in projects.items() if isinstance(projects, dict) else ():
+                yield Exported(f"memory:{account}:{project}", str(text), _time(each.get("updated_at")),
+                               category="project")  # fmt: skip
+    for name, each in _conversations(path, "chat_messages", "Claude"):
+        ref, messages = str(each.get("uuid") or ""), each.get("chat_messages")
+        if not ref or not isinstance(messages, list):
+            yield name, "it is no conversation of Claude"
+            continue
+        turns: list[tuple[str, datetime | None, str]] = [
+            ("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")), _claude_text(one))
+            for one in messages if isinstance(one, dict) and _claude_text(one).strip()
+        ]  # fmt: skip
+        if turns:
+            yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
+                           _time(each.get("updated_at")), turns=tuple(turns))  # fmt: skip
+        else:
+            yield f"claude {ref}", "it has no text"
+
+
+def _claude_text(message: Mapping[str, Any]) -> str:
+    blocks = message.get("content")
+    texts = (
+        [str(each.get("text") or "") for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    )
+    parts = [text] if (text := "\n\n".join(filter(None, texts)) or str(message.get("text") or "")) else []
+    for each in message.get("attachments") or ():
+        if isinstance(each, dict) and each.get("extracted_content"):
+            parts.append(f"Attachment {each.get('file_name') or ''}:\n\n{each['extracted_content']}")
+    return "\n\n".join(parts)
+
+
+def _mem0(path: Path) -> Found:
+    """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
+    count = 0
+    for name, data in _members(path, (), (".json", ".jsonl", ".jsonl.gz")):
+        for each in _rows(_json(name, data)):
+            text = each.get("memory") or each.get("content") or each.get("text")
+            if not isinstance(text, str) or each.get("id") is None:
+                continue  # users, apps and the like stand in the same file
+            if each.get("state") == "deleted" or each.get("deleted_at"):
+                yield f"mem0 {each['id']}", "it was deleted there"
+                continue
+            count += 1
+            tags = tuple(str(one) for one in each.get("categories") or () if one)
+            yield Exported(str(each["id"]), text, _time(each.get("created_at")), _time(each.get("updated_at")), tags)
+    if not count:
+        raise WrongStore(f"{path} holds no memories of mem0")
+
+
+def _mcp_memory_service(path: Path) -> Found:
+    """The database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
+    place = path / "sqlite_vec.db" if path.is_dir() else path
+    if _head(place) == _SQLITE:
+        rows: Iterable[dict[str, Any]] = _table(place, "memories", "content_hash")
+    else:
+        rows = [each for name, data in _members(place, ()) for each in _rows(_json(name, data))]
+    if not any("content" in each for each in rows):
+        raise WrongStore(f"{place} holds no memories of mcp-memory-service")
+    for each in rows:
+        text, ref = each.get("content"), each.get("content_hash") or each.get("id")
+        if not isinstance(text, str) or ref is None:
+            yield f"mcp-memory-service {ref}", "it has no content"
+        elif each.get("deleted_at"):
+            yield f"mcp-memory-service {ref}", "it was deleted there"
+        else:
+            tags = each.get("tags") or ()
+            tags = tuple(one.strip() for one in (tags.split(",") if isinstance(tags, str) else map(str, tags)) if one)
+            created = _time(each.get("created_at")) or _time(each.get("created_at_iso"))
+            updated = _time(each.get("updated_at")) or _time(each.get("updated_at_iso"))
+            yield Exported(str(ref), text, created, updated, tags, _category(each.get("memory_type")))
+
+
+def _claude_mem(path: Path) -> Found:
+    """The database of claude-mem: observations, and summaries of sessions."""
+    place = path / "claude-mem.db" if path.is_dir() else path
+    if not (rows := _table(place, "observations", "id")):
+        raise WrongStore(f"{place} holds no observations of claude-mem")
+    for each in rows:
+        lines = [each.get("title"), each.get("subtitle"), each.get("narrative") or each.get("text")]
+        yield _observed("observation", each, [*lines, *(f"- {fact}" for fact in _listed(each.get("facts")))])
+    for each in _table(place, "session_summaries", "id"):
+        names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+        yield _observed(
+            "summary", each, [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)]
+        )
+
+
+def _observed(what: str, each: Mapping[str, Any], lines: Sequence[Any]) -> Exported:
+    tags = [what, *filter(None, (each.get("project"),)), *_listed(each.get("concepts"))]
+    text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
+    moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
+    return Exported(
+        f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=_category(each.get("type"))
+    )
+
+
+def _category(kind: Any) -> str:
+    return _CATEGORIES.get(str(kind).lower(), "knowledge")
+
+
+def _listed(value: Any) -> list[str]:
+    """A list that a database holds as JSON."""
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return [value]
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def _head(path: Path) -> bytes:
+    """The first 16 bytes of a file. Raises WrongStore."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE))
+    except OSError as error:
+        raise WrongStore(f"cannot read {path}: {reason(error)}") from None
+
+
+def _table(path: Path, name: str, key: str) -> list[dict[str, Any]]:
+    """The rows of a table of a database that have `key`. Raises WrongStore for what is no database."""
+    if _head(path) != _SQLITE:
+        raise WrongStore(f"{path} is no SQLite database")
+    try:
+        return [each for each in foreign_rows(path, name) if each.get(key) is not None]
+    except ValueError as error:
+        raise WrongStore(f"cannot read {path}: {error}") from None
+
+
+READERS: dict[str, Callable[[Path], Found]] = {
+    "chatgpt": _chatgpt, "claude": _claude, "mem0": _mem0, "claude-mem": _claude_mem,
+    "mcp-memory-service": _mcp_memory_service,
+}  # fmt: skip

@@ -1,0 +1,214 @@
+"""Exports of assistants and other memory servers: nothing lost, dates kept, a second import finds nothing new."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace import Memory, Query, open_memory
+from commonplace.transfer.exports import READERS, plan_export
+from commonplace.transfer.moving import MovePlan, WrongStore
+
+
+def _chatgpt(text: str = "Where do herons nest?", updated: float = 1_750_000_100.0) -> list[dict[str, Any]]:
+    def node(name: str, parent: str | None, role: str, said: Any, to: str = "all") -> dict[str, Any]:
+        message = {"id": name, "author": {"role": role}, "recipient": to, "create_time": 1_750_000_000.5,
+                   "content": {"content_type": "text", "parts": said}}  # fmt: skip
+        return {"id": name, "parent": parent, "message": message}
+
+    nodes = [
+        {"id": "root", "parent": None, "message": None},
+        node("q", "root", "user", [text, {"content_type": "image_asset_pointer"}]),
+        node("other", "q", "assistant", ["An answer that was replaced."]),
+        node("m", "q", "assistant", ["User watches birds.\nUser lives in Passau."], "bio"),
+        node("r", "m", "tool", ["Model set context updated."]),
+        node("a", "r", "assistant", ["In colonies, in high trees."]),
+    ]
+    return [{"conversation_id": "c-1", "title": "Herons / nests", "create_time": 1_750_000_000.5,
+             "update_time": updated, "current_node": "a", "mapping": {each["id"]: each for each in nodes}}]  # fmt: skip
+
+
+CLAUDE = [
+    {"uuid": "u-1", "name": "Tea", "created_at": "2026-01-02T03:04:05.678Z", "updated_at": "2026-01-03T00:00:00Z",
+     "chat_messages": [
+         {"sender": "human", "created_at": "2026-01-02T03:04:05Z", "text": "x",
+          "content": [{"type": "text", "text": "Which tea?"}],
+          "attachments": [{"file_name": "a.txt", "extracted_content": "list of teas"}]},
+         {"sender": "assistant", "created_at": "2026-01-02T03:04:06Z", "text": "Green tea.", "content": []},
+     ]},
+    {"uuid": "u-2", "name": "", "chat_messages": []},
+]  # fmt: skip
+CLAUDE_MEMORY = [{"account_uuid": "acc", "conversations_memory": "Likes tea.", "project_memories": {"p": "A shop."}}]
+MEM0 = {"results": [
+    {"id": "m-1", "memory": "Likes oat milk", "created_at": "2025-05-06T07:08:09-07:00", "categories": ["food"]},
+    {"id": "m-2", "content": "Gone", "state": "deleted"},
+]}  # fmt: skip
+MCP_MEMORY = {"memories": [{"content_hash": "h1", "content": "Use WAL mode", "tags": ["sqlite"],
+                            "memory_type": "decision", "created_at": 1_750_000_000.0}]}  # fmt: skip
+
+
+def _claude_mem(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("create table observations (id integer primary key, project, type, title, narrative, facts,"
+                   " concepts, created_at_epoch)")  # fmt: skip
+        db.execute("insert into observations values (1, 'heron', 'bugfix', 'Crash fixed', 'The lock was held.',"
+                   " '[\"fsync first\"]', '[\"locks\"]', 1750000000000)")  # fmt: skip
+        db.execute("create table session_summaries (id integer primary key, project, request, learned, created_at)")
+        db.execute("insert into session_summaries values (1, 'heron', 'Fix it', 'Locks', '2025-06-15T15:06:40Z')")
+    db.close()
+
+
+def _mcp_memory(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("create table memories (id integer primary key, content_hash, content, tags, memory_type,"
+                   " created_at real, updated_at real, deleted_at real)")  # fmt: skip
+        db.execute(
+            "insert into memories values (1, 'h1', 'Use WAL mode', 'sqlite,db', 'decision', 1750000000.0, null, null)"
+        )
+        db.execute("insert into memories values (2, 'h2', 'Old', '', null, 1.0, null, 2.0)")
+    db.close()
+
+
+def _source(kind: str, folder: Path) -> Path:
+    """An export of this kind in `folder`."""
+    if kind == "chatgpt":
+        with zipfile.ZipFile(folder / "export.zip", "w") as archive:
+            archive.writestr("conversations.json", json.dumps(_chatgpt()))
+        return folder / "export.zip"
+    if kind == "claude":
+        (folder / "conversations.json").write_text(json.dumps(CLAUDE))
+        (folder / "memories.json").write_text(json.dumps(CLAUDE_MEMORY))
+        return folder
+    if kind == "mem0":
+        (folder / "memories.jsonl.gz").write_bytes(
+            gzip.compress("\n".join(json.dumps(each) for each in MEM0["results"]).encode())
+        )
+        return folder
+    make, name = (_claude_mem, "claude-mem.db") if kind == "claude-mem" else (_mcp_memory, "sqlite_vec.db")
+    make(folder / name)
+    return folder
+
+
+def _import(memory: Memory, kind: str, path: Path) -> MovePlan:
+    plan = plan_export(memory, kind, path, "notes")
+    plan.carry_out()
+    return plan
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Any:
+    with open_memory(tmp_path / "home") as opened:
+        yield opened
+
+
+WANTED = {
+    "chatgpt": [
+        ("knowledge", "User watches birds.", "2025-06-15"),
+        ("knowledge", "User lives in Passau.", "2025-06-15"),
+    ],
+    "claude": [("knowledge", "Likes tea.", None), ("project", "A shop.", None)],
+    "mem0": [("knowledge", "Likes oat milk", "2025-05-06")],
+    "claude-mem": [
+        ("lessons", "Crash fixed\nThe lock was held.\n- fsync first", "2025-06-15"),
+        ("knowledge", "Request: Fix it\nLearned: Locks", "2025-06-15"),
+    ],
+    "mcp-memory-service": [("decisions", "Use WAL mode", "2025-06-15")],
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
+    memory: Memory, tmp_path: Path, kind: str
+) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    source = _source(kind, folder)
+    before = {each: each.read_bytes() for each in folder.iterdir()}
+    _import(memory, kind, source)
+    infos = memory.list(Query(projects=("categories",)), limit=0)[0]
+    found = [(each.category, memory.text_of(each).split("---\n", 2)[2].strip(), each) for each in infos]
+    assert sorted((category, text) for category, text, _ in found) == sorted(each[:2] for each in WANTED[kind])
+    for category, text, info in found:
+        day = next(each[2] for each in WANTED[kind] if each[:2] == (category, text))
+        assert day is None or info.created.startswith(day)
+        assert (info.provenance.who, info.provenance.trust, info.source) == ("import", "import", kind)
+        assert info.expires is None
+        assert kind in info.tags
+    again = plan_export(memory, kind, source, "notes")
+    assert again.items == []
+    assert again.unchanged == len(memory.list(limit=0)[0])
+    assert {each: each.read_bytes() for each in folder.iterdir()} == before
+
+
+def test_a_conversation_is_one_note_of_the_branch_that_was_shown(memory: Memory, tmp_path: Path) -> None:
+    _import(memory, "chatgpt", _source("chatgpt", tmp_path))
+    note = memory.read(memory.search(Query("colonies", projects=("notes",))).hits[0].note)
+    assert (note.title, note.type, note.source) == ("Herons / nests", "conversation", "chatgpt")
+    assert note.created.date().isoformat() == "2025-06-15"
+    assert note.provenance.trust == "import"
+    first, second = note.text.index("Where do herons nest?\n[image_asset_pointer]"), note.text.index("In colonies")
+    assert first < second
+    assert "replaced" not in note.text
+    assert "## You, 2025-06-15T15:06Z" in note.text
+
+
+def test_a_conversation_of_claude_keeps_its_attachments_and_an_empty_one_is_named(
+    memory: Memory, tmp_path: Path
+) -> None:
+    plan = _import(memory, "claude", _source("claude", tmp_path))
+    text = memory.read(memory.search(Query("which tea", projects=("notes",))).hits[0].note).text
+    assert text.index("Which tea?") < text.index("list of teas") < text.index("## Claude") < text.index("Green tea.")
+    assert plan.skipped == [("claude u-2", "it has no text")]
+
+
+def test_a_conversation_that_went_on_is_brought_up_to_date_and_one_edited_here_is_left(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = tmp_path / "conversations.json"
+
+    def run(text: str, updated: float) -> MovePlan:
+        file.write_text(json.dumps(_chatgpt(text, updated)))
+        return _import(memory, "chatgpt", file)
+
+    run("First words", 1_750_000_100.0)
+    assert run("First words, and more", 1_750_000_200.0).count("update") == 1
+    assert memory.search(Query("more", projects=("notes",))).hits
+    older = run("First words", 1_750_000_100.0)
+    assert (older.count("update"), [why for _, why in older.skipped]) == (0, ["another text is there"])
+
+
+@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize(
+    "content", [None, b"", b"no export", b'{"a": 1}', b"SQLite format 3\0broken", b"[[1, 2], null]"]
+)
+def test_what_is_no_such_export_is_refused_and_nothing_is_written(
+    memory: Memory, tmp_path: Path, kind: str, content: bytes | None
+) -> None:
+    file = tmp_path / "conversations.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(WrongStore, match=r"conversations\.json"):
+        plan_export(memory, kind, file, "notes")
+    assert memory.list(limit=0)[1] == 0
+
+
+def test_a_json_export_of_mcp_memory_service_and_texts_that_are_none(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "export.json"
+    broken = {"content_hash": "h2", "content": "half \ud800"}
+    file.write_text(json.dumps({"memories": [*MCP_MEMORY["memories"], broken, {"content_hash": "h3", "content": " "}]}))
+    plan = _import(memory, "mcp-memory-service", file)
+    assert (plan.count("import"), len(plan.skipped)) == (1, 2)
+    assert memory.list(limit=0)[0][0].category == "decisions"
+
+
+def test_a_conversation_without_any_time_is_found_again(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hello"}]}]))
+    assert _import(memory, "claude", file).count("import") == 1
+    assert _import(memory, "claude", file).unchanged == 1

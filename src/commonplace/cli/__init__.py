@@ -30,6 +30,7 @@ _MODULES = {
     "project_commands": "project",
     "exchange_commands": "graph export import",
     "daemon_commands": "serve",
+    "token_commands": "token space",
     "tool_commands": "mcp call agent",
     "syntax": "completion help",
 }

@@ -82,9 +82,15 @@ async def converse(
     connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
 ) -> None:
     """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
-    handlers = _Handlers(registry, turns, identity)
+    handlers = Handlers(registry, turns, identity)
     connection.at_end = handlers.listen.close  # ends every stream with its answer
-    server = Server(
+    server = server_of(registry, handlers, identity)
+    await server.run(connection.requests, connection, server.create_initialization_options())
+
+
+def server_of(registry: Registry, handlers: Handlers, identity: ServerIdentity) -> Server[Any]:
+    """The SDK's server of `registry`, whose requests `handlers` answer."""
+    server: Server[Any] = Server(
         identity.name,
         version=identity.version,
         title=identity.title,
@@ -94,7 +100,7 @@ async def converse(
     )
     # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
     server.middleware[:] = [_keep_arguments]
-    await server.run(connection.requests, connection, server.create_initialization_options())
+    return server
 
 
 async def _keep_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -122,7 +128,7 @@ def _completed(handler: Handler) -> Handler:
     return marked
 
 
-class _Handlers:
+class Handlers:
     """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
 
     A client is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its connection,
@@ -130,7 +136,7 @@ class _Handlers:
     seen by the version of each watched resource, compared after every call that used the memory.
     """
 
-    def __init__(self, registry: Registry, turns: CallQueue, identity: ServerIdentity):
+    def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
         self._registry, self._turns, self._identity = registry, turns, identity
         self._versions: dict[str, Any] = {}
         self._subscribed: set[str] = set()
@@ -243,6 +249,7 @@ class _Handlers:
             bound = memory.as_caller(agent, "mcp")
             return call(bound), self._changed(bound)
 
+        assert self._turns is not None
         result, changed = await self._turns.take(run)
         for uri in changed:
             if uri in self._subscribed:

@@ -258,23 +258,23 @@ class HttpServer:
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
         security = self._place.security()
         pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
+        endpoint = CORSMiddleware(
+            _Endpoint(self), allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
+            expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
+        )  # fmt: skip
         return Starlette(
             routes=[
-                Route("/mcp", _Endpoint(self), methods=["POST"]),
-                Route("/s/{space}/mcp", _Endpoint(self), methods=["POST"]),
+                Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
+                Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/healthz", self._health, methods=["GET"]),
                 *routes,
             ],
             middleware=[
                 Middleware(_AccessLog),
                 Middleware(_HostAndOrigin, settings=security),
-                Middleware(
-                    CORSMiddleware, allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
-                    expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
-                ),
             ],
             lifespan=self._lifespan,
-        )  # fmt: skip
+        )
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -409,6 +409,8 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         try:
+            if request.method != "POST":
+                raise _Stop(405, "Send requests with POST; there are no streams or sessions here.", allow="POST")
             call = self._server.admitted(request)
             scope[_CALL] = call
             manager = await self._server.manager(call)

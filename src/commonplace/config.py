@@ -25,7 +25,7 @@ _WEB = ("http://", "https://")
 
 _FIELDS: dict[str, dict[str, str] | None] = {
     "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
-    "daemon": {"decay_exempt": ""}
+    "daemon": {"decay_exempt": "", "keep": ""}
     | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
     "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
     "timezone": None,
@@ -35,12 +35,13 @@ _FIELDS: dict[str, dict[str, str] | None] = {
     "agent": {"context_chars": "context_chars"},
     "history": {"days": "history_days"},
     "gate": {"secrets": "", "own_secrets": "", "suspicious": "gate_suspicious", "rules": ""},
+    "limits": {key: key for key in ("note_bytes", "agent_notes_per_day", "agent_bytes_per_day")},
     "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
     "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
     "bank": {"debug": "bank_debug"},
     "memory_tool": {"create_existing": "", "instructions": "", "view_max_characters": "view_max_characters"},
     "projects": None,
-    "notes": {"default_project": "", "agents_may_add_projects": "agents_may_add_projects"},
+    "notes": {"default_project": "", "roots": "", "agents_may_add_projects": "agents_may_add_projects"},
     "graph": {"file": "", "memoryFilePath": "", "reply_chars": "graph_reply_chars"},
     "memoryFilePath": {},
 }
@@ -60,6 +61,7 @@ class Settings:
     agents: Mapping[str, str] = field(default_factory=dict)
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
+    keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
     ingestion_off: frozenset[str] = frozenset()
@@ -68,12 +70,16 @@ class Settings:
     gate_own_secrets: str = "warn"
     gate_suspicious: bool = True
     gate_rules: str | None = None
+    note_bytes: int = 64 << 20
+    agent_notes_per_day: int = 10_000
+    agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
+    roots: tuple[str, ...] = ()
     graph_file: str | None = None
     graph_reply_chars: int = 80_000
     context_chars: int = 8000
@@ -184,11 +190,12 @@ class _File:
     def choices(self) -> dict[str, Any]:
         """The values that must be known words."""
         values: dict[str, Any] = {}
-        if (exempt := self.section("daemon").get("decay_exempt")) is not None:
-            names = exempt if isinstance(exempt, list) else [exempt]
-            if unknown := [each for each in names if each not in CATEGORIES]:
-                raise self.refuse(f'daemon.decay_exempt: invalid category "{unknown[0]}"')
-            values["decay_exempt"] = tuple(names)
+        for key in ("decay_exempt", "keep"):
+            if (given := self.section("daemon").get(key)) is not None:
+                names = given if isinstance(given, list) else [given]
+                if unknown := [each for each in names if each not in CATEGORIES]:
+                    raise self.refuse(f'daemon.{key}: invalid category "{unknown[0]}"')
+                values[key] = tuple(names)
         if (method := self.section("notification").get("method")) is not None:
             if method not in _NOTIFY_METHODS:
                 raise self.refuse(f'notification.method must be one of {", ".join(_NOTIFY_METHODS)}, got "{method}"')
@@ -219,6 +226,10 @@ class _File:
                 raise self.refuse(f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
         if (default := self.section("notes").get("default_project")) is not None:
             values["default_project"] = str(default)
+        roots = self.section("notes").get("roots") or []
+        if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
+            raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
+        values["roots"] = tuple(str(_absolute(each)) for each in roots)
         graph = self.section("graph")
         if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
             values["graph_file"] = str(place)

@@ -11,7 +11,7 @@ from typing import Any
 
 from commonplace import clock
 from commonplace.errors import InvalidInput, TimeframeError
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
+from commonplace.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class Query:
     time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
     day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
     the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
-    `metadata` is contract 000b's `metadata_filters`.
+    `archived`: only archived memories, or none; None = those a search finds besides, and no list. `metadata` is
+    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and `client` tell who
+    wrote the text, and with what program.
     """
 
     text: str = ""
@@ -49,6 +51,14 @@ class Query:
     contains: str | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    archived: bool | None = None
+    by: str | None = None
+    client: str | None = None
+
+    @property
+    def lists_archived(self) -> bool:
+        """Whether a list of what passes shows archived memories: only when they are asked for."""
+        return self.archived or (self.archived is None and self.phase == ARCHIVED)
 
     def replace(self, **changes: Any) -> Query:
         """A copy with these fields changed."""
@@ -56,10 +66,10 @@ class Query:
 
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
-_ONE = ("source", "scope", "status")
+_ONE = ("source", "scope", "status", "by", "client")
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
-    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after|as_of):"
+    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
     re.I,
 )
@@ -98,14 +108,15 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
     checks = ("category", category, CATEGORIES.__contains__), ("phase", phase, PHASES.__contains__)
-    for name, value, is_known in (*checks, ("scope", scope, SCOPE.fullmatch)):
+    for name, value, is_known in (*checks, ("scope", scope, lambda text: SCOPE.fullmatch(text.lower()))):
         if value is not None and not is_known(value):
             raise InvalidInput(f'invalid {name} "{value}"')
 
 
 def memory_query(
     *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
-    tags: Iterable[str] = (), first: datetime | None = None, until: datetime | None = None,
+    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None,
+    until: datetime | None = None,
 ) -> Query:  # fmt: skip
     """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
 
@@ -113,8 +124,9 @@ def memory_query(
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
+    scope = scope and scope.lower()
     return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
-                 tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
+                 archived=archived, tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 
 
 def day(text: str | None, name: str, zone: tzinfo | None, after: int = 0) -> datetime | None:

@@ -17,14 +17,17 @@ ENTRY = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "a
 STATUS = [
     "home", "memories", "projects", "index", "daemon", "last_dream", "pending_reminders", "unreadable_files",
     "semantic",
+    "written_today",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
 RUNS: list[tuple[list[str], list[str]]] = [
     (["write", "x"], ["memory"]),
-    (["read", "ID"], ["memory"]),
+    (["read", "ID"], ["memory", "provenance"]),
     (["list"], ["memories", "shown", "total"]),
     (["search", "x"], ["query", "memories", "total"]),
     (["search", "x", "--ranked"], ["query", "memories", "total"]),
+    (["search", "x", "--archived"], ["query", "memories", "total"]),
+    (["list", "--archived"], ["memories", "shown", "total"]),
     (["context", "x"], ["question", "context"]),
     (["supersede", "ID", "OTHER"], ["old", "new"]),
     (["supersede", "ID", "one, otherwise"], ["old", "new"]),
@@ -40,6 +43,10 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["ingest", "--dry-run"], ["sources", "total"]),
     (["upgrade", "ID"], ["memory", "changed"]),
     (["decay", "--now", "2027-01-01"], ["actions", "decayed"]),
+    (["archive", "ID"], ["memories"]),
+    (["archive", "ID", "--dry-run"], ["memories"]),
+    (["pin", "ID", "OTHER"], ["memories"]),
+    (["unpin", "ID"], ["memories"]),
     (["consolidate"], ["jobs"]),
     (["dream", "--report"], ["level", "processed", "actions", "report"]),
     (["remind", "tea", "tomorrow"], REMIND),

@@ -130,7 +130,7 @@ def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
     [
         (["write", "x", "--category", "../../../pwned"], 'invalid category "../../../pwned"'),
         (["write", "x", "--scope", "agent:"], 'invalid scope "agent:"'),
-        (["write", "x", "--scope", "agent:UP"], 'invalid scope "agent:UP"'),
+        (["write", "x", "--scope", "agent:-UP"], 'invalid scope "agent:-UP"'),
         (["list", "--category", "Soul"], 'invalid category "Soul"'),
         (["list", "--scope", "all"], 'invalid scope "all"'),
         (["search", "x", "--phase", "long"], 'invalid phase "long"'),

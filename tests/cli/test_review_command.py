@@ -54,7 +54,7 @@ def test_json_lists_the_same(near: Any) -> None:
 def test_a_kind_there_is_not_is_refused_with_those_there_are(near: Any) -> None:
     ran = near("review", "--kind", "x")
     assert (ran.status, ran.out) == (1, "")
-    assert ran.error.startswith('invalid kind "x" (one of merge, category, archive, reminder')
+    assert ran.error.startswith('invalid kind "x" (one of project, suspicious, contradiction, merge, category')
 
 
 def test_an_agent_is_asked_nothing(near: Any) -> None:

@@ -80,13 +80,11 @@ TOOL_CALLS = TABLES["tool_calls"]
 
 
 def fill(home: Path, *contents: dict[str, str]) -> None:
-    """Files with the same times in both homes; folders that hold Y's notes alone are there anyway."""
+    """Files with the same times in both homes."""
     for content in contents:
         for path, text in content.items():
             put(home / path, text)
             os.utime(home / path, (1_778_000_000, 1_778_000_000))
-    for folder in {str(Path(path).parent) for path in HIDDEN}:
-        (home / folder).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "memory_commands": "write supersede read list search context delete tag link unlink backlinks resolve-links",
     "ingest_commands": "ingest",
-    "lifecycle_commands": "upgrade decay consolidate dream remind notify",
+    "lifecycle_commands": "upgrade decay consolidate archive pin unpin dream remind notify",
     "review_commands": "review",
     "upkeep_commands": "status doctor reindex embed",
     "history_commands": "log undo restore erase",

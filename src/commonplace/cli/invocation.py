@@ -45,7 +45,7 @@ class Invocation:
 
             if not is_agent(name):
                 raise InvalidInput(f'invalid agent "{name}"')
-        return name
+        return name and name.lower()
 
     def settings(self) -> Settings:
         """The settings of the home. Raises ConfigError."""

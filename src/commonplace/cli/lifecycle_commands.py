@@ -13,12 +13,14 @@ from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option,
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
 from commonplace.errors import CommonplaceError
-from commonplace.note.model import CATEGORIES, INBOX
+from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.engine.upkeep import Upkeep
     from commonplace.index.rows import NoteInfo
+    from commonplace.jobs.classify import Classifier
     from commonplace.jobs.job import Action, Outcome
     from commonplace.note.timephrase import Reading
 
@@ -45,17 +47,17 @@ def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> Non
         raise Failure(f'invalid category "{category}"')
     with call.memory() as memory:
         from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs.classify import Classifier
-        from commonplace.jobs.job import OWNER, SET_BY, MemoryState, apply
+        from commonplace.jobs.job import OWNER, MemoryState, apply
         from commonplace.jobs.lifecycle import plan_upgrade_of
 
         upkeep = Upkeep(memory)
-        corrected = upkeep.every() if category is None else []
-        states = [MemoryState.of(each, upkeep.content(each)) for each in corrected if each.may_say((SET_BY,))]
-        classifier = Classifier(memory.settings, states)
+        classifier = _classifier(memory, upkeep)
         by = OWNER if memory.agent is None else None
 
         def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
+            if info.phase == ARCHIVED and not dry_run:
+                info = memory.find_ref(memory.bring_back(info, category))
+                return info, plan_upgrade_of(MemoryState.of(info, ""), classifier, INBOX)
             action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), classifier, category, by)
             if action is not None and not dry_run:
                 (info,) = apply(upkeep, action, info, None)
@@ -70,7 +72,7 @@ def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> Non
 @command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True)
 @_dry_run_option
 def decay(call: Invocation, *, dry_run: bool) -> None:
-    """Remove organized memories that are old and were never read. `memory undo` brings one back."""
+    """Archive organized memories that are old and were neither read nor used. Reading one brings it back."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import lifecycle
@@ -82,6 +84,63 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
         count = len(outcome.actions)
         said = _lines(outcome.actions) if dry_run else f"Decayed {count} unused memories"
         call.answer(said, actions=[each.document() for each in outcome.actions], decayed=count)
+
+
+def _classifier(memory: Memory, upkeep: Upkeep) -> Classifier:
+    """What knows the owner's corrections."""
+    from commonplace.jobs.classify import Classifier
+    from commonplace.jobs.job import SET_BY, MemoryState
+
+    corrected = [MemoryState.of(each, upkeep.content(each)) for each in upkeep.every() if each.may_say((SET_BY,))]
+    return Classifier(memory.settings, corrected)
+
+
+@command("archive", "ID...", keys=("memories",), now=True)
+@_dry_run_option
+def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
+    """Put memories into the archive: out of lists, still found by ranked search.
+
+    Reading one, or `memory restore ID`, brings it back.
+    """
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+        from commonplace.jobs.job import MemoryState
+        from commonplace.jobs.lifecycle import organize
+
+        upkeep = Upkeep(memory)
+        infos = _named(memory, refs)
+        classifier, states = _classifier(memory, upkeep), [MemoryState.of(each, upkeep.content(each)) for each in infos]
+        chosen = {each.id: organize("", "", each, classifier).category for each in states}
+        if not dry_run:
+            infos = upkeep.archive_all(infos, chosen)
+        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+@command("pin", "ID...", keys=("memories",))
+def pin(call: Invocation, *refs: str) -> None:
+    """Keep memories: they neither expire nor decay nor merge away, and stand first in memory.md."""
+    _pin(call, refs, pinned=True)
+
+
+@command("unpin", "ID...", keys=("memories",))
+def unpin(call: Invocation, *refs: str) -> None:
+    """Let upkeep treat pinned memories as others again."""
+    _pin(call, refs, pinned=False)
+
+
+def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+
+        infos = Upkeep(memory).pin(_named(memory, refs), pinned=pinned)
+        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+def _named(memory: Memory, refs: Sequence[str]) -> list[NoteInfo]:
+    """The memories these ids name, each once. Raises NotFound, Ambiguous before anything is done."""
+    return list({info.id: info for info in map(memory.memory_id, refs)}.values())
 
 
 @command("consolidate", keys=("jobs",), now=True)

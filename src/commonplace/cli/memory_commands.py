@@ -11,11 +11,12 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, Row, error_sentence
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
 from commonplace.clock import parse_stamp
-from commonplace.engine.memory_rows import contents, holding, read_record, record, records
+from commonplace.engine.memory_rows import contents, holding, home_path, read_record, record, records
 from commonplace.errors import NotFound, TimeframeError
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, PHASES, Draft
 from commonplace.query import check_memory, day, memory_query, split_list
@@ -59,9 +60,14 @@ def _limit_option(default: int) -> Callable[..., Any]:
     return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
 
 
-_phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox or organized.")
+_phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox, organized or archived.")
+_archived_flag = flag("--archived", "Only archived memories.")
 _scope_option = option("--scope", help="global or agent:NAME.")
 _as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
+
+
+_by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
+_client_option = option("--client", help="Only written with this program: cli, socket, an MCP client's name ...")
 
 
 def new_memory_options(function: Any) -> Any:
@@ -94,7 +100,12 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     with call.memory() as memory:
         note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
         kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
-        call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
+        said = f"Created {kind} memory: {note.id}"
+        if note.expires is not None and output.is_terminal():
+            said += (
+                f"\nArchived on {_local(note.expires, memory.settings.zone)[:10]} unless read, sorted or pinned before."
+            )
+        call.answer(said, memory=record(memory, note, note.content))
 
 
 @command("supersede", "OLD", "NEW...", keys={"old": _PLACE, "new": _PLACE}, now=True)
@@ -134,7 +145,7 @@ def _place(note: Note | NoteInfo) -> dict[str, str]:
     return {key: getattr(note, key) for key in _PLACE}
 
 
-@command("read", "ID", keys=("memory",))
+@command("read", "ID", keys=("memory", "provenance"))
 @_as_of_option
 def read(call: Invocation, ref: str, *, as_of: Text) -> None:
     """Show a memory. Counts as one access."""
@@ -143,7 +154,8 @@ def read(call: Invocation, ref: str, *, as_of: Text) -> None:
         if (moment := _as_of(memory, as_of)) is not None:
             info = memory.version_at(info, moment)
         row = read_record(memory, info)
-        call.answer("" if call.json else _block(row, memory.settings.zone), memory=row)
+        said = "" if call.json else _block(row, memory.settings.zone)
+        call.answer(said, memory=row, provenance=info.provenance.row())
 
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
@@ -196,11 +208,14 @@ def preview(content: str, length: int) -> str:
 @category_option()
 @_scope_option
 @option("--source", help="Only from this source.")
+@_archived_flag
 @_as_of_option
+@_by_option
+@_client_option
 @_limit_option(50)
-def list_(call: Invocation, *, limit: int, as_of: Text, **filters: Any) -> None:
-    """List memories, newest first."""
-    wanted = memory_query(**filters)
+def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text, client: Text, **filters: Any) -> None:
+    """List memories, newest first; archived ones only when asked for."""
+    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
         wanted = wanted.replace(as_of=_as_of(memory, as_of))
         infos, total = memory.list(wanted, limit=limit, order="created")
@@ -229,18 +244,24 @@ def _mark(marks: Mapping[int, str], info: NoteInfo) -> str:
 @category_option()
 @option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
 @option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
+@_archived_flag
 @_as_of_option
+@_by_option
+@_client_option
 @_limit_option(0)
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 def search(
-    call: Invocation, text: str, *, first: Text, last: Text, as_of: Text, limit: int, ranked: bool, most: int | None,
-    **filters: Any,
+    call: Invocation, text: str, *, first: Text, last: Text, as_of: Text, limit: int, ranked: bool, archived: bool,
+    most: int | None, by: Text, client: Text, **filters: Any,
 ) -> None:  # fmt: skip
-    """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
+    """Find memories whose text holds QUERY, newest first. An empty QUERY finds all.
+
+    Archived ones are found with --archived, and with --ranked below the others.
+    """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
-    wanted = memory_query(**filters)
+    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
         zone = memory.settings.zone
         wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
@@ -256,6 +277,7 @@ def search(
             rows = records(memory, found)
             for row, hit in zip(rows, hits, strict=False):
                 row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+                row["provenance"] = hit.note.provenance.row()
             return call.document(query=text, memories=rows, total=total)
         if not found:
             return call.answer("No matching memories found.")
@@ -294,7 +316,7 @@ def delete(call: Invocation, ref: str, *, dry_run: bool) -> None:
         if not dry_run:
             memory.delete(info)
         verb = "Would delete" if dry_run else "Deleted"
-        call.answer(f"{verb} memory: {info.id}", id=info.id, path=f"{CATEGORY_PROJECT}/{info.path}")
+        call.answer(f"{verb} memory: {info.id}", id=info.id, path=home_path(info))
 
 
 @command("tag", "ID", keys=("id", "tags"))

@@ -92,6 +92,11 @@ def json_value(value: Any) -> None:
     text(json.dumps(value, ensure_ascii=False, indent=2), as_json=True)
 
 
+def is_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def notice(line: str) -> None:
     """Print on stderr, if there is one. Nothing in it acts on a terminal."""
     if sys.stderr is not None:

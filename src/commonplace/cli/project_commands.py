@@ -56,6 +56,8 @@ def project_add(call: Invocation, name: str, folder: str, *, as_default: bool) -
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
         (row,) = _rows(memory, added)
+        if action == "asked":
+            return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes)", project=row)
 
 

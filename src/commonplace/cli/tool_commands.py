@@ -42,7 +42,11 @@ _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory,
 @option("--as", "as_", type=Names("preset", lambda: tuple(presets.PRESETS)), help=_SERVERS)
 @option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
 def mcp(call: Invocation, *, tools: Text, as_: Text, graph_file: Text) -> int:
-    """Serve the tools over MCP on stdin and stdout, until the client closes stdin."""
+    """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
+
+    With --agent NAME before the command, that agent is who calls. Without, it is who the client says it is, which
+    is a filter and no boundary: docs/trust.md.
+    """
     if tools is not None and as_ is not None:
         raise Usage("--tools and --as exclude each other")
     from commonplace import __version__

@@ -12,16 +12,17 @@ from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
 from commonplace.cli.syntax import Usage, command, dry_run_option, flag
-from commonplace.note.model import CATEGORIES, PHASES
+from commonplace.note.model import ARCHIVED, CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
 from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
+    from commonplace.config import Settings
     from commonplace.engine import Memory
 
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
-_STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic")
+_STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic", "written_today")
 
 
 @command("status", keys=("home", "memories", "projects", *_STATE_KEYS))
@@ -36,6 +37,7 @@ def status(call: Invocation) -> None:
             "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
             "last_dream": minute(dream, memory.settings.zone) if dream else "never",
             "semantic": _embedded(**row["semantic"]),
+            "written_today": _written(row["written_today"], memory.settings),
         }
         call.answer("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row)
 
@@ -61,13 +63,26 @@ def _status(memory: Memory) -> dict[str, Any]:
         "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
+        "written_today": {agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()},
     }
 
 
+def _written(agents: Mapping[str, Any], settings: Settings) -> str:
+    """What agents wrote today, beside what each of them may."""
+    limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
+    used = (f"{name} {use['notes']:,} notes, {use['bytes']:,} bytes" for name, use in agents.items())
+    return f"{'; '.join(used)} ({limits})" if agents else "nothing by agents"
+
+
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many memories there are in all, in each phase and in each category that has some."""
+    """How many memories there are in all, in each phase (archived: if there are any), and of those not archived in each
+    category that has some."""
     phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
-    every = ((name, sum(n for (_, category), n in counts.items() if category == name)) for name in CATEGORIES)
+    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
+    every = (
+        (name, sum(n for (phase, category), n in counts.items() if category == name and phase != ARCHIVED))
+        for name in CATEGORIES
+    )
     categories = {name: number for name, number in every if number}
     return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 

@@ -346,8 +346,10 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             if (project, path, root, _) not in in_lines:
                 _remove_file(memory, change, (project, path, root), plan.observation)
         _remove_folders(memory, change)
-        rest = {key: count for key, count in log.counts.items() if key not in keys}
-        if plan.observation is None and log.file.data != log.lines(rest):
+        counts, used = (
+            {key: said for key, said in every.items() if key not in keys} for every in (log.counts, log.used)
+        )
+        if plan.observation is None and log.file.data != (rest := log.lines(counts, used)):
             change.steps.append(Upkeep(memory).log_step(log, rest))
         _remove_answers(engine, change, plan)
     for project in sorted({each[0] for each in in_lines}):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, VERB, Ingested, IngestedTexts
+from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, VERB, Ingested, IngestedTexts
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText
 from commonplace.index.rows import NoteInfo
@@ -30,6 +30,7 @@ class IngestPlan:
     """What is to be done with the files of one source; `seen` counts the files looked at."""
 
     source: str
+    root: str = ""
     new: list[SourceNote] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     seen: int = 0
@@ -56,7 +57,7 @@ def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: b
     unknown: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[tuple[IngestPlan, NoteInfo, SourceNote]] = deque()
     for source, tree in reads:
-        here = IngestPlan(source.name, warnings=tree.warnings)
+        here = IngestPlan(source.name, tree.root, warnings=tree.warnings)
         plans.append(here)
         for note in source.scan(tree):
             info = known.refs.get(note.source_ref)
@@ -108,11 +109,11 @@ def apply(
             progress(done, total)
 
     for each, here in zip(plans, outcomes, strict=True):
-        records = [_record(memory, note) for note in each.new]
+        records = [_record(memory, note, each.root) for note in each.new]
         here.ingested = ingested.store(list(_batches(records)), known, advance)
     for each, here in zip(plans, outcomes, strict=True):
         for info, note in each.changed:
-            here.updated += _rewrite(upkeep, info, note, here.warnings)
+            here.updated += _rewrite(upkeep, info, note, each.root, here.warnings)
             advance(1)
         here.skipped = each.seen - here.ingested - here.updated
     return outcomes
@@ -131,22 +132,22 @@ def _batches(records: Sequence[Record]) -> Iterator[list[Record]]:
         yield batch
 
 
-def _record(memory: Memory, note: SourceNote) -> Record:
+def _record(memory: Memory, note: SourceNote, root: str) -> Record:
     now = memory.clock()
     more: dict[str, Any] = {"source": note.source, "expires": now + memory.settings.short_term_ttl}
-    further = _further(note, note.aliases)
+    further = _further(note, root, note.aliases)
     return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, further=further, **more)
 
 
-def _further(note: SourceNote, aliases: Sequence[str]) -> dict[str, Any]:
+def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
     named = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
     dated = {"date": note.date} if note.date else {}
-    return named | {SOURCE_REF: note.source_ref, SOURCE_HASH: note.content_hash} | dated
+    return named | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash} | dated
 
 
-def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, warnings: list[str]) -> bool:
+def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, root: str, warnings: list[str]) -> bool:
     """Give a memory its file's new text. What it was tagged and named with since stays."""
-    keys = _further(note, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
+    keys = _further(note, root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
     tags: dict[str, str] = {}
     for tag in (*info.tags, *note.tags):
         tags.setdefault(tag.casefold(), tag)

@@ -97,17 +97,11 @@ class _Text:
     unended: tuple[str, ...]
 
     @property
-    def is_pinned(self) -> bool:
-        """Whether it must not be merged away (contract 001, 18.2)."""
-        info = self.memory.info
-        return info is not None and info.may_say(("pinned",)) and self.memory.header.get("pinned") is True
-
-    @property
     def rank(self) -> tuple[int, int, bool, int, object, str]:
         """What survives comes first: more lines, longer, pinned, more often read, older, the smaller id."""
         own = self.memory
         size = sum(map(len, self.unended))
-        return -len(self.lines), -size, not self.is_pinned, -own.access_count, own.created, own.id
+        return -len(self.lines), -size, not own.is_pinned, -own.access_count, own.created, own.id
 
     def is_in(self, other: _Text) -> bool:
         """Whether all its lines are lines of `other` in the same order."""
@@ -192,7 +186,9 @@ def _merges(texts: Iterable[_Text]) -> Iterator[tuple[_Text, _Text]]:
             holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
             for line in {*text.lines, *text.unended}:
                 with_line.setdefault(line, []).append(text)
-        survivors[text.memory.id] = survivor = text if holder is None or text.is_pinned else survivors[holder.memory.id]
+        survivors[text.memory.id] = survivor = (
+            text if holder is None or text.memory.is_pinned else survivors[holder.memory.id]
+        )
         if survivor is not text:
             yield text, survivor
 

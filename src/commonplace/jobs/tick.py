@@ -57,7 +57,7 @@ class Scheduler:
         return [
             ("sync", self._sync),
             ("fold", Upkeep(self.memory).fold),
-            *((name, partial(self._job, turn, name, plan, done)) for name, plan in lifecycle.JOBS.items()),
+            *((name, partial(self._job, turn, name, plan, done)) for name, plan in lifecycle.ROUND.items()),
             ("notify", self._notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", self._purge_history),

@@ -36,7 +36,7 @@ from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, Budgets, Refused, Space, Token, least_scope, may_use
-from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, server_of
+from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
 from commonplace.serve.rpc import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
 
@@ -218,10 +218,12 @@ class _HttpHandlers(Handlers):
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
         request: Call = ctx.request.scope[_CALL]
-        params = ctx.session.client_params
-        named = params.client_info.name if params else ctx.request.headers.get("user-agent", "").partition("/")[0]
+        client = ctx.session.client_params.client_info if ctx.session.client_params else None
+        named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
         agent = request.agent or self._identity.agent or agent_of(named, self._identity.clients)
-        return await request.server.run(request, lambda memory: call(memory.as_caller(agent, "mcp")))
+        by = {"client": f"http {client_text(client, '')}".strip(), "session": request.token.id if request.token else ""}
+        by = {key: value for key, value in by.items() if value}
+        return await request.server.run(request, lambda memory: call(memory.as_caller(agent, "mcp", **by)))
 
 
 class _Stop(Exception):

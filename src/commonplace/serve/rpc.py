@@ -17,6 +17,8 @@ LIMIT = 1 << 20
 """Bytes a request may have, its line break apart."""
 
 _NOT_JSON, _NO_REQUEST, _NO_TOOL, _BAD_PARAMS, _TOOL_ERROR = -32700, -32600, -32601, -32602, -32000
+_SAID = 100
+"""Characters that count of what a client calls itself and its session."""
 _FLAT = ("name", "params", "arguments")
 _log = logging.getLogger("commonplace.serve")
 
@@ -64,7 +66,7 @@ class Protocol:
             raise _Refused(_NO_REQUEST, "parse error: method must be a string")
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
-        memory = self._caller(request.get("agent"))
+        memory = self._caller(request.get("agent"), request.get("client"), request.get("session"))
         if method == "tools/list":
             return tool_list(self._registry)
         name, arguments = method, params or {}
@@ -72,16 +74,18 @@ class Protocol:
             name, arguments = _named(arguments)
         return self._called(memory, name, arguments)
 
-    def _caller(self, agent: Any) -> Memory:
+    def _caller(self, agent: Any, client: Any, session: Any) -> Memory:
+        given = {"client": client, "session": session}
+        by = {key: value[:_SAID] for key, value in given.items() if isinstance(value, str) and value.isprintable()}
         if agent is None:
-            return self._memory
+            return self._memory.as_caller(self._memory.agent, **by) if by else self._memory
         from commonplace.engine.writing import is_agent
 
-        if self._memory.agent is not None and agent != self._memory.agent:
+        if self._memory.agent is not None and str(agent).lower() != self._memory.agent:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{self._memory.agent}" alone')
         if not isinstance(agent, str) or not is_agent(agent):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
-        return self._memory.as_caller(agent)
+        return self._memory.as_caller(agent, **by)
 
     def _called(self, memory: Memory, name: str, arguments: Any) -> Any:
         try:

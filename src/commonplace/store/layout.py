@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS
 from commonplace.store.base import sha256
 
 PRIVATE = ".commonplace"
@@ -33,6 +33,7 @@ class Layout:
         self.erasing = self.private / "erasing"
         self.dream_report = self.private / "dream-report.json"
         self.review = self.private / "review.json"
+        self.requests = self.private / "requests.json"
         self.access = self.private / "access.json"
         self.access_lock = self.private / "access.lock"
         self.spaces = root / "spaces"
@@ -60,9 +61,9 @@ class Layout:
         return sorted(self.private.glob("index*.db"))
 
     def project(self, name: str) -> Path:
-        """The folder of a built-in project."""
-        return self.root / name
+        """The folder of a built-in project, or of the archive."""
+        return self.root / name.removeprefix(".")
 
     def built_in(self) -> dict[str, Path]:
-        """Every built-in project with its folder."""
-        return {name: self.project(name) for name in BUILT_IN_PROJECTS}
+        """Every built-in project with its folder, and the archive."""
+        return {name: self.project(name) for name in (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT)}

@@ -62,7 +62,7 @@ def _read(memory: Memory, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
-    return _success(memory_rows.read_record(memory, info))
+    return _success(memory_rows.read_record(memory, info), provenance=info.provenance.row())
 
 
 def _delete(memory: Memory, arguments: Arguments) -> Reply:

@@ -33,6 +33,7 @@ from commonplace.index.search.all_words import SNIPPET, AllWordsScorer, Ranked, 
 from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
 from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext, search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
+from commonplace.index.search.weights import WEIGHTS
 from commonplace.query import Query
 from commonplace.text.unicode import sqlite_text
 
@@ -240,6 +241,9 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
                 tagged = {each.lower() for each in json.loads(tags)} if tags else ()
                 score += _TAG_SCORE * sum(token in tagged for token in counts)
                 found.append((-score, -created, identity, row, list(counts)))
+        archived = context.archived([row for *_, row, _ in found])
+        if archived:
+            found = [(one[0] * WEIGHTS.archived if one[3] in archived else one[0], *one[1:]) for one in found]
         found.sort()
         best = found[: top or None]
         notes = in_order(db, [row for *_, row, _ in best])

@@ -21,6 +21,7 @@ from commonplace.index.search import parse
 from commonplace.index.search.queries import NoteText
 from commonplace.index.search.question import PREFIX_FROM, QuestionRanking, TermScorer, Word
 from commonplace.index.search.synonyms import forms, root, stem, synonyms
+from commonplace.note.model import ARCHIVED
 from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at
 
 READ, READ_LONG = 40, 20
@@ -97,7 +98,13 @@ class ChunkRanking:
         self.scores = {row: scores[row] for row in rows if row in scores}
         if self.chunks:
             self._score_chunks()
-        self.order = list(dict.fromkeys([*(ranking.context.best_first(self.scores) if self.chunks else ()), *rows]))
+        self._archived = ranking.context.archived(rows)
+        for row in self._archived:
+            self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * self._table.archived)
+            for one in self.chunks.get(row, ()):
+                one.score = min(one.score, one.score * self._table.archived)
+        is_rescored = self.chunks or self._archived
+        self.order = list(dict.fromkeys([*(ranking.context.best_first(self.scores) if is_rescored else ()), *rows]))
         self._least = min(self.scores.values(), default=0.0)
 
     def best(self, row: int) -> Chunk | None:
@@ -126,11 +133,11 @@ class ChunkRanking:
 
     def why(self, row: int) -> list[str]:
         """Why a note was found."""
-        held = self._ranking.held(row)
+        held, marks = self._ranking.held(row), [ARCHIVED] if row in self._archived else []
         if not held:
-            return ["meaning"] if self._ranking.cosines.get(row, 0.0) > 0 else []
+            return ["meaning", *marks] if self._ranking.cosines.get(row, 0.0) > 0 else marks
         spelled = [one for word in self._ranking.words if word.text in held for one in word.spelled]
-        return [f"words: {', '.join(held)}", *([f"spelled: {', '.join(spelled)}"] if spelled else [])]
+        return [f"words: {', '.join(held)}", *([f"spelled: {', '.join(spelled)}"] if spelled else []), *marks]
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """All of a short text; of a long one there was no room to score, the first chunk with most of the words."""

@@ -12,6 +12,7 @@ from commonplace.index.search.chunks import ChunkRanking
 from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.note.links import slug
+from commonplace.note.model import ARCHIVED
 from commonplace.query import Query
 from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import flatten, stop_words, tokens
@@ -89,7 +90,8 @@ def _name(note: NoteInfo) -> str:
 
 
 def _dated(note: NoteInfo, place: str) -> str:
-    return f"{(note.date or note.created)[:10]}, {place}"
+    mark = f"{ARCHIVED}, " if note.phase == ARCHIVED else ""
+    return f"{(note.date or note.created)[:10]}, {mark}{place}"
 
 
 def _is_title_in_address(note: NoteInfo) -> bool:
@@ -102,7 +104,7 @@ def _is_memory(note: NoteInfo) -> bool:
 
 
 def _address(note: NoteInfo) -> str:
-    within = note.permalink.startswith(f"{note.project}/")
+    within = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 

@@ -22,6 +22,7 @@ from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
 from commonplace.index.search.synonyms import inflected, one_edit
 from commonplace.index.search.weights import EXACT
+from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.query import Query
 
 COMMON = 2_000
@@ -317,6 +318,12 @@ class SearchContext:
         found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),))
         known = {row: (-changed, permalink) for row, changed, permalink in found}
         return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
+
+    def archived(self, rows: Iterable[int]) -> set[int]:
+        """Those of the rows that are archived memories."""
+        archive = self._projects.get(ARCHIVE_PROJECT)
+        found = f"select row from note where project = ? and row in {_GIVEN}"
+        return set() if archive is None else {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
 
     def last_row(self) -> int:
         """The highest row number of any note."""

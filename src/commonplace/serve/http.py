@@ -32,7 +32,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from commonplace.clock import waits_until
+from commonplace import clock as clocks
+from commonplace.clock import Clock, waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, Budgets, Refused, Space, Token, least_scope, may_use
@@ -244,12 +245,12 @@ class HttpServer:
     def __init__(
         self, homes: Homes, access: Access, place: Place, identity: ServerIdentity, toolsets: Sequence[str],
         threads: ThreadPoolExecutor, stopping: threading.Event, *, listener: socket.socket | None = None,
-        routes: Sequence[BaseRoute] = (),
+        routes: Sequence[BaseRoute] = (), clock: Clock = clocks.now,
     ):  # fmt: skip
         self.homes = homes
         self._access, self._place, self._identity, self._toolsets = access, place, identity, toolsets
         self._threads, self._stopping, self._listener = threads, stopping, listener
-        self._budgets = Budgets()
+        self._budgets = Budgets(clock)
         self._tasks: TaskGroup | None = None
         self._managers: dict[tuple[str | None, str, bool], StreamableHTTPSessionManager] = {}
         self._turn = anyio.Lock()

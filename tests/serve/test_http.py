@@ -22,7 +22,7 @@ def web(tmp_path):
     made.close()
 
 
-@pytest.mark.promise("016-http.1")
+@pytest.mark.promise("http-revisions")
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mode):
     async def conversation(client):
@@ -40,7 +40,7 @@ def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mode):
     web.run(conversation)
 
 
-@pytest.mark.promise("016-http.2")
+@pytest.mark.promise("http-refused")
 def test_what_is_wrong_about_a_request_is_said_by_its_status(web, caplog):
     good, old = web.token(), web.token("old")
     late, far = web.token("late", lasts=web.now - web.now.replace(hour=11)), "cpl_" + "x" * 43
@@ -140,7 +140,7 @@ def test_an_address_is_host_and_port():
             place_of(wrong)
 
 
-@pytest.mark.promise("016-http.3")
+@pytest.mark.promise("http-scopes")
 def test_a_tool_a_token_may_not_use_is_not_there(web):
     read, write, admin = (web.token(each, scope=each) for each in ("read", "write", "admin"))
     few = web.token("few", scope="admin", projects=["notes"])
@@ -161,7 +161,7 @@ def test_a_tool_a_token_may_not_use_is_not_there(web):
     assert web.memory.stats().projects.get("notes", 0) == 0
 
 
-@pytest.mark.promise("016-http.4")
+@pytest.mark.promise("http-projects")
 def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path):
     web.memory.add_project("work", str(tmp_path / "work"))
     web.memory.write(Draft("secret plan, see [[Lunch]]", title="Plan", project="work"))
@@ -195,7 +195,7 @@ def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path):
     assert "secret" in web.memory.read(plan.id).text
 
 
-@pytest.mark.promise("016-http.5")
+@pytest.mark.promise("http-rates")
 def test_too_many_calls_are_refused_with_the_time_to_wait(web):
     fast, few = web.token(rate=2), web.token("few", quota=3)
 
@@ -217,7 +217,7 @@ def test_too_many_calls_are_refused_with_the_time_to_wait(web):
     web.run(conversation)
 
 
-@pytest.mark.promise("016-http.6")
+@pytest.mark.promise("http-log")
 def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, caplog):
     caplog.set_level(logging.INFO, logger="commonplace.http")
     secret = web.token()
@@ -235,7 +235,7 @@ def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, caplog
     assert not {"whispered", "Hidden", secret, "abcdef"} & set(" ".join(lines).replace("=", " ").split())
 
 
-@pytest.mark.promise("016-http.7")
+@pytest.mark.promise("http-spaces")
 def test_a_space_is_there_for_its_members_alone(web):
     web.access.add_space("team")
     web.access.add_space("other")

@@ -50,7 +50,7 @@ def call(name, **arguments):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
-@pytest.mark.promise("016-http.11")
+@pytest.mark.promise("http-process")
 def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
     with served(home) as daemon:
         url = address(daemon) + "/mcp"
@@ -75,7 +75,7 @@ def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
     assert "tool=write_note" in log
 
 
-@pytest.mark.promise("016-http.11")
+@pytest.mark.promise("http-process")
 def test_what_is_in_progress_at_the_signal_is_answered_and_kept(home):
     secret = Access(home).add("laptop", rate=0)[1]
 
@@ -143,7 +143,7 @@ def test_lines_that_are_no_http_and_headers_without_end_do_no_harm(home):
     assert "Traceback" not in log
 
 
-@pytest.mark.promise("016-http.7")
+@pytest.mark.promise("http-spaces")
 def test_the_daemon_keeps_spaces_tidy_too(home):
     access = Access(home)
     space = access.add_space("team")

@@ -102,7 +102,7 @@ async def status(client, secret, path="/mcp"):
     return (await client.post(path, json=LIST, headers=ACCEPT | bearer(secret))).status_code
 
 
-@pytest.mark.promise("016-http.8")
+@pytest.mark.promise("oauth-client")
 @pytest.mark.parametrize("how", ["registers", "has a document"])
 def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web, how):
     secret = web.token(scope="write", agent="claude")
@@ -137,7 +137,7 @@ def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web, how):
     assert web.memory.find("a").provenance.who == "agent:claude"
 
 
-@pytest.mark.promise("016-http.8")
+@pytest.mark.promise("oauth-client")
 def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(web):
     secret = web.token(scope="read", projects=["notes"])
 
@@ -162,7 +162,7 @@ def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with
     assert "cpa_" not in kept and "cpr_" not in kept  # noqa: PT018
 
 
-@pytest.mark.promise("016-http.9")
+@pytest.mark.promise("oauth-rotation")
 def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web):
     secret = web.token()
 
@@ -350,7 +350,7 @@ def test_answers_go_to_https_this_machine_or_a_programs_own_scheme():
         assert not may_redirect(bad)
 
 
-@pytest.mark.promise("016-http.10")
+@pytest.mark.promise("oauth-documents")
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md and docs/tools.md from the code: `python tools/reference.py`.
+"""Writes docs/cli.md, docs/tools.md and docs/memory.1 from the code: `python tools/reference.py`.
 
 For developers; no part of the package. A test checks that the pages are what this writes.
 """
@@ -13,6 +13,7 @@ import click
 
 from commonplace import config
 from commonplace.cli import command_group
+from commonplace.cli.manual import page
 from commonplace.cli.syntax import Command, Group, PositionalWords
 from commonplace.engine.memory_rows import KEYS
 from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
@@ -28,10 +29,15 @@ This page is made from the code by `tools/reference.py`; how things are meant is
 
 Global options stand before or after the name of the command. An id may be cut to any beginning of at least
 4 characters that only one memory has. Exit status: 0 done (also when nothing was found), 1 the operation
-failed, 2 wrong usage, 130 interrupted; an error is one line on stderr, `Error: …`.
+failed, 2 wrong usage, 130 interrupted; an error is one line on stderr, `Error: …`, near misses and the valid
+values may stand below it. `add`, `ls`, `show`, `rm` are other names of `write`, `list`, `read`, `delete`.
+
+On a terminal tables are as wide as it is, in colour unless `NO_COLOR` is set, and what is longer than the screen
+goes through `PAGER`; in a pipe nothing of this happens.
 
 With `--json` stdout is one document, whose first key is `"schema": "<command>/1"`; after a failure it is
-`{"schema", "error": {"code", "message"}}`. Times in text are local, in JSON UTC with `Z`.
+`{"schema", "error": {"code", "message"}}`. A command that was given several ids has the documents in a list under
+`results`. Times in text are local, in JSON UTC with `Z`.
 """
 
 TOOLS_HEAD = """# The tools
@@ -69,6 +75,8 @@ def _command(each: Command, context: click.Context) -> str:
     parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(each) + "\n"]
     if own:
         parts.append(_options(context, own))
+    if each.example:
+        parts.append(f"Example: `{each.example}`\n")
     if each.takes_now:
         parts.append("Takes `--now`.\n")
     if each.keys:
@@ -145,12 +153,18 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-PAGES = {"cli.md": cli_page, "tools.md": tools_page}
+def manual() -> str:
+    """docs/memory.1: the manual page, installed with the package."""
+    group = command_group()
+    return page(click.Context(group, info_name="memory", **group.context_settings))
+
+
+PAGES = {"cli.md": cli_page, "tools.md": tools_page, "memory.1": manual}
 
 
 def main() -> None:
-    for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), "utf-8")
+    for name, text in PAGES.items():
+        (DOCS / name).write_text(text(), "utf-8")
 
 
 if __name__ == "__main__":

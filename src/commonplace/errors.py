@@ -36,7 +36,7 @@ needs to say it in its own words. Codes: contract 000b, section 8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 
@@ -45,10 +45,29 @@ class CommonplaceError(Exception):
 
     code = "error"
     exit_code = 1
+    hint = ""
+    """What a person may read under the sentence: near misses, the values there are."""
 
-    def __init__(self, message: str):
+    def __init__(self, message: str, hint: str = ""):
         super().__init__(message)
         self.message = message
+        if hint:
+            self.hint = hint
+
+
+def near(given: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Those of `names` that `given` may be a misspelling of, nearest first."""
+    from difflib import get_close_matches  # 4 ms, for errors only
+
+    known = {each.lower(): each for each in names}
+    return [known[each] for each in get_close_matches(given.lower(), list(known), most)]
+
+
+def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
+    """The hint for a value that is none of `names`: the nearest, then all of them."""
+    names = list(names)
+    guess = near(given, names, 1)
+    return (f"Did you mean {guess[0]}? " if guess else "") + (f"{what}: {', '.join(names)}." if names else "")
 
 
 class InvalidInput(CommonplaceError):

@@ -20,6 +20,7 @@ STATUS = [
     "written_today",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
+SETTING = ["key", "value", "default", "set", "meaning"]
 RUNS: list[tuple[list[str], list[str]]] = [
     (["write", "x"], ["memory"]),
     (["read", "ID"], ["memory", "provenance"]),
@@ -68,6 +69,17 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["graph", "import", "-"], ["entities", "relations", "skipped"]),
     (["export", "--output", "FILE"], ["exported", "file"]),
     (["import"], ["imported", "updated", "unchanged", "skipped"]),
+    (["graph", "show", "Anna"], ["entity", "relations"]),
+    (["edit", "ID"], ["id", "path", "changed"]),
+    (["config", "get", "timezone"], SETTING),
+    (["config", "set", "timezone", "UTC"], SETTING),
+    (["config", "unset", "timezone"], SETTING),
+    (["config", "list"], ["file", "settings"]),
+    (["kv", "set", "key", "value"], ["namespace", "key", "expires_at"]),
+    (["kv", "get", "editor"], ["namespace", "key", "value"]),
+    (["kv", "list"], ["namespace", "entries"]),
+    (["kv", "del", "editor"], ["namespace", "key"]),
+    (["man"], ["page"]),
     (["call", "list_memory_projects"], ["tool", "is_error", "text", "structured"]),
     (["completion", "bash"], ["shell", "script"]),
     (["help", "write"], ["command", "text"]),
@@ -75,6 +87,7 @@ RUNS: list[tuple[list[str], list[str]]] = [
 INNER = {
     "old": ["id", "project", "path"],
     "new": ["id", "project", "path"],
+    "settings": SETTING,
     "project": PROJECT,
     "projects": PROJECT,
     "entries": ENTRY,
@@ -98,7 +111,12 @@ def command_of(argv: list[str]) -> Command:
 
 
 @pytest.mark.parametrize(("argv", "keys"), RUNS, ids=lambda each: " ".join(each))
-def test_the_document_of_a_command_has_its_keys_in_order(terminal: Any, argv: list[str], keys: list[str]) -> None:
+def test_the_document_of_a_command_has_its_keys_in_order(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, argv: list[str], keys: list[str]
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    terminal.ok("kv", "set", "editor", "vim")
+    terminal.ok("graph", "import", "-", stdin='{"type":"entity","name":"Anna","entityType":"person","observations":[]}')
     terminal.ok("project", "add", "work", str(terminal.folder / "work"))
     words = {"ID": terminal.write("one [[nobody]]"), "OTHER": terminal.write("two"), "GONE": terminal.write("three")}
     words["DIR"] = str(terminal.folder / "dir")

@@ -130,7 +130,11 @@ def kept(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_answers_as_if_foreign_notes_did_not_exist(terminal: Any, homes: tuple[Path, Path]) -> None:
+def test_every_command_answers_as_if_foreign_notes_did_not_exist(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, homes: tuple[Path, Path]
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+
     def run(home: Path) -> str:
         ran = terminal("--home", str(home), "--agent", "x", *argv)
         return f"{ran.status}\n{ran.out}\n{ran.err}"

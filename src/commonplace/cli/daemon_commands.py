@@ -32,7 +32,7 @@ _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
 
 
-@command("serve")
+@command("serve", example="memory serve --once")
 @option("--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s].")
 @flag("--once", "One round of upkeep, without socket, then exit.")
 @flag("--no-socket", "Upkeep alone.")

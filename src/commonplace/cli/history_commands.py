@@ -27,7 +27,7 @@ _SHOWN = 20
 _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
 
 
-@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True)
+@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True, example="memory log --since yesterday")
 @option("--limit", type=Number(), default=20, help="How many at most; 0 = all.")
 @option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
 @option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
@@ -76,7 +76,8 @@ def _timeframe(memory: Memory, text: str, name: str) -> datetime:
     try:
         return memory.since(text)
     except TimeframeError:
-        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code) from None
+        hint = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
 
 
 def _place(change: Change) -> str:
@@ -100,7 +101,7 @@ def _entry(change: Change) -> dict[str, Any]:
     return {key: getattr(change, key, None) for key in _ENTRY_KEYS} | own | further
 
 
-@command("undo", "[N]", keys=("undone", "change"))
+@command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")
 @option("--run", type=Number(1), metavar="N", help="All changes of one run of a job, by the number of its first.")
 def undo(call: Invocation, number: str | None = None, *, run: int | None) -> None:
     """Take a change back: number N of `memory log`, else the latest. An undo is a change too.
@@ -124,7 +125,7 @@ def undo(call: Invocation, number: str | None = None, *, run: int | None) -> Non
         call.answer(f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number)
 
 
-@command("restore", "REF", keys=("path", "change"))
+@command("restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday")
 @option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
 @option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
@@ -150,7 +151,7 @@ def _moment(memory: Memory, text: str) -> datetime:
         return _timeframe(memory, text, "--at time")
 
 
-@command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True)
+@command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True, example="memory erase notes/Plan.md --dry-run")
 @option("--agent", metavar="NAME", help="All notes this agent made or keeps private.")
 @option("--project", metavar="NAME", help="All notes of this project.")
 @option("--source", metavar="TEXT", help="All notes with this source.")

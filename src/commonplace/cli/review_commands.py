@@ -18,7 +18,7 @@ _ITEM_KEYS = ("key", "kind", "text", "refs", "choices")
 _KEYS = "s later, u undo the last answer, q quit"
 
 
-@command("review", keys={"items": _ITEM_KEYS, "more": ()})
+@command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
 @option("--limit", type=Number(), default=50, help="How many at most; 0 = all.")
 @option("--kind", metavar="KIND", help="Only merge, category, archive or reminder questions, and what else there is.")
 def review(call: Invocation, *, limit: int, kind: Text) -> None:

@@ -25,7 +25,7 @@ _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic", "written_today")
 
 
-@command("status", keys=("home", "memories", "projects", *_STATE_KEYS))
+@command("status", keys=("home", "memories", "projects", *_STATE_KEYS), example="memory status")
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
@@ -118,7 +118,7 @@ def _counts(row: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
 
 
-@command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()})
+@command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()}, example="memory doctor --fix --dry-run")
 @flag("--fix", "Repair what loses nothing.")
 @dry_run_option("With --fix: only say what would be repaired.")
 def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
@@ -142,7 +142,7 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     return 1 if "error" in levels else 0
 
 
-@command("reindex", keys=("notes", "projects", "seconds"))
+@command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")
 def reindex(call: Invocation) -> None:
     """Throw the index away and make it anew from the notes."""
     start = time.perf_counter()
@@ -153,7 +153,7 @@ def reindex(call: Invocation) -> None:
         call.answer(f"Indexed {notes} notes in {projects} projects", notes=notes, projects=projects, seconds=seconds)
 
 
-@command("embed", keys=_EMBED_KEYS)
+@command("embed", keys=_EMBED_KEYS, example="memory embed")
 def embed(call: Invocation) -> None:
     """Make the vectors search by meaning needs, now and all of them."""
     from commonplace.engine.embedding import Embedding, NoModel

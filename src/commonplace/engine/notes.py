@@ -405,21 +405,27 @@ class NoteVerbs(ReadVerbs):
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
         """Add and remove tags in the frontmatter, compared without case."""
+        return self.tag_many([ref], add, remove)[0]
+
+    @verb
+    def tag_many(self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()) -> list[Note]:
+        """The same for several notes, each once, as one change: all, or none when one cannot be changed."""
         from commonplace.note.frontmatter import REMOVE
 
+        gone = {each.lower() for each in remove}
         with self.change("tag") as change:
-            info = self.find_ref(ref)
-            file, text = editable(self, info)
-            note = self.parse(info.project, info.path, file)
-            gone = {each.lower() for each in remove}
-            tags = [each for each in note.tags if each.lower() not in gone]
-            for each in add:
-                if each.lower() not in {known.lower() for known in tags} and each.lower() not in gone:
-                    tags.append(each)
-            if tags == list(note.tags):
-                return self.as_indexed(note)
-            step = set_keys(self, change, info, {"tags": tags or REMOVE}, file, text)
-        return change.written(step)
+            infos = {each.row: each for each in map(self.find_ref, refs)}
+            done: list[Note | Step] = []
+            for info in infos.values():
+                file, text = editable(self, info)
+                note = self.parse(info.project, info.path, file)
+                tags = [each for each in note.tags if each.lower() not in gone]
+                for each in add:
+                    if each.lower() not in {known.lower() for known in tags} and each.lower() not in gone:
+                        tags.append(each)
+                is_same = tags == list(note.tags)
+                done.append(note if is_same else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text))
+        return [self.as_indexed(each) if isinstance(each, Note) else change.written(each) for each in done]
 
     @verb
     def move(self, ref: Ref, destination: str, *, project: str | None = None) -> Moved:
@@ -490,13 +496,16 @@ class NoteVerbs(ReadVerbs):
         return sorted(set(found))
 
     @verb
-    def delete(self, ref: Ref, *, project: str | None = None) -> Deleted:
-        """Delete a note; the history keeps its text. Links other memories hold to its id go with it."""
+    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
+        """Delete a note, or several as one change; the history keeps their texts. Links other memories hold to their
+        ids go with them. Of notes of several projects, `project` and `paths` are those of the first one's."""
         with self.change("delete") as change:
-            info = self.find_ref(ref, project)
-            remove_note(self, change, info, read_unlocked(self, info))
+            infos = {each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))}
+            remove_note(self, change, *((info, read_unlocked(self, info)) for info in infos.values()))
         assert change.done is not None
-        return Deleted(info.project, [info.path], 1, change.done.number)
+        first = next(iter(infos.values())).project
+        paths = [info.path for info in infos.values() if info.project == first]
+        return Deleted(first, paths, len(infos), change.done.number)
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -189,8 +190,25 @@ class ProjectVerbs(ReadVerbs):
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
         path = self.engine.settings.file
+        self._replace_config(lambda: config.change(path, changes))
+        now = config.load(self.engine.layout.root, path, {})
+        self.engine.use_projects(
+            replace(self.engine.settings, projects=now.projects, default_project=now.default_project)
+        )
+
+    @verb
+    def configure(self, key: str, value: Any) -> None:
+        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out: for programs started later.
+
+        Raises ConfigError for a value the key cannot have; then nothing is written.
+        """
+        path = self.engine.settings.file
+        self._replace_config(lambda: config.with_key(path, key, value))
+
+    def _replace_config(self, new: Callable[[], str]) -> None:
+        path = self.engine.settings.file
         with self.engine.home.lock:
-            data = config.change(path, changes).encode()
+            data = new().encode()
             real = Path(os.path.realpath(path))  # a link stays one
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
@@ -202,10 +220,6 @@ class ProjectVerbs(ReadVerbs):
             except OSError as error:
                 temp.unlink(missing_ok=True)
                 raise StorageError(path.name, reason(error)) from None
-        now = config.load(self.engine.layout.root, path, {})
-        self.engine.use_projects(
-            replace(self.engine.settings, projects=now.projects, default_project=now.default_project)
-        )
 
 
 def _taken(name: str) -> Exists:

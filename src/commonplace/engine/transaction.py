@@ -13,7 +13,7 @@ from commonplace.engine.engine import Engine
 from commonplace.engine.provenance import sign
 from commonplace.errors import InvalidInput, NotText, SecretRefused, StorageError
 from commonplace.index.index import Index
-from commonplace.note.model import GLOBAL, SCOPE, Note, Provenance
+from commonplace.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note, Provenance
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
 from commonplace.store.files import make_private, reason
@@ -52,7 +52,7 @@ class HomeSession:
         """The scope as it is written. Raises InvalidInput for one nobody can read, or another agent's (contract
         001, 1)."""
         if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
-            raise InvalidInput(f'invalid scope "{scope}"')
+            raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
         return plain
 
     @property

@@ -7,7 +7,7 @@ is a Conflict, and nothing is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -171,15 +171,24 @@ class Upkeep:
                 set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
-        """`run` with the memory `ref` names; again with what it is by then, when another program changed or moved it
-        meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included."""
+        """As `retried_all`, for one memory."""
+        return self.retried_all([ref], lambda infos: run(infos[0]))
+
+    def retried_all(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
+        """`run` with the memories `refs` name, each once; again with what they are by then, when another program
+        changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
+        """
+        refs = list(refs)
         for _ in range(4):
-            info = self.memory.memory_id(ref)
+            infos = self._named(refs)
             try:
-                return run(info)
+                return run(infos)
             except (Conflict, NotFound):
                 continue
-        return run(self.memory.memory_id(ref))
+        return run(self._named(refs))
+
+    def _named(self, refs: Sequence[str]) -> list[NoteInfo]:
+        return list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
 
     @verb
     def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,
@@ -191,16 +200,22 @@ class Upkeep:
         """
         if category is not None and category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{category}"')
+        return self.change_all([(info, category)], keys, verb, touch=touch)[0]
+
+    @verb
+    def change_all(self, memories: Sequence[tuple[NoteInfo, str | None]], keys: Mapping[str, Any], verb: str, *,
+                   touch: bool = True) -> list[NoteInfo]:  # fmt: skip
+        """As `change`, for several memories, each with its category, as one change: all or none."""
+        taken: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
-            file, text = self._as_read(info)
-            wanted = pinned_down(info) | dict(keys) | ({"category": category} if category else {})
-            if touch:
-                wanted["updated_at"] = stamp(self.memory.clock())
-            data = with_keys(info, text, wanted)
-            place_memory(
-                self.memory, change, info, file, data, info.project, category or info.category or INBOX, info.scope
-            )
-        return self._written(change)[0]
+            for info, category in memories:
+                file, text = self._as_read(info)
+                wanted = pinned_down(info) | dict(keys) | ({"category": category} if category else {})
+                if touch:
+                    wanted["updated_at"] = stamp(self.memory.clock())
+                data, folder = with_keys(info, text, wanted), category or info.category or INBOX
+                place_memory(self.memory, change, info, file, data, info.project, folder, info.scope, taken)
+        return self._written(change)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:

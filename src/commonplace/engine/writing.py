@@ -116,14 +116,16 @@ def encoded(text: str) -> bytes:
 
 def place_memory(
     session: HomeSession, change: Transaction, info: NoteInfo, file: File, data: bytes, project: str, category: str,
-    scope: str,
+    scope: str, taken: set[str] | None = None,
 ) -> None:  # fmt: skip
     """Put `data` in place of a memory's file, read as `file`; into another category's folder of `project` (the archive
-    is one) if need be."""
+    is one) if need be. `taken`: the lower-cased paths this change uses."""
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
         return
-    path = free_path(session, project, category, info.path.rpartition("/")[2], info.id)
+    path = free_path(session, project, category, info.path.rpartition("/")[2], info.id, taken or ())
+    if taken is not None:
+        taken.add(path.lower())
     change.put(project, path, data, mode=file.mode, scope=scope)
     change.remove(info.project, info.path, file, scope=info.scope)
 
@@ -158,16 +160,18 @@ def pinned_down(info: NoteInfo) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def remove_note(session: HomeSession, change: Transaction, info: NoteInfo, file: File) -> None:
-    """Remove the note's file, and a memory's id from the `links` of the others."""
-    change.remove(info.project, info.path, file, scope=info.scope)
-    if info.project not in MEMORY_PROJECTS:
-        return
-    for other in session.index.notes.holding_link(info.id):
-        if (other.project, other.path) != (info.project, info.path):
+def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteInfo, File]) -> None:
+    """Remove the notes' files, and the ids of memories from the `links` of the others."""
+    for info, file in removed:
+        change.remove(info.project, info.path, file, scope=info.scope)
+    gone = {(info.project, info.path) for info, _ in removed}
+    ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
+    linking = {other.row: other for id in ids for other in session.index.notes.holding_link(id)}
+    for other in linking.values():
+        if (other.project, other.path) not in gone:
             with suppress(CommonplaceError):  # a locked or unreadable note keeps its link; doctor names it as dangling
                 file, text = editable(session, other)
-                set_keys(session, change, other, links_without(other, info.id), file, text)
+                set_keys(session, change, other, links_without(other, *ids), file, text)
 
 
 def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
@@ -181,11 +185,11 @@ def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
     return keys
 
 
-def links_without(info: NoteInfo, identity: str) -> dict[str, Any]:
-    """The `links` key of a memory that no longer links to `identity`."""
+def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
+    """The `links` key of a memory that no longer links to these."""
     from commonplace.note.frontmatter import REMOVE
 
-    return {"links": [each for each in info.links if each != identity] or REMOVE}
+    return {"links": [each for each in info.links if each not in ids] or REMOVE}
 
 
 def id_list(value: Any, single: bool = False) -> list[str]:

@@ -224,16 +224,24 @@ class Outcome:
         return f"something went wrong inside commonplace ({type(self.error).__name__}: {self.error}{place})"
 
 
+_ORGANIZED_KEYS = {"phase": ORGANIZED, "expires_at": None}
+
+
 class Round:
     """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is asked before each
-    action: when it says True, what is left of the round is not done."""
+    action: when it says True, what is left of the round is not done. `progress` is told before each action which of the
+    job's it is, and how many there are."""
 
-    def __init__(self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False):
+    def __init__(
+        self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None,
+    ):  # fmt: skip
         self.memory = memory
         self.upkeep = Upkeep(memory)
         self.now = memory.clock()
         self.dry_run = dry_run
         self._stop = stop
+        self._progress = progress
         self._memories: list[MemoryState] | None = None
         self._excluded: list[NoteInfo] = []
 
@@ -274,9 +282,11 @@ class Round:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {each.id: each.info for each in self.memories if each.info}
-            for action in actions:
+            for number, action in enumerate(actions, 1):
                 if self._stop():
                     break
+                if self._progress is not None:
+                    self._progress(number, len(actions))
                 self._memories = None
                 info, other = infos.get(action.id), infos.get(action.target or "")
                 try:
@@ -328,7 +338,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
-        keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
+        keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
         if action.set_by or SET_BY in info.header:
             keys[SET_BY] = action.set_by or REMOVE
         return [upkeep.change(info, keys, action.verb, category=action.category)]
@@ -336,6 +346,22 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
         return upkeep.archive(info, action.verb, action.verb, action.category)
     assert other is not None
     return upkeep.merge(other, info) if action.verb == MERGE else upkeep.link(info, other)
+
+
+def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]) -> list[NoteInfo]:
+    """Carry out the organizing of these memories as one change, all or none; a memory without an action stays.
+
+    Returns them as they are then. Raises as `apply`.
+    """
+    planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
+    if not planned:
+        return list(infos)
+    keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
+    if planned[0][1].set_by or any(SET_BY in info.header for info, _ in planned):
+        keys[SET_BY] = planned[0][1].set_by or REMOVE
+    written = upkeep.change_all([(info, each.category) for info, each in planned], keys, "upgrade")
+    now = {each.id: each for each in written}
+    return [now.get(each.id, each) for each in infos]
 
 
 def after_actions(

@@ -45,6 +45,7 @@ MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 GLOBAL = "global"
 SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
 """Who may see a note, as a whole (contract 001, 1)."""
+SCOPE_HINT = "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
 
 
 @dataclass(slots=True)

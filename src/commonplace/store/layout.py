@@ -31,6 +31,7 @@ class Layout:
         self.redo = self.private / "redo"
         self.lines = self.private / "lines"
         self.erasing = self.private / "erasing"
+        self.edits = self.private / "edits"
         self.dream_report = self.private / "dream-report.json"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"

@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +22,7 @@ from commonplace.serve.rpc import Protocol
 from commonplace.serve.socket import Listener, SocketServer
 from commonplace.serve.turns import KEPT_UP_AFTER
 from commonplace.store.files import lock_file, lock_owner
+from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -79,6 +80,8 @@ class Daemon:
         self._stopping = threading.Event()
         tick.stop = self._stopping.is_set
         self._server = self._http = None
+        self._spaces: dict[Path, Scheduler | None] = {}
+        self._held = ExitStack()
         threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
             answer = Protocol(served, registry).answer
@@ -109,12 +112,23 @@ class Daemon:
         return good
 
     def _steps(self) -> Iterator[Step]:
-        """The steps of a round, of the home and then of each space that is served."""
+        """The steps of a round, of the home and then of each space that no other daemon serves."""
         yield from self._tick.steps()
-        if self._http is not None:
-            for space, tick in self._http.homes.schedulers():
-                tick.stop = self._stopping.is_set
+        for space, memory in self._http.homes.spaces() if self._http else ():
+            if memory.home not in self._spaces:
+                self._spaces[memory.home] = self._scheduler(memory)
+            if tick := self._spaces[memory.home]:
                 yield from ((f"{space}: {name}", step) for name, step in tick.steps())
+
+    def _scheduler(self, memory: Memory) -> Scheduler | None:
+        """The rounds over the memory of a space; None when another daemon does them."""
+        try:
+            self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
+        except Running:
+            return None
+        tick = type(self._tick)(memory.as_caller(None, self._tick.memory.face))
+        tick.stop = self._stopping.is_set
+        return tick
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return.
@@ -146,6 +160,7 @@ class Daemon:
         finally:
             stops = [each.stop() for each in (self._server, self._http) if each is not None]
             await asyncio.gather(*stops)
+            self._held.close()
             self._keep_up()
 
     async def _pause(self, stop: asyncio.Event) -> None:

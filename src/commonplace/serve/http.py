@@ -12,7 +12,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -43,7 +43,6 @@ from commonplace.serve.turns import InternalError, Stopping
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.jobs.tick import Scheduler
 
 T = TypeVar("T")
 _log = logging.getLogger("commonplace.http")
@@ -128,7 +127,6 @@ class Homes:
         self._access = access
         self._lock = threading.Lock()
         self._open: dict[tuple[str | None, tuple[str, ...]], Memory] = {}
-        self._ticks: dict[str, Scheduler | None] = {}
         self._ends = ExitStack()
 
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> Memory:
@@ -151,23 +149,10 @@ class Homes:
         """All tools of a space, or of the home."""
         return self._registry if space is None else self._registry_for(self.memory(space))
 
-    def schedulers(self) -> Iterable[tuple[str, Scheduler]]:
-        """The upkeep of the spaces that no other daemon does."""
-        from commonplace.jobs.tick import FACE, Scheduler
-        from commonplace.serve.daemon import Running, daemon_lock
-        from commonplace.store.layout import Layout
-
+    def spaces(self) -> Iterator[tuple[str, Memory]]:
+        """The memory of every space, by its name."""
         for name, space in self._access.spaces().items():
-            key = str(space.home)
-            if key not in self._ticks:
-                memory = self.memory(space)
-                try:
-                    self._ends.enter_context(daemon_lock(Layout(space.home).daemon_lock))
-                    self._ticks[key] = Scheduler(memory.as_caller(None, FACE))
-                except Running:
-                    self._ticks[key] = None
-            if tick := self._ticks[key]:
-                yield name, tick
+            yield name, self.memory(space)
 
     def close(self) -> None:
         """Close all but the home's own memory."""

@@ -32,6 +32,7 @@ def test_a_token_is_shown_once_listed_and_revoked(terminal):
         (["add", "x", "--projects", "nowhere"], "no such project: nowhere"),
         (["add", "x", "--projects", ","], "--projects names no project"),
         (["add", "x", "--member", "ann"], "ann is no member of a space"),
+        (["add", "x", "--member", "ann", "--as-agent", "b"], "in a space everybody acts as the agent"),
         (["add", "x", "--as-agent", "a b"], 'invalid agent "a b"'),
         (["add", "x", "--expires", "soon"], 'Not a duration: "soon"'),
         (["add", "x", "--expires", "999999999d"], "a token cannot last that long"),

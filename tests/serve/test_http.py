@@ -316,3 +316,25 @@ def test_many_callers_at_once_lose_nothing(web):
 
     web.run(conversation)
     assert web.memory.stats().projects["notes"] == 40
+
+
+def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web):
+    secret = web.token(scope="admin", projects=["kv"])
+    given = {
+        "memory": {"command": "view", "path": "/memories"}, "read_note": {"identifier": "x"}, "list_directory": {},
+        "edit_note": {"identifier": "x", "operation": "append", "content": "y"}, "list": {},
+        "write_note": {"title": "x", "content": "y"},
+        "search_notes": {"query": "x"}, "build_context": {"url": "memory://x"}, "activate": {"bankType": "global"},
+        "memory_create_entities": {"entities": [{"name": "a", "entityType": "b", "observations": []}]},
+        "memory_search_nodes": {"query": "x"}, "memory_open_nodes": {"names": ["x"]}, "update": {"bankType": "global"},
+        "memory_remember": {"key": "k", "value": "v"}, "memory_recall": {"key": "k"}, "memory_search": {"query": "v"},
+    }  # fmt: skip
+
+    async def conversation(client):
+        for name in sorted(await tools(client, secret)):
+            answer = await rpc(client, secret, "tools/call", name=name, arguments=given.get(name, {}))
+            assert "failed inside the server" not in str(answer), name
+        assert "v" in await tool(client, secret, "memory_recall", key="k")
+
+    web.run(conversation)
+    assert {name for name, count in web.memory.stats().projects.items() if count} == {"kv"}

@@ -157,3 +157,20 @@ def test_the_daemon_keeps_spaces_tidy_too(home):
     assert status == 0
     assert "Traceback" not in log
     assert (space.home / "memory.md").exists()
+
+
+def test_a_space_whose_folder_cannot_be_opened_is_reported_and_the_daemon_serves_on(home):
+    access = Access(home)
+    space = access.add_space("team")
+    access.set_member("team", "ann", "member")
+    secret, own = access.add("ann", member="ann")[1], access.add("own")[1]
+    space.home.rmdir()
+    space.home.write_text("no folder")
+    with served(home) as daemon:
+        url = address(daemon)
+        assert httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 503
+        assert httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own)).status_code == 200
+        status, _, log = daemon.stop()
+    assert status == 0
+    assert "[spaces]" in log
+    assert "Traceback" not in log

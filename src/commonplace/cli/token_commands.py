@@ -74,6 +74,8 @@ def token_add(
     if projects is not None and not wanted:
         raise Failure("--projects names no project; leave it out for all of them")
     if member is not None:
+        if as_agent is not None:
+            raise Failure("in a space everybody acts as the agent of their member name; leave --as-agent out")
         check_name(member, "member")
         if not any(member in each.members for each in access.spaces().values()):
             raise Failure(f"{member} is no member of a space; make one with memory space member", "not_found")

@@ -80,7 +80,7 @@ class Daemon:
         self._stopping = threading.Event()
         tick.stop = self._stopping.is_set
         self._server = self._http = None
-        self._spaces: dict[Path, Scheduler | None] = {}
+        self._spaces: dict[str, Scheduler | None] = {}
         self._held = ExitStack()
         threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
@@ -114,11 +114,25 @@ class Daemon:
     def _steps(self) -> Iterator[Step]:
         """The steps of a round, of the home and then of each space that no other daemon serves."""
         yield from self._tick.steps()
-        for space, memory in self._http.homes.spaces() if self._http else ():
-            if memory.home not in self._spaces:
-                self._spaces[memory.home] = self._scheduler(memory)
-            if tick := self._spaces[memory.home]:
-                yield from ((f"{space}: {name}", step) for name, step in tick.steps())
+        if self._http is not None:
+            yield "spaces", self._open_spaces
+            for space, tick in self._spaces.items():
+                if tick is not None:
+                    yield from ((f"{space}: {name}", step) for name, step in tick.steps())
+
+    def _open_spaces(self) -> int:
+        """Take up the spaces there are now. Raises what opening one of them raised, once the others are open."""
+        assert self._http is not None
+        known, trouble = self._http.homes.spaces(), None
+        self._spaces = {name: tick for name, tick in self._spaces.items() if name in known}
+        for name in known - self._spaces.keys():
+            try:
+                self._spaces[name] = self._scheduler(self._http.homes.of_space(name))
+            except (CommonplaceError, OSError) as error:
+                trouble = error
+        if trouble is not None:
+            raise trouble
+        return 0
 
     def _scheduler(self, memory: Memory) -> Scheduler | None:
         """The rounds over the memory of a space; None when another daemon does them."""

@@ -12,7 +12,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -54,7 +54,7 @@ ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
 """Where every web page may ask: nothing there takes the word of a browser that somebody is logged in."""
 _CONNECTIONS = 1000
 _BODY_SECONDS, _LAST_WORDS, _KEPT_ALIVE = 30.0, 5, 75
-_CALL = "commonplace.call"
+_CALL, _TOKEN = "commonplace.call", "commonplace.token"
 _HEADERS = ["authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id",
             "last-event-id"]  # fmt: skip
 
@@ -149,10 +149,13 @@ class Homes:
         """All tools of a space, or of the home."""
         return self._registry if space is None else self._registry_for(self.memory(space))
 
-    def spaces(self) -> Iterator[tuple[str, Memory]]:
-        """The memory of every space, by its name."""
-        for name, space in self._access.spaces().items():
-            yield name, self.memory(space)
+    def spaces(self) -> set[str]:
+        """The names of all spaces. Raises Refused."""
+        return set(self._access.spaces())
+
+    def of_space(self, name: str) -> Memory:
+        """The whole memory of a space. Raises NoSuch, StorageError."""
+        return self.memory(self._access.space(name))
 
     def close(self) -> None:
         """Close all but the home's own memory."""
@@ -301,7 +304,7 @@ class HttpServer:
 
     def admitted(self, request: Request) -> Call:
         """The call a request makes, if it is let in. Raises _Stop."""
-        token = self._token(request)
+        token = request.scope[_TOKEN] = self._token(request)
         space = self._space(request.path_params.get("space"), token)
         if token is not None:
             if found := self._budgets.take(token.id, token.rate, token.quota):
@@ -468,10 +471,11 @@ class _AccessLog:
             await self._app(scope, receive, watched)
         finally:
             call: Call | None = scope.get(_CALL)
+            token: Token | None = scope.get(_TOKEN)
             row = {
                 "method": scope["method"], "path": quote(scope["path"])[:100], "status": status,
                 "ms": round((time.perf_counter() - begin) * 1000),
-                "token": f"{call.token.name}/{call.token.id}" if call and call.token else "-",
+                "token": f"{token.name}/{token.id}" if token else "-",
                 "tool": ",".join(call.did) if call else "",
             }  # fmt: skip
             _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))

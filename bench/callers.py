@@ -2,7 +2,7 @@
 
     python bench/callers.py [--callers 100] [--seconds 60] [--notes 2000]
 
-Each caller writes a note of its own in one call of five and searches in the others, one call after another. Then every
+Each caller writes a note of its own in one call of five and searches in the others, with a pause after each. Then every
 note that was acknowledged is looked for. All in a temporary folder; two cores serve and call.
 """
 
@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--callers", type=int, default=100, help="callers at once [100]")
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long [60]")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds each takes between two calls [1]; 0: none")
     parser.add_argument("--notes", type=int, default=2000, help="notes in the home before [2000]")
     given = parser.parse_args(arguments)
     titles = ("calls", "a second", "median ms", "p95", "p99", "written", "refused", "lost")
@@ -47,11 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lost = 0
     for way in ("socket", "http"):
         with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
-            lost += _measured(way, Path(folder) / "home", given.callers, given.seconds, given.notes)
+            lost += _measured(way, Path(folder) / "home", given.callers, given.seconds, given.pause, given.notes)
     return int(lost > 0)
 
 
-def _measured(way: str, home: Path, callers: int, seconds: float, notes: int) -> int:
+def _measured(way: str, home: Path, callers: int, seconds: float, pause: float, notes: int) -> int:
     with open_memory(home) as memory:
         memory.write_many([Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(notes)])
     secret = Access(home).add("bench", rate=0)[1]
@@ -63,7 +64,7 @@ def _measured(way: str, home: Path, callers: int, seconds: float, notes: int) ->
         found = re.search(r"http://[^,]*", daemon.stdout.readline())
         assert found is not None
         connect = _http(found[0], secret) if way == "http" else _socket(home)
-        times, kept, refused = asyncio.run(_crowd(connect, callers, seconds))
+        times, kept, refused = asyncio.run(_crowd(connect, callers, seconds, pause))
     finally:
         daemon.terminate()
         daemon.communicate(timeout=60)
@@ -76,7 +77,7 @@ def _measured(way: str, home: Path, callers: int, seconds: float, notes: int) ->
     return lost
 
 
-async def _crowd(connect, callers: int, seconds: float) -> tuple[list[float], list[str], int]:
+async def _crowd(connect, callers: int, seconds: float, pause: float) -> tuple[list[float], list[str], int]:
     """The milliseconds of all calls, the titles whose writing was acknowledged, and how many calls were refused."""
     times: list[float] = []
     kept: list[str] = []
@@ -102,26 +103,35 @@ async def _crowd(connect, callers: int, seconds: float) -> tuple[list[float], li
                     said = await ask("search_notes", {"query": rare_word(chance.randrange(2000))})
                     refused += "# " not in said
                 times.append((time.perf_counter() - begin) * 1e3)
+                await asyncio.sleep(pause * 2 * chance.random())
 
     await asyncio.gather(*(caller(number) for number in range(callers)))
     return times, kept, refused
 
 
 def _http(url: str, secret: str):
-    import httpx2
-
-    headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {secret}"}
+    """Connections of HTTP by hand, kept open: a client library would take as long as the server."""
+    host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
 
     @asynccontextmanager
     async def connect():
-        async with httpx2.AsyncClient(headers=headers, timeout=120) as client:
+        reader, writer = await asyncio.open_connection(host, int(port))
 
-            async def ask(tool: str, arguments: dict[str, object]) -> str:
-                params = {"name": tool, "arguments": arguments}
-                body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-                return (await client.post(url, json=body)).text
+        async def ask(tool: str, arguments: dict[str, object]) -> str:
+            params = {"name": tool, "arguments": arguments}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+            head = (
+                f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {secret}\r\n"
+                "Accept: application/json\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
+            writer.write(head.encode() + body)
+            answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(answer.partition("content-length: ")[2].partition("\r\n")[0])
+            return (await reader.readexactly(length)).decode() if " 200 " in answer[:20] else "refused"
 
-            yield ask
+        yield ask
+        writer.close()
 
     return connect
 

@@ -49,7 +49,7 @@ def _row(each: Token, access: Access) -> dict[str, Any]:
     return dict(zip(_KEYS, values, strict=True))
 
 
-@command("add", "NAME", now=True, keys={"token": _KEYS, "secret": ()})
+@command("add", "NAME", now=True, keys={"token": _KEYS, "secret": ()}, example="memory token add laptop --expires 90d")
 @option("--scope", type=_SCOPES, default="write", help="What it may do: read, write, or admin (projects too).")
 @option("--projects", metavar="LIST", help="The only projects there are for it, separated by commas [all].")
 @option("--as-agent", metavar="NAME", help="The agent it acts as [the token's name].")
@@ -89,7 +89,7 @@ def token_add(
     call.answer(text, token=_row(made, access), secret=secret)
 
 
-@command("list", now=True, keys={"tokens": _KEYS})
+@command("list", now=True, keys={"tokens": _KEYS}, example="memory token list")
 def token_list(call: Invocation) -> None:
     """List the tokens, revoked and expired ones included."""
     access = _access(call)
@@ -105,7 +105,7 @@ def token_list(call: Invocation) -> None:
     call.answer("\n".join(lines) if rows else "No tokens. Make one: memory token add NAME", tokens=rows)
 
 
-@command("revoke", "NAME", now=True, keys={"token": _KEYS})
+@command("revoke", "NAME", now=True, keys={"token": _KEYS}, example="memory token revoke laptop")
 def token_revoke(call: Invocation, name: str) -> None:
     """Make a token, given by name or id, invalid at once, with all OAuth gave out for it."""
     access = _access(call)
@@ -117,7 +117,7 @@ def _space_row(each: Space) -> dict[str, Any]:
     return dict(zip(_SPACE_KEYS, (each.name, str(each.home), each.members), strict=True))
 
 
-@command("add", "NAME", "[DIR]", keys={"space": _SPACE_KEYS})
+@command("add", "NAME", "[DIR]", keys={"space": _SPACE_KEYS}, example="memory space add team")
 def space_add(call: Invocation, name: str, folder: Text = None) -> None:
     """Make a space: a memory with members, served at /s/NAME/mcp.
 
@@ -128,7 +128,7 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
     call.answer(f"Added space {made.name} ({made.home})", space=_space_row(made))
 
 
-@command("list", keys={"spaces": _SPACE_KEYS})
+@command("list", keys={"spaces": _SPACE_KEYS}, example="memory space list")
 def space_list(call: Invocation) -> None:
     """List the spaces with their members and folders."""
     found = list(_access(call).spaces().values())
@@ -141,14 +141,14 @@ def space_list(call: Invocation) -> None:
     call.answer(text, spaces=[_space_row(each) for each in found])
 
 
-@command("remove", "NAME", keys={"space": _SPACE_KEYS})
+@command("remove", "NAME", keys={"space": _SPACE_KEYS}, example="memory space remove team")
 def space_remove(call: Invocation, name: str) -> None:
     """Take a space off the list. Its notes stay."""
     gone = _access(call).remove_space(name)
     call.answer(f"Removed space {gone.name}; its notes stay in {gone.home}", space=_space_row(gone))
 
 
-@command("member", "SPACE", "NAME", "ROLE", keys={"space": _SPACE_KEYS})
+@command("member", "SPACE", "NAME", "ROLE", keys={"space": _SPACE_KEYS}, example="memory space member team ann reader")
 def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """Give NAME a role in a space: reader, member, owner, or none.
 

@@ -48,7 +48,8 @@ VALUES = {
 guard of paths, durable files, the names of a home's files."""
 
 PACKAGES = {
-    "mcp": {"serve"}, "mcp_types": {"serve"}, "anyio": {"serve", "anthropic"}, "pydantic": {"serve"},
+    "mcp": {"serve"}, "mcp_types": {"serve"}, "uvicorn": {"serve"}, "starlette": {"serve"},
+    "anyio": {"serve", "anthropic"}, "pydantic": {"serve"},
     "pydantic_core": {"serve"}, "asyncio": {"serve"}, "anthropic": {"anthropic"}, "click": {"cli"},
     "inotify_simple": {"index"}, "sqlite3": {"index", "engine"},
     "numpy": {"index/vectors"}, "tokenizers": {"index/vectors"}, "onnxruntime": {"index/vectors"},

@@ -338,3 +338,19 @@ def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web):
 
     web.run(conversation)
     assert {name for name, count in web.memory.stats().projects.items() if count} == {"kv"}
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch):
+    monkeypatch.setattr("commonplace.serve.http._BODY_SECONDS", 0.05)
+    secret = web.token()
+
+    async def never():
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async def conversation(client):
+        answer = await client.post("/mcp", content=never(), headers=ACCEPT | bearer(secret))
+        assert answer.status_code == 408
+        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 200
+
+    web.run(conversation)

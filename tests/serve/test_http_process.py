@@ -170,7 +170,9 @@ def test_a_space_whose_folder_cannot_be_opened_is_reported_and_the_daemon_serves
         url = address(daemon)
         assert httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 503
         assert httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own)).status_code == 200
+        while "[spaces]" not in (line := daemon.process.stderr.readline()):
+            assert "Traceback" not in line
+            assert line
         status, _, log = daemon.stop()
     assert status == 0
-    assert "[spaces]" in log
     assert "Traceback" not in log

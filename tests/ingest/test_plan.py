@@ -113,7 +113,7 @@ def test_an_archived_memory_is_there_and_follows_its_file(ground):
     ground.put(a="one, rewritten", c="one")
     assert ground.take() == (1, 1, 1)
     note = ground.memory.read(info.id)
-    assert (note.content, note.phase, note.path.partition("/")[0]) == ("one, rewritten", "organized", "inbox")
+    assert (note.content, note.phase, note.path.partition("/")[0]) == ("one, rewritten", "organized", "knowledge")
 
 
 def test_what_was_removed_is_brought_back_only_on_demand(ground):

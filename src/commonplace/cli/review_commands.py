@@ -63,14 +63,15 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
         elif key in dict(item.choices):
             try:
                 memory.decide(item, key)
-                answered.append((at, memory.log(limit=1)[0].number))
+                answered.append((at, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
             except CommonplaceError as error:  # changed meanwhile: the next question is as good
                 output.failure(output.error_sentence(error))
             at += 1
         else:
             output.text("Press one of the keys shown.")
-    output.text(f"Answered {len(answered)} of {len(items)} questions. memory undo takes the last answer back.")
+    remedy = " memory undo takes the last answer back." if answered else ""
+    output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
 
 
 def _take_back(memory: Memory, answered: list[tuple[int, int]], at: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,8 @@ def reindex(call: Invocation) -> None:
 def embed(call: Invocation) -> None:
     """Make the vectors search by meaning needs, now and all of them."""
     from commonplace.engine.embedding import Embedding, NoModel
+    from commonplace.jobs.classify import learn
+    from commonplace.llm import NoAnswer
 
     start = time.perf_counter()
     with call.memory(watch=True) as memory:
@@ -165,6 +168,9 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             done = embedding.some(math.inf, progress=progress, thorough=True)
+            with suppress(NoAnswer):  # the passages are done; the daemon asks for these again
+                while learn(memory.settings):
+                    continue
         row = _semantic(memory) | {"done": done, "seconds": round(time.perf_counter() - start, 3)}
         foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
         said = f"Embedded {done} passages with {row['model']} ({row['embedded']} in all{foreign})"

@@ -13,6 +13,10 @@ from commonplace.store.change import Step
 from commonplace.store.journal import History
 
 
+_OF_OTHERS = frozenset(("delete", "undo"))
+"""Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of those."""
+
+
 @dataclass(slots=True)
 class Use:
     """What one agent wrote on a day: new notes, and bytes in all."""
@@ -42,7 +46,8 @@ class DayUse:
                 break
             if change.agent is not None:
                 use = self._agents.setdefault(change.agent, Use())
-                use.bytes += sum(each.size for each in change.files)
+                if change.verb not in _OF_OTHERS:
+                    use.bytes += sum(each.size for each in change.files)
                 new = sum(each.do == "put" and each.old is None for each in change.files)
                 use.notes += max(0, new - sum(each.do == "remove" for each in change.files))
         self._last = history.last

@@ -38,6 +38,8 @@ class HomeSession:
         """What the write gate has to say of the last change; of all of them, for the commands."""
         self.run: int | None = None
         """The run of a job the changes belong to (0: their first one begins it)."""
+        self.changed = 0
+        """The number of the last change made so."""
 
     @property
     def index(self) -> Index:
@@ -206,6 +208,7 @@ class Transaction:
             undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
             by=session.by or None,
         )  # fmt: skip
+        session.changed = self.done.number
         if session.run == 0:
             session.run = self.done.run
         engine.commits += 1

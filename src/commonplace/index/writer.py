@@ -24,8 +24,9 @@ from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_text
 
-LONG_TEXT = 16_000
-"""Characters from which on a note's passages are indexed by themselves."""
+LONG_TEXT, PLACED = 16_000, 1_000_000
+"""Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
+note's beginning."""
 
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -185,7 +186,7 @@ def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
     if len(text) < LONG_TEXT:
         return None, 0
     first = (db.execute("select max(row) from passage").fetchone()[0] or 0) + 1
-    rows = list(enumerate(passages(text), first))
+    rows = list(enumerate(passages(text[:PLACED]), first))
     db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
     db.executemany(
         "insert into passage_fts (rowid, body) values (?, ?)",

@@ -59,11 +59,16 @@ def plan_decay(
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
-    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, or
-    it was made from another program's file that is still there (contract 001, 18.4)."""
+    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, it
+    was made from another program's file that is still there (contract 001, 18.4), or it was read so often that it would
+    have left the inbox, were its category sure."""
     info = memory.info
     is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
-    return memory.category in settings.keep or is_by_hand or _has_source(memory.header)
+    return memory.category in settings.keep or is_by_hand or _is_wanted(memory, settings) or _has_source(memory.header)
+
+
+def _is_wanted(memory: MemoryState, settings: Settings) -> bool:
+    return memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
 
 
 def _has_source(header: Mapping[str, Any]) -> bool:
@@ -90,12 +95,15 @@ def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[Mem
                 yield each
 
 
-def plan_upgrade(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized."""
-    chosen = [
-        each for each in memories if each.phase == INBOX and each.access_count >= settings.upgrade_access_threshold
-    ]
+def plan_upgrade(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
+) -> list[Action]:
+    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized. `careful`: but for
+    those `memory review` asks the category of."""
+    chosen = [each for each in memories if _is_wanted(each, settings)]
     classifier = Classifier(settings, memories if chosen else ())
+    if careful:
+        chosen = [each for each in chosen if each.category != INBOX or classifier.choose(each).is_sure]
     return [
         organize(
             "upgrade", "upgrade", each, classifier,
@@ -135,7 +143,8 @@ JOBS: dict[str, Plan] = {
     "consolidate": lambda memories, settings, now: plan_duplicates(memories),
 }
 """The four jobs in their order."""
-ROUND = JOBS | {"expire": partial(plan_expire, careful=True), "decay": partial(plan_decay, careful=True)}
+_CAREFUL = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
+ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _CAREFUL.items()}
 """The same as the daemon does them (contract 001, 18.4)."""
 
 

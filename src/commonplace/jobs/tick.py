@@ -14,6 +14,7 @@ from commonplace.engine.overview import Overview
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError
 from commonplace.jobs import dream, lifecycle, reminders, report
+from commonplace.jobs.classify import learn
 from commonplace.jobs.job import Plan, Round
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Scheduler:
         """A model that fails is reported once, and searching by words goes on."""
         try:
             done, trouble = Embedding(self.memory).some(seconds, stop=self.stop), ""
+            if not done and not self.stop():
+                done = learn(self.memory.settings)
         except CommonplaceError as error:
             done, trouble = 0, str(error)
         if trouble and trouble != self._trouble:

@@ -9,7 +9,7 @@ from hashlib import sha1
 from typing import Any
 
 from commonplace.note.frontmatter import parse, split
-from commonplace.note.grammar import LINKS_TO, scan
+from commonplace.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, scan
 from commonplace.note.links import first_line, permalink_for, without_suffix
 from commonplace.note.model import (
     ARCHIVE_PROJECT,
@@ -68,10 +68,15 @@ def parse_note(
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
     )  # fmt: skip
+    if not entity and is_cut(note):
+        warnings.append(
+            f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
+            "are not read; the words are found. Split the note."
+        )
     for key, value in header.items():
         if value is not None and key in _READERS:
             _READERS[key](note, value)
-    if warnings and not header:  # of a header that cannot be read, what closes the note still counts
+    if yaml_text and not header:  # of a header that cannot be read, what closes the note still counts
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or ""):
             _READERS[key](note, value.strip().strip("\"'"))
     dates = (header[key] for key in ("created_at", "created") if header.get(key) is not None)

@@ -26,7 +26,7 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["cli.md", "tools.md", "memory.1"])
+@pytest.mark.parametrize("name", ["cli.md", "clients.md", "tools.md", "memory.1"])
 def test_the_reference_pages_are_what_the_code_generates(name: str, request: pytest.FixtureRequest) -> None:
     now = reference().PAGES[name]()
     path = ROOT / "docs" / name

@@ -15,6 +15,9 @@ from commonplace import config
 from commonplace.cli import command_group
 from commonplace.cli.manual import page
 from commonplace.cli.syntax import Command, Group, PositionalWords
+from commonplace.clients.install import snippet
+from commonplace.clients.table import Server, clients
+from commonplace.clients.table import entry as client_entry
 from commonplace.engine.memory_rows import KEYS
 from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
 from commonplace.faces.tool import Tool, Toolset
@@ -45,6 +48,67 @@ TOOLS_HEAD = """# The tools
 This page is made from the code by `tools/reference.py`. Every transport offers these tools: `memory mcp`
 (by default the toolsets {defaults}; `--tools` chooses), and `memory call TOOL JSON` for a single call.
 """
+
+
+CLIENTS_HEAD = """# Clients
+
+This page is made by `tools/reference.py` from the table that `memory install` works with.
+
+    memory install                    # who is here, who is connected; nothing is changed
+    memory install --all              # connects every client found; or name them: memory install codex zed
+    memory install --dry-run --all    # the differences it would make
+    memory uninstall --all
+
+**What changes.** One entry, and the hooks (`docs/hooks.md`; `--no-hooks` leaves them out). Comments, order, line ends,
+trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
+that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
+unless you say `--replace`. What a file was before is kept in `.commonplace/install/` of the memory, the last 5 copies
+of each client; `cp` brings one back. If another program changes the file meanwhile, its change is kept. At the end the
+command that was written is started once and asked for its tools.
+
+**What is written.** The full path of `memory`, because programs with windows do not have your shell's PATH; in the
+files of a project (`--project`), which others check out, `memory` alone. Another home or configuration (`MEMORY_HOME`,
+`--home`, `--config`, `--agent`) becomes part of the command. `--http URL` writes an address instead, and `--token-env
+NAME` the name of the variable with its token: a token itself is never written.
+
+**Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
+skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
+([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the
+plugin are left alone.
+
+`checked` below: *run*, the program itself read what `memory install` wrote; *read*, its documentation says so.
+"""
+
+
+def clients_page() -> str:
+    """docs/clients.md: where each client keeps its servers, and what is written there."""
+    rows = ["| client | `memory install` | its file | in a project | hooks | checked |\n|---|---|---|---|---|---|\n"]
+    for each in clients().values():
+        hooks = f"`{each.hooks['file']}`" if each.hooks else ""
+        cells = (each.title, f"`{each.id}`", _places(each.file), _places(each.project), hooks, each.checked)
+        rows.append(f"| {' | '.join(cells)} |\n")
+    parts = [CLIENTS_HEAD, "".join(rows), "## By hand\n"]
+    server = Server("memory", ("memory", "mcp"))
+    shown: dict[str, list[Any]] = {}
+    for each in clients().values():
+        text, kind = (
+            snippet(each.format, [client_entry(each, server)]),
+            each.format.partition("-")[0].replace("yaml", "yml"),
+        )
+        shown.setdefault(f"```{kind}\n{text}```\n", []).append(each)
+    for text, same in shown.items():
+        parts.append(f"**{', '.join(each.title for each in same)}**\n\n{text}")
+    parts += [
+        f"{each.title}: {note}\n" for each in clients().values() for note in (each.note, each.hooks.get("note")) if note
+    ]
+    parts.append("Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n")
+    return "\n".join(parts)
+
+
+def _places(value: Any) -> str:
+    if isinstance(value, dict):
+        return "<br>".join(f"{system}: {_places(each)}" for system, each in value.items())
+    return " or ".join(f"`{each}`" for each in ([value] if isinstance(value, str) else value or []))
 
 
 def cli_page() -> str:
@@ -159,7 +223,7 @@ def manual() -> str:
     return page(click.Context(group, info_name="memory", **group.context_settings))
 
 
-PAGES = {"cli.md": cli_page, "tools.md": tools_page, "memory.1": manual}
+PAGES = {"cli.md": cli_page, "clients.md": clients_page, "tools.md": tools_page, "memory.1": manual}
 
 
 def main() -> None:

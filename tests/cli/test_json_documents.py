@@ -88,6 +88,8 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["kv", "list"], ["namespace", "entries"]),
     (["kv", "del", "editor"], ["namespace", "key"]),
     (["man"], ["page"]),
+    (["install"], ["clients", "server"]),
+    (["uninstall", "zed"], ["clients"]),
     (["call", "list_memory_projects"], ["tool", "is_error", "text", "structured"]),
     (["completion", "bash"], ["shell", "script"]),
     (["help", "write"], ["command", "text"]),
@@ -149,4 +151,4 @@ def test_the_document_of_a_command_has_its_keys_in_order(
 
 
 def test_every_command_is_among_these_but_those_with_an_output_of_their_own() -> None:
-    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "embed"}
+    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "embed", "hook"}

@@ -35,7 +35,9 @@ _MODULES = {
     "exchange_commands": "graph export import",
     "daemon_commands": "serve",
     "token_commands": "token space",
+    "install_commands": "install uninstall",
     "tool_commands": "mcp call agent",
+    "hook_commands": "hook",
     "syntax": "completion help",
     "manual": "man",
 }
@@ -74,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     invocation = Invocation()
     output.prepare()
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
+        status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
+        return 0 if invocation.command == "hook" else status  # a client takes others as a wish to block what is done
     except BrokenPipeError:
         output.silence()
         return 0

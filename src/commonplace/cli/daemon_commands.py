@@ -93,6 +93,7 @@ def _serve(
     call: Invocation, settings: Settings, every: timedelta, served: Registry | None, place: Place | None,
     offered: list[str], *, once: bool, no_socket: bool,
 ) -> int:  # fmt: skip
+    from commonplace.clients import hook
     from commonplace.engine import open_memory
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
@@ -119,7 +120,7 @@ def _serve(
         web = None
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port)
-        daemon = Daemon(tick, every, callers, served, listener, web)
+        daemon = Daemon(tick, every, callers, served, listener, {hook.METHOD: hook.served}, web)
         if once:
             return 0 if daemon.tick() else 1
         where = "no socket" if listener is None else f"socket: {listener.path}"

@@ -48,13 +48,21 @@ def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
     return [dict(zip(_KEYS, row, strict=True)) for row in cells]
 
 
-@command("add", "[NAME]", "DIR", keys={"project": _KEYS}, example="memory project add work ~/work/notes")
+@command("add", "[NAME]", "[DIR]", keys={"project": _KEYS}, example="memory project add work ~/work/notes")
 @flag("--default", "Make it the default project.", "as_default")
-def project_add(call: Invocation, *words: str, as_default: bool) -> None:
+@flag("--native", "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.")
+def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
     DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project add .`
+    With --native JSON has a list, `projects`.
     """
+    if native:
+        if words or as_default:
+            raise Usage("--native takes no NAME, DIR or --default")
+        return _add_native(call)
+    if not words:
+        raise Usage("accepts between 1 and 2 arg(s), received 0")
     folder = os.path.abspath(os.path.expanduser(words[-1])) if words[-1] else ""
     if len(words) == 1 and not os.path.exists(folder):
         raise Usage("accepts 2 arg(s), received 1")
@@ -67,6 +75,17 @@ def project_add(call: Invocation, *words: str, as_default: bool) -> None:
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes)", project=row)
+
+
+def _add_native(call: Invocation) -> None:
+    from commonplace.clients.native import add_native
+
+    with call.memory() as memory:
+        added, refused = add_native(memory)
+        rows = _rows(memory, *added)
+        lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)" for row in rows]
+        lines += [f"Left out {folder}: {why}" for folder, why in refused]
+        call.answer("\n".join(lines) or "No memories of other programs that are not projects yet.", projects=rows)
 
 
 @command("list", keys={"projects": _KEYS}, example="memory project list")

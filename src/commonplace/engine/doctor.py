@@ -26,7 +26,9 @@ from commonplace.store.path_guard import open_folder
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _LEFT = "left behind by a program that ended"
-_WARNING_LEVELS = {"bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info"}
+_WARNING_LEVELS = {
+    "bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info",
+}  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from commonplace.engine.provenance import Writers
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import ARCHIVE_PROJECT, MEMORY_PROJECTS, Note
+from commonplace.note.model import ARCHIVE_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT, Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import ThreadLock, lock_folders, reason
@@ -144,7 +144,7 @@ class Engine:
         for name, store in self.stores.items():
             if name.lower() == project.lower():
                 return store
-        raise ProjectNotFound(project, sorted({*self.stores} - {ARCHIVE_PROJECT}))
+        raise ProjectNotFound(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""

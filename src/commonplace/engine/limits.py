@@ -12,7 +12,6 @@ from commonplace.errors import LimitExceeded
 from commonplace.store.change import Step
 from commonplace.store.journal import History
 
-
 _OF_OTHERS = frozenset(("delete", "undo"))
 """Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of those."""
 

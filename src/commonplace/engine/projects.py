@@ -14,7 +14,7 @@ from commonplace.engine import requests
 from commonplace.engine.engine import GRAPH_FILE_SUFFIX, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
-from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 
@@ -44,7 +44,8 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self._project(store) for name, store in self.engine.stores.items() if name != ARCHIVE_PROJECT]
+        return [self._project(store) for name, store in self.engine.stores.items()
+                if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
@@ -52,15 +53,16 @@ class ProjectVerbs(ReadVerbs):
 
     def _project(self, store: Store) -> Project:
         name = store.name
-        return Project(name, Path(store.root), name in BUILT_IN_PROJECTS, name == self.default_project)
+        return Project(name, Path(store.root), name in self.engine.layout.built_in(), name == self.default_project)
 
     @verb
-    def add_project(self, name: str, folder: str, default: bool = False, make: bool = True) -> tuple[Project, str]:
+    def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,
+                    hidden: bool = False) -> tuple[Project, str]:  # fmt: skip
         """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used in place.
 
         Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and `projects/` of the home
-        is "asked": the owner decides (`review`), and nothing is done before. Raises InvalidInput, Exists,
-        ProjectRefused.
+        is "asked": the owner decides (`review`), and nothing is done before. With `hidden` the owner may name a folder
+        inside a hidden one of their home folder. Raises InvalidInput, Exists, ProjectRefused.
         """
         with self.engine.home.lock:
             self.engine.reload_config()  # another process may have added one meanwhile
@@ -80,7 +82,7 @@ class ProjectVerbs(ReadVerbs):
                 if not self._may_add(root, folder):
                     requests.ask(self, name, root, default)
                     return Project(name, root, False), "asked"
-            self._prepare_root(root, folder, default, make)
+            self._prepare_root(root, folder, default, make, hidden)
             changes: dict[str, Any] = {f"projects.{name}": str(root)}
             if default:
                 changes["notes.default_project"] = name
@@ -109,12 +111,12 @@ class ProjectVerbs(ReadVerbs):
         allowed = (self.home / OWN_FOLDER, *map(Path, self.settings.roots))
         return next((each for each in map(_real, allowed) if each in root.parents), Path("/"))
 
-    def _prepare_root(self, root: Path, shown: str, is_default: bool, make: bool) -> None:
+    def _prepare_root(self, root: Path, shown: str, is_default: bool, make: bool, hidden: bool) -> None:
         """Check the graph file or folder; make a missing folder."""
         if _is_graph_file(root):
             self._check_graph_file(root, shown, is_default)
             return
-        self._check_folder(root, shown, make)
+        self._check_folder(root, shown, make, hidden)
         if not root.is_dir():
             try:
                 make_private(root)
@@ -161,7 +163,7 @@ class ProjectVerbs(ReadVerbs):
                 raise ProjectRefused(shown, f"it overlaps project {name}")
         GraphStore(file.stem, file).list()
 
-    def _check_folder(self, root: Path, shown: str, make: bool) -> None:
+    def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
         real, user = Path(os.path.realpath(root)), Path(os.path.realpath(Path.home()))
         home = Path(os.path.realpath(self.engine.layout.root))
         if real == Path("/"):
@@ -173,7 +175,8 @@ class ProjectVerbs(ReadVerbs):
         if real in home.parents:
             raise ProjectRefused(shown, "the memory home lies in it")
         if (
-            user in real.parents
+            not hidden
+            and user in real.parents
             and home not in real.parents
             and any(part.startswith(".") for part in real.relative_to(user).parts)
         ):

@@ -81,15 +81,15 @@ def sign(
         if verb in _RESTORING:
             writers = Writers(history, is_system=False)
             assert step.data is not None
-            was = writers.of_text(sha256(step.data))
-            step.by = (step.by or {}) | (was.row() if was else {"trust": own})
-            continue
+            if was := writers.of_text(sha256(step.data)):
+                step.by = (step.by or {}) | was.row()
+                continue
         if verb in _WHOLE:
             continue
         before = [_known(index, step)] if step.old else []
         body = _body(step.data)
-        if step.old is None:  # perhaps the same note under another path
-            before = [_known(index, each) for each in gone if each.project == step.project and _is_body(each, body)]
+        if step.old is None:  # perhaps the same note under another path, in the archive or out of it
+            before = [_known(index, each) for each in gone if _is_body(each, body)]
         if verb == "merge":
             before += [_known(index, each) for each in gone]
         elif before and verb != "edit" and (step.old is None or _is_body(step, body)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from commonplace.store.base import sha256
 if TYPE_CHECKING:
     from commonplace.engine.limits import Use
     from commonplace.index.note_queries import HomeCounts
-    from commonplace.index.rows import Edge, Hits, Reached, SmartResult
+    from commonplace.index.rows import Edge, Hit, Hits, Reached, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
@@ -230,8 +230,8 @@ class ReadVerbs(HomeSession):
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
-        owner has neither written nor reviewed it."""
-        return bool(info.suspicious) and info.provenance.who != "owner"
+        owner has not reviewed it, nor written all of it."""
+        return bool(info.suspicious) and info.provenance.trust != "owner"
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
         """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""
@@ -277,6 +277,21 @@ class ReadVerbs(HomeSession):
         )  # fmt: skip
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return self.index.evidence_text(hits)[:room]
+
+    @verb
+    def recall(
+        self, text: str, *, least: float, max_tokens: int, known: Container[str] = (), limit: int = 5
+    ) -> tuple[builtins.list[Hit], str]:
+        """What memory has about a text with which nobody asked for anything: the passages of a relevance of at least
+        `least` (docs/hooks.md), and the same as text, as `context_for` writes it. By words alone; of notes that hold
+        now and are not archived, held back or among the ids `known`."""
+        self.engine.fresh()
+        hits = self.index.evidence(
+            text, viewer=self.agent, max_chars=max_tokens * CHARACTERS_PER_TOKEN, today=self._today(), least=least,
+            filters=self._query(Query(as_of=self.clock(), archived=False)),
+            skip=lambda note: note.id in known or self.is_held_back(note),
+        )[:limit]  # fmt: skip
+        return hits, self.index.evidence_text(hits)
 
     @verb
     def list(

@@ -41,10 +41,15 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
         change.steps.append(_written(session, file, known))
 
 
+def asked_by(session: HomeSession, agent: str) -> list[str]:
+    """The keys of what an agent asked for and has no answer to."""
+    return [key for key, row in _requests(session)[1].items() if row.get("agent") == agent]
+
+
 def _written(session: HomeSession, file: File | None, known: dict[str, dict[str, Any]]) -> Step:
     data = json.dumps(known, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
     path = session.engine.layout.requests
-    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=file)
+    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=file, kept=False)
 
 
 def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:

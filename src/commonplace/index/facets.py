@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, Note
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
 from commonplace.query import Query
 
 _FIRST_MARK = 0xE000
@@ -78,6 +78,9 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
         needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
     elif archive is not None and query.archived is False:
         unwanted.append(token(PROJECT, str(archive)))
+    traces = known.get(TRACE_PROJECT) if query.projects is None else None
+    if traces is not None and db.execute("select 1 from note where project = ? limit 1", (traces,)).fetchone():
+        unwanted.append(token(PROJECT, str(traces)))
     if query.types:
         needed.append(any_of(TYPE, query.types))
     needed += [any_of(TAG, [tag]) for tag in query.tags]

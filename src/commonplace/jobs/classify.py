@@ -24,7 +24,6 @@ from commonplace.text.tokens import is_cjk, tokens
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
-    from commonplace.index.vectors.nearest import KnownTexts
 
 FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
@@ -117,7 +116,7 @@ class Classifier:
     def _nearest_meant(self, text: str) -> list[tuple[float, str, str]]:
         """As `Examples.nearest`, by what the texts mean; [] without a model, before `learn`, and for a text the model
         cannot read."""
-        known = _known(self._settings)
+        known = known_texts(self._settings, _example_texts())
         cosines = known.cosines(text[:_READ]) if known else []
         labelled = zip(cosines, examples().labelled, strict=False)
         near = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
@@ -146,14 +145,14 @@ def _votes(near: Iterable[tuple[float, str, str]], power: float) -> dict[str, fl
     return found
 
 
-def _known(settings: Settings) -> KnownTexts | None:
-    return known_texts(settings, tuple(text for text, _ in examples().labelled))
+def _example_texts() -> tuple[str, ...]:
+    return tuple(text for text, _ in examples().labelled)
 
 
 def learn(settings: Settings) -> int:
     """Embed some of the examples, so that texts are compared by meaning, too. Returns how many were; 0 = all are, or
     there is no model. Raises NoModel, NoAnswer, StorageError."""
-    known = _known(settings)
+    known = known_texts(settings, _example_texts())
     return known.learn() if known else 0
 
 

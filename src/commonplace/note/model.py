@@ -40,6 +40,8 @@ CATEGORY_PROJECT, KV_PROJECT, GRAPH_PROJECT = "categories", "kv", "graph"
 ARCHIVE_PROJECT = ".archive"
 """What the index and the journal call the archived memories in `archive/`: no list of projects names it, and a project
 of the user's may be called `archive`."""
+TRACE_PROJECT = "session-traces"
+"""What hooks write down of sessions with agents: found when the project is named, and in no other search or list."""
 MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"

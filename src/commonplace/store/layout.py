@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import sha256
 
 PRIVATE = ".commonplace"
@@ -33,6 +33,7 @@ class Layout:
         self.erasing = self.private / "erasing"
         self.edits = self.private / "edits"
         self.dream_report = self.private / "dream-report.json"
+        self.sessions = self.private / "sessions"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
         self.access = self.private / "access.json"
@@ -66,5 +67,5 @@ class Layout:
         return self.root / name.removeprefix(".")
 
     def built_in(self) -> dict[str, Path]:
-        """Every built-in project with its folder, and the archive."""
-        return {name: self.project(name) for name in (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT)}
+        """Every built-in project with its folder, the archive and the traces of sessions."""
+        return {name: self.project(name) for name in (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)}

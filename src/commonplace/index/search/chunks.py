@@ -112,19 +112,26 @@ class ChunkRanking:
         some = self.chunks.get(row)
         return max(some, key=lambda one: one.score) if some else None
 
-    def relevant(self) -> list[tuple[int, int, int, float]]:
-        """All relevant chunks of the notes read, best first: note, start, stop, score. Needs `every`."""
+    def relevant(self) -> list[tuple[int, int, int, float, int]]:
+        """All relevant chunks of the notes read, best first: note, start, stop, score, words as `QuestionRanking.bits`.
+        Needs `every`."""
         found = []
         for row in self.rows:
             if row in self.chunks:
-                found += [(row, one.start, one.stop, one.score) for one in self.chunks[row] if one.is_relevant]
+                found += [
+                    (row, one.start, one.stop, one.score, one.bits) for one in self.chunks[row] if one.is_relevant
+                ]
             elif row in self.texts:
-                found.append((row, *self._whole(self.texts[row]), self.score(row)))
+                found.append((row, *self._whole(self.texts[row]), self.score(row), self._ranking.bits.get(row, 0)))
         return sorted(found, key=lambda one: -one[3])
 
     def score(self, row: int) -> float:
         """The score of a note; one that was not read scores no more than the last that was."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
+
+    def relevance(self, bits: int, characters: int) -> float:
+        """As `QuestionRanking.relevance`."""
+        return self._ranking.relevance(bits, characters)
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note; `passage` is what its best chunk adds or takes."""

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking bench-gate bench-hook check-bundles docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking bench-gate bench-hook bench-callers check-bundles docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -69,6 +69,10 @@ bench-asking: .venv/ready
 # DATA: texts that must raise no alarm.
 bench-gate: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/gate.py $(DATA) $(OPTIONS)
+
+# OPTIONS: say, --callers 20 --seconds 10, or --pause 0 for as many calls as there can be.
+bench-callers: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/callers.py $(OPTIONS)
 
 # OPTIONS: say, --prompts 100.
 bench-hook: .venv/ready

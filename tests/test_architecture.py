@@ -49,8 +49,9 @@ VALUES = {
 guard of paths, durable files, the names of a home's files."""
 
 PACKAGES = {
-    "mcp": {"serve"}, "mcp_types": {"serve"}, "anyio": {"serve", "anthropic"}, "pydantic": {"serve"},
-    "pydantic_core": {"serve"}, "asyncio": {"serve", "clients"}, "anthropic": {"anthropic"}, "click": {"cli"},
+    "mcp": {"serve"}, "mcp_types": {"serve"}, "uvicorn": {"serve"}, "starlette": {"serve"},
+    "anyio": {"serve", "anthropic"}, "pydantic": {"serve"}, "pydantic_core": {"serve"},
+    "asyncio": {"serve", "clients"}, "anthropic": {"anthropic"}, "click": {"cli"},
     "inotify_simple": {"index"}, "sqlite3": {"index", "engine"},
     "numpy": {"index/vectors"}, "tokenizers": {"index/vectors"}, "onnxruntime": {"index/vectors"},
     "sentence_transformers": {"index/vectors"}, "fastembed": {"index/vectors"},

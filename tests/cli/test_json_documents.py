@@ -20,6 +20,10 @@ STATUS = [
     "written_today",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
+TOKEN = [
+    "id", "name", "begins", "scope", "projects", "agent", "member", "expires", "rate", "quota", "used", "state",
+]  # fmt: skip
+SPACE = ["name", "home", "members"]
 SETTING = ["key", "value", "default", "set", "meaning"]
 RUNS: list[tuple[list[str], list[str]]] = [
     (["write", "x"], ["memory"]),
@@ -65,6 +69,10 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["project", "list"], ["projects"]),
     (["project", "remove", "work"], ["project"]),
     (["project", "default", "work"], ["project"]),
+    (["token", "add", "laptop"], ["token", "secret"]),
+    (["token", "list"], ["tokens"]),
+    (["space", "add", "team"], ["space"]),
+    (["space", "list"], ["spaces"]),
     (["graph", "export"], ["file", "count", "lines"]),
     (["graph", "import", "-"], ["entities", "relations", "skipped"]),
     (["export", "--output", "FILE"], ["exported", "file"]),
@@ -93,6 +101,10 @@ INNER = {
     "project": PROJECT,
     "projects": PROJECT,
     "entries": ENTRY,
+    "token": TOKEN,
+    "tokens": TOKEN,
+    "space": SPACE,
+    "spaces": SPACE,
     "items": ["key", "kind", "text", "refs", "choices"],
     "actions": ["job", "verb", "id", "reason", "path"],
     "unresolved": ["id", "target"],

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 
 import pytest
@@ -52,7 +53,7 @@ def running(place, conversation, answer=echo):
     """Run `conversation(server)` while a server listens at `place`, then stop it."""
 
     async def main():
-        server = SocketServer(Listener(place), answer, nullcontext)
+        server = SocketServer(Listener(place), answer, nullcontext, ThreadPoolExecutor(4))
         await server.start()
         try:
             return await asyncio.wait_for(conversation(server), SOON)
@@ -139,7 +140,7 @@ def test_a_stop_answers_what_is_in_progress_and_closes_the_rest(place):
         return echo(line)
 
     async def main():
-        server = SocketServer(Listener(place), slow, nullcontext)
+        server = SocketServer(Listener(place), slow, nullcontext, ThreadPoolExecutor(4))
         await server.start()
         reader, writer = await dial(place)
         idle, _ = await dial(place)

@@ -34,6 +34,7 @@ _MODULES = {
     "kv_commands": "kv",
     "exchange_commands": "graph export import",
     "daemon_commands": "serve",
+    "token_commands": "token space",
     "install_commands": "install uninstall",
     "tool_commands": "mcp call agent",
     "hook_commands": "hook",

@@ -18,8 +18,15 @@ from commonplace.errors import ConfigError, InvalidInput, StorageError
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+    from socket import socket
+    from threading import Event
+
     from commonplace.config import Settings
+    from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
+    from commonplace.serve.daemon import Web
+    from commonplace.serve.http import HttpServer, Place
 
 _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
@@ -29,13 +36,22 @@ _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
 @option("--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s].")
 @flag("--once", "One round of upkeep, without socket, then exit.")
 @flag("--no-socket", "Upkeep alone.")
-@option("--tools", help="Toolsets on the socket, separated by commas [agent].")
+@option("--http", metavar="HOST:PORT", help="Serve MCP over HTTP too, e.g. on 127.0.0.1:8377.")
+@flag("--no-token", "Let every program of this machine call over HTTP; only on 127.0.0.1.", "is_open")
+@option("--public-url", metavar="URL", help="The https address HTTP is reached at from outside; turns OAuth on.")
+@option("--allow-host", metavar="LIST", help="Further names HTTP is called by, separated by commas.")
+@option("--allow-origin", metavar="LIST", help="Origins whose web pages may call over HTTP, separated by commas.")
+@option("--tools", help="Toolsets, separated by commas [agent on the socket; memory,notes over HTTP].")
 @option("--log", metavar="FILE", help="Log to this file instead of stderr; rotated at 1 MB, 5 kept.")
 @option("--print-unit", type=_UNITS, help="Print a unit file that starts the daemon at login: systemd, launchd.")
 def serve(
-    call: Invocation, *, interval: Text, once: bool, no_socket: bool, tools: Text, log: Text, print_unit: Text
-) -> int | None:
-    """Keep the memory tidy on an interval, and serve tools on the home's Unix socket, until stopped."""
+    call: Invocation, *, interval: Text, once: bool, no_socket: bool, http: Text, is_open: bool, public_url: Text,
+    allow_host: Text, allow_origin: Text, tools: Text, log: Text, print_unit: Text,
+) -> int | None:  # fmt: skip
+    """Keep the memory tidy on an interval, and serve tools on the home's Unix socket, until stopped.
+
+    With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
+    """
     settings = call.settings()
     every = settings.interval if interval is None else _interval(interval)
     if print_unit is not None:
@@ -46,20 +62,37 @@ def serve(
         arguments = _program(call, settings)
         arguments += ["--interval", interval] if interval else []
         arguments += ["--no-socket"] if no_socket else []
-        arguments += ["--tools", tools] if tools else []
+        for name, given in (("--http", http), ("--public-url", public_url), ("--allow-host", allow_host),
+                            ("--allow-origin", allow_origin), ("--tools", tools)):  # fmt: skip
+            arguments += [name, given] if given else []
+        arguments += ["--no-token"] if is_open else []
         arguments += ["--log", os.path.abspath(os.path.expanduser(log))] if log else []
         output.text(unit_file(print_unit, arguments, settings.home / "daemon.log").rstrip("\n"))
         return None
+    place = None
+    if http is None and (is_open or public_url or allow_host or allow_origin):
+        raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
+    if http is not None:
+        from commonplace.serve.http import Place, place_of
+
+        public = public_url.rstrip("/") if public_url else None
+        place = Place(*place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin))
+        place.check()
     _log_to(log)
-    from commonplace.faces import registry
+    from commonplace.faces import ALL, DEFAULT_TOOLSETS, registry
     from commonplace.faces.hooks import Hooks
 
-    names = tuple(split_list(tools)) or ("agent",)
-    served = None if once or no_socket else registry(names, settings, Hooks.configured())
-    return _serve(call, settings, every, served, once=once)
+    chosen = tuple(split_list(tools))
+    names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
+    served = None if once else registry(names, settings, Hooks.configured())
+    offered = [each for name in chosen or DEFAULT_TOOLSETS for each in (ALL if name == "all" else (name,))]
+    return _serve(call, settings, every, served, None if once else place, offered, once=once, no_socket=no_socket)
 
 
-def _serve(call: Invocation, settings: Settings, every: timedelta, served: Registry | None, *, once: bool) -> int:
+def _serve(
+    call: Invocation, settings: Settings, every: timedelta, served: Registry | None, place: Place | None,
+    offered: list[str], *, once: bool, no_socket: bool,
+) -> int:  # fmt: skip
     from commonplace.clients import hook
     from commonplace.engine import open_memory
     from commonplace.jobs import dream
@@ -76,20 +109,54 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
             held.enter_context(daemon_lock(layout.daemon_lock))
         except OSError as error:
             raise StorageError(layout.daemon_lock.name, reason(error)) from None
-        if served is not None:
+        port = None if place is None else held.enter_context(closing(place.listen()))
+        if served is not None and not no_socket:
             try:
                 listener = held.enter_context(closing(Listener(layout.socket)))
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
         memory = held.enter_context(open_memory(config=settings, face=FACE))
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
-        daemon = Daemon(tick, every, callers, served, listener, {hook.METHOD: hook.served})
+        web = None
+        if served is not None and place is not None and port is not None:
+            web = _web(call, memory, served, place, offered, port)
+        daemon = Daemon(tick, every, callers, served, listener, {hook.METHOD: hook.served}, web)
         if once:
             return 0 if daemon.tick() else 1
         where = "no socket" if listener is None else f"socket: {listener.path}"
+        if port is not None:
+            host, number = port.getsockname()[:2]
+            where += f", http://{f'[{host}]' if ':' in host else host}:{number}/mcp"
         banner = f"Memory daemon running ({where}, interval: {_duration_text(every)})"
         daemon.serve(lambda: _announce(banner), lambda: _announce("\nShutting down..."))
     return 0
+
+
+def _web(
+    call: Invocation, memory: Memory, served: Registry, place: Place, offered: list[str], port: socket
+) -> Web:  # fmt: skip
+    """What makes the server of HTTP, with OAuth when there is a public address."""
+    from commonplace import __version__
+    from commonplace.faces import registry
+    from commonplace.serve.auth import Access
+    from commonplace.serve.http import Homes, HttpServer
+    from commonplace.serve.mcp import ServerIdentity
+
+    access = Access(memory.home, memory.clock)
+    if not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
+        output.notice("No token is valid, so nobody can call over HTTP. Make one: memory token add NAME")
+    homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks), access)
+    identity = ServerIdentity("commonplace", __version__, None, call.caller, memory.settings.agents)
+    routes = []
+    if place.public:
+        from commonplace.serve.oauth import oauth_routes
+
+        routes = oauth_routes(access, place.public)
+
+    def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
+        return HttpServer(homes, access, place, identity, offered, threads, stopping, listener=port, routes=routes)
+
+    return made
 
 
 def _announce(text: str) -> None:
@@ -127,9 +194,10 @@ def _log_to(file: str | None) -> None:
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(output.log_form("%(message)s"))
-    logger = logging.getLogger("commonplace")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    for name, level in (("commonplace", logging.INFO), ("uvicorn", logging.WARNING), ("mcp", logging.ERROR)):
+        logger = logging.getLogger(name)
+        logger.addHandler(handler)
+        logger.setLevel(level)
 
 
 def _program(call: Invocation, settings: Settings) -> list[str]:

@@ -52,10 +52,14 @@ class Engine:
     """The state all callers of one open home share.
 
     `extra` (project -> folder, graph file or store) are projects of this process only; one named like a built-in
-    project puts that one elsewhere. With `watch` the system tells of changes on disk.
+    project puts that one elsewhere. With `only`, there are no projects but these. With `watch` the system tells of
+    changes on disk.
     """
 
-    def __init__(self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool):
+    def __init__(
+        self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
+        only: frozenset[str] = frozenset(),
+    ):  # fmt: skip
         self.settings = settings
         self.clock = clock
         self.guard = ThreadLock()
@@ -63,7 +67,8 @@ class Engine:
         self.home = Home(self.layout, clock)
         self.access = AccessLog(self.layout.access_log)
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
-        self.index = Index(self.layout.index_for(self.extra), self.home.lock)
+        self.only = only
+        self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
         self._open_stores()
         self.freshness = Freshness(self.index, self.home, self.stores, self.load, clock, watch)
@@ -108,6 +113,8 @@ class Engine:
             if name not in stores:
                 before = self.stores.get(name)
                 stores[name] = _open_store(name, absolute(given), before, optional=name in self.extra)
+        if self.only:
+            stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         self.stores = stores  # at once: threads without the guard may look a project up meanwhile
 
     def use_projects(self, settings: Settings) -> None:

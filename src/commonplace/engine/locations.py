@@ -43,7 +43,7 @@ def root_of(engine: Engine, project: str) -> str:
 
 def is_here(engine: Engine, project: str, root: str) -> bool:
     """Whether this process has the project there."""
-    if not root and not engine.extra:
+    if not root and not engine.extra and not engine.only:
         return True
     store = engine.stores.get(project)
     if store is None:

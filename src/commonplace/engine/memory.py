@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Self
 
 from commonplace import clock as clocks
@@ -64,6 +64,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
         config: Settings | str | os.PathLike[str] | None = None,
         clock: Clock = clocks.now,
         watch: bool = True,
+        only: Collection[str] = (),
     ) -> Self:
         """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
 
@@ -71,10 +72,12 @@ class Memory(ReviewVerbs, ProjectVerbs):
         `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
         puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
         long-lived process learns of changes on disk from the system instead of looking at every file on each call.
-        Raises ConfigError, StorageError.
+        With `only`, names of projects, there are no others: nothing of them is read, found, linked or written. Raises
+        ConfigError, StorageError.
         """
         settings = config if isinstance(config, Settings) else load(home, config)
-        memory = cls(Engine(settings, projects or {}, clock, watch), agent, face)
+        few = frozenset(each.lower() for each in only)
+        memory = cls(Engine(settings, projects or {}, clock, watch, few), agent, face)
         if memory.engine.layout.erasing.exists():
             from commonplace.engine.erase import finish_waiting
 

@@ -100,9 +100,11 @@ class ReadVerbs(HomeSession):
 
     @property
     def default_project(self) -> str:
-        """Where notes go and identifiers are looked up when no project is named; `notes` when it is not there."""
-        name = self.settings.default_project
-        return next((each for each in self.engine.stores if each.lower() == name.lower()), "notes")
+        """Where notes go and identifiers are looked up when no project is named; `notes` when it is not there, and
+        where there is none either, the first there is."""
+        name, stores = self.settings.default_project, self.engine.stores
+        found = next((each for each in stores if each.lower() == name.lower()), "notes")
+        return found if found in stores else next(iter(stores), found)
 
     @property
     def has_changed_memories(self) -> bool:

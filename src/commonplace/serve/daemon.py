@@ -9,7 +9,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -21,14 +22,20 @@ from commonplace.serve.rpc import Methods, Protocol
 from commonplace.serve.socket import Listener, SocketServer
 from commonplace.serve.turns import KEPT_UP_AFTER
 from commonplace.store.files import lock_file, lock_owner
+from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
-    from commonplace.jobs.tick import Scheduler
+    from commonplace.jobs.tick import Scheduler, Step
+    from commonplace.serve.http import HttpServer
+
+    Web = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]
+    """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 T = TypeVar("T")
 _log = logging.getLogger("commonplace.daemon")
+_CALLS_AT_ONCE = 4
 
 
 class Running(CommonplaceError):
@@ -58,24 +65,31 @@ def daemon_lock(path: Path) -> Iterator[None]:
 
 
 class Daemon:
-    """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket.
+    """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket, with `web` on HTTP.
 
-    `memory` is the owner's; `served` is what the socket's callers get when they name no agent.
+    `memory` is the owner's; `served` is what the socket's callers get when they name no agent. Both transports share
+    the registry, the threads and the size of a request.
     """
 
-    def __init__(self, tick: Scheduler, interval: timedelta, served: Memory | None = None,
-                 registry: Registry | None = None, listener: Listener | None = None,
-                 methods: Methods | None = None):  # fmt: skip
+    def __init__(
+        self, tick: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
+        listener: Listener | None = None, methods: Methods | None = None, web: Web | None = None,
+    ):  # fmt: skip
         self._tick = tick
         self._interval = interval.total_seconds()
         self._stopping = threading.Event()
         tick.stop = self._stopping.is_set
-        self._server = None
+        self._server = self._http = None
+        self._spaces: dict[str, Scheduler | None] = {}
+        self._held = ExitStack()
+        threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
             answer = Protocol(served, registry, methods).answer
             self._server = SocketServer(
-                listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session
+                listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session, threads
             )
+        if web is not None:
+            self._http = web(threads, self._stopping)
 
     def _stoppable(self, work: Callable[[], T]) -> T:
         """The result of `work`, which stops waiting for locks when the daemon is told to stop."""
@@ -85,7 +99,7 @@ class Daemon:
     def tick(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
         good = True
-        for name, step in self._tick.steps():
+        for name, step in self._steps():
             if self._stopping.is_set():
                 break
             try:
@@ -96,6 +110,39 @@ class Daemon:
                 _log.error("[%s] %s", name, error, exc_info=None if isinstance(error, CommonplaceError) else error)
                 good = False
         return good
+
+    def _steps(self) -> Iterator[Step]:
+        """The steps of a round, of the home and then of each space that no other daemon serves."""
+        yield from self._tick.steps()
+        if self._http is not None:
+            yield "spaces", self._open_spaces
+            for space, tick in self._spaces.items():
+                if tick is not None:
+                    yield from ((f"{space}: {name}", step) for name, step in tick.steps())
+
+    def _open_spaces(self) -> int:
+        """Take up the spaces there are now. Raises what opening one of them raised, once the others are open."""
+        assert self._http is not None
+        known, trouble = self._http.homes.spaces(), None
+        self._spaces = {name: tick for name, tick in self._spaces.items() if name in known}
+        for name in known - self._spaces.keys():
+            try:
+                self._spaces[name] = self._scheduler(self._http.homes.of_space(name))
+            except (CommonplaceError, OSError) as error:
+                trouble = error
+        if trouble is not None:
+            raise trouble
+        return 0
+
+    def _scheduler(self, memory: Memory) -> Scheduler | None:
+        """The rounds over the memory of a space; None when another daemon does them."""
+        try:
+            self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
+        except Running:
+            return None
+        tick = type(self._tick)(memory.as_caller(None, self._tick.memory.face))
+        tick.stop = self._stopping.is_set
+        return tick
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return.
@@ -117,14 +164,17 @@ class Daemon:
             loop.add_signal_handler(number, on_signal)
         if self._server is not None:
             await self._server.start()
+        if self._http is not None:
+            await self._http.start()
         ready()
         try:
             while not stop.is_set():
                 await asyncio.to_thread(self.tick)
                 await self._pause(stop)
         finally:
-            if self._server is not None:
-                await self._server.stop()
+            stops = [each.stop() for each in (self._server, self._http) if each is not None]
+            await asyncio.gather(*stops)
+            self._held.close()
             self._keep_up()
 
     async def _pause(self, stop: asyncio.Event) -> None:

@@ -76,6 +76,11 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     return f"{agent}-client" if agent in _CHANNELS else agent
 
 
+def client_text(client: Any, transport: str) -> str:
+    """What is noted of the client that wrote something: as it calls itself, with its version, else the transport."""
+    return " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME] if client else transport
+
+
 def _agent_name(text: str) -> str:
     return _NOT_IN_AGENTS.sub("-", text).lstrip("-._")
 
@@ -89,9 +94,15 @@ async def converse(
     connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
 ) -> None:
     """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
-    handlers = _Handlers(registry, turns, identity)
+    handlers = Handlers(registry, turns, identity)
     connection.at_end = handlers.listen.close  # ends every stream with its answer
-    server = Server(
+    server = server_of(registry, handlers, identity)
+    await server.run(connection.requests, connection, server.create_initialization_options())
+
+
+def server_of(registry: Registry, handlers: Handlers, identity: ServerIdentity) -> Server[Any]:
+    """The SDK's server of `registry`, whose requests `handlers` answer."""
+    server: Server[Any] = Server(
         identity.name,
         version=identity.version,
         title=identity.title,
@@ -101,7 +112,7 @@ async def converse(
     )
     # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
     server.middleware[:] = [_keep_arguments]
-    await server.run(connection.requests, connection, server.create_initialization_options())
+    return server
 
 
 async def _keep_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -129,7 +140,7 @@ def _completed(handler: Handler) -> Handler:
     return marked
 
 
-class _Handlers:
+class Handlers:
     """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
 
     A client is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its connection,
@@ -137,7 +148,7 @@ class _Handlers:
     seen by the version of each watched resource, compared after every call that used the memory.
     """
 
-    def __init__(self, registry: Registry, turns: CallQueue, identity: ServerIdentity):
+    def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
         self._registry, self._turns, self._identity = registry, turns, identity
         self._versions: dict[str, Any] = {}
         self._subscribed: set[str] = set()
@@ -248,12 +259,13 @@ class _Handlers:
         params = ctx.session.client_params
         client = params.client_info if params else None
         agent = self._identity.agent or agent_of(client.name if client else "", self._identity.clients)
-        name = " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME] if client else "mcp"
+        name = client_text(client, "mcp")
 
         def run(memory: Memory) -> tuple[T, list[str]]:
             bound = memory.as_caller(agent, "mcp", client=name, session=self._session)
             return call(bound), self._changed(bound)
 
+        assert self._turns is not None
         result, changed = await self._turns.take(run)
         for uri in changed:
             if uri in self._subscribed:

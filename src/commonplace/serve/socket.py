@@ -17,7 +17,6 @@ from commonplace.serve.rpc import LIMIT, too_large
 
 Session = AbstractContextManager[object]
 
-_CALLS_AT_ONCE = 4
 _LAST_WORDS = 5.0  # seconds for a client to take its answers once the server stops
 _REST = 5.0  # seconds for a client to send the rest of a line that is too long
 
@@ -90,14 +89,17 @@ async def _let_it_send(reader: StreamReader) -> None:
 
 
 class SocketServer:
-    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on a thread;
+    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on one of `threads`;
     `session` is entered for the time of each connection."""
 
-    def __init__(self, listener: Listener, answer: Callable[[bytes], bytes], session: Callable[[], Session]):
+    def __init__(
+        self, listener: Listener, answer: Callable[[bytes], bytes], session: Callable[[], Session],
+        threads: ThreadPoolExecutor,
+    ):  # fmt: skip
         self._listener = listener
         self._answer = answer
         self._session = session
-        self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="socket")
+        self._threads = threads
         self._connections: dict[asyncio.Task[None], bool] = {}  # whether each has a request in progress
         self._server: asyncio.Server | None = None
         self._stopping = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
@@ -36,6 +36,9 @@ class Layout:
         self.sessions = self.private / "sessions"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
+        self.access = self.private / "access.json"
+        self.access_lock = self.private / "access.lock"
+        self.spaces = root / "spaces"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
@@ -48,11 +51,11 @@ class Layout:
         """The files there are that have the name of a list of reminders."""
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
-    def index_for(self, extra: Mapping[str, str]) -> Path:
-        """The index file: one of its own for a process that has projects (name -> folder) no other has."""
-        if not extra:
+    def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:
+        """The index file: one of its own for who has projects (name -> folder) no other has, or `only` some."""
+        if not extra and not only:
             return self.index
-        digest = sha256("\0".join(f"{name}\0{extra[name]}" for name in sorted(extra)).encode())
+        digest = sha256("\0".join([f"{name}\0{extra[name]}" for name in sorted(extra)] + sorted(only)).encode())
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:

@@ -1,0 +1,348 @@
+"""Who may use the HTTP server: tokens, spaces with their members, and what OAuth gave out, in one small file.
+
+`.commonplace/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random bytes, so no slower
+hash is needed. Changes are made under a lock of their own, so the command and a running server share the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from commonplace import clock as clocks
+from commonplace.clock import Clock, parse_stamp, stamp
+from commonplace.errors import CommonplaceError, Exists, InvalidInput, StorageError
+from commonplace.faces.tool import Tool
+from commonplace.store.base import sha256
+from commonplace.store.files import lock_file, make_private, put_derived, reason, sync_folder
+from commonplace.store.layout import Layout
+
+SCOPES = ("read", "write", "admin")
+"""What a token may do, each more than the one before."""
+ROLES = {"reader": "read", "member": "write", "owner": "admin"}
+"""What a member of a space may do there."""
+RATE, QUOTA = 600, 0
+"""Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
+ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
+"""Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_SHOWN = 8
+_TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
+"""What stands for somebody else where it is said who wrote a note."""
+
+
+class Refused(StorageError):
+    """The file of tokens cannot be read; until it can, nobody is let in."""
+
+    def __init__(self, why: str):
+        super().__init__("access.json", why)
+        self.message = f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup."
+        self.args = (self.message,)
+
+
+class NoSuch(CommonplaceError):
+    """There is no token, space or member of this name."""
+
+    code = "not_found"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Somebody who may call: `hash` of the secret, `shown` its beginning.
+
+    `projects`: there are no others for it (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in
+    the spaces; None: the owner's, for the home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a
+    day: how many calls, 0 = any number.
+    """
+
+    id: str
+    name: str
+    shown: str
+    hash: str
+    scope: str
+    agent: str
+    created: str
+    projects: tuple[str, ...] = ()
+    member: str | None = None
+    expires: str | None = None
+    revoked: str | None = None
+    used: str | None = None
+    rate: int = RATE
+    quota: int = QUOTA
+    audience: str | None = None
+    """The one address it is for, when OAuth gave it out."""
+
+    def is_valid(self, now: datetime) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or now < parse_stamp(self.expires))
+
+    def may(self, tool: Tool) -> bool:
+        """Whether a call of `tool` is allowed."""
+        return may_use(self.scope, bool(self.projects), tool)
+
+
+def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
+    """Whether a token of this scope, limited to some projects or not, may use `tool`."""
+    if tool.name in ADMIN_TOOLS:
+        return scope == "admin" and not is_limited
+    return scope != "read" or tool.annotations.get("readOnlyHint") is True
+
+
+def least_scope(*scopes: str) -> str:
+    """The scope that allows the least of some."""
+    return min(scopes, key=SCOPES.index)
+
+
+def new_secret(prefix: str) -> tuple[str, str]:
+    """A new secret, and what is kept of it."""
+    secret = prefix + secrets.token_urlsafe(32)
+    return secret, digest(secret)
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return sha256(secret.encode("utf-8", "surrogatepass"))
+
+
+class Access:
+    """The file of one home. Every question sees what any process wrote before it."""
+
+    def __init__(self, home: Path, clock: Clock = clocks.now):
+        self._layout, self._clock = Layout(home), clock
+        self._stamp: tuple[int, int, int] | None = None
+        self._rows: dict[str, Any] = {}
+
+    def rows(self) -> Mapping[str, Any]:
+        """Everything in the file; not to be changed. Raises Refused."""
+        try:
+            status = os.stat(self._layout.access)
+        except FileNotFoundError:
+            self._stamp, self._rows = None, {}
+            return self._rows
+        except OSError as error:
+            raise Refused(reason(error)) from None
+        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+        if stamp != self._stamp:
+            try:
+                rows = json.loads(self._layout.access.read_bytes())
+                if not isinstance(rows, dict):
+                    raise Refused("it holds no object")
+                self._rows, self._stamp = rows, stamp
+            except (ValueError, OSError) as error:
+                raise Refused(reason(error) if isinstance(error, OSError) else "it is not JSON") from None
+        return self._rows
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """Everything in the file, to be changed; written durably at the end. Raises Refused, StorageError."""
+        try:
+            make_private(self._layout.private)
+            lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise StorageError(self._layout.access.name, reason(error)) from None
+        try:
+            rows = json.loads(json.dumps(self.rows()))
+            yield rows
+            put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
+            sync_folder(self._layout.private)
+        finally:
+            os.close(lock)
+
+    def tokens(self) -> list[Token]:
+        """All tokens, in the order they were made, those that are no longer valid included. Raises Refused."""
+        return [_token(each) for each in self.rows().get("tokens", ())]
+
+    def add(
+        self, name: str, *, scope: str = "write", projects: Sequence[str] = (), agent: str | None = None,
+        member: str | None = None, lasts: timedelta | None = None, rate: int = RATE, quota: int = QUOTA,
+    ) -> tuple[Token, str]:  # fmt: skip
+        """A new token and its secret, which is kept nowhere. Raises InvalidInput, Exists."""
+        check_name(name, "token")
+        if scope not in SCOPES:
+            raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
+        agent = agent or (f"{name}-client" if name in _TAKEN_AGENTS else name)
+        now = self._clock()
+        secret, kept = new_secret("cpl_")
+        try:
+            expires = None if lasts is None else stamp(now + lasts)
+        except OverflowError:
+            raise InvalidInput("a token cannot last that long; leave --expires out") from None
+        with self.changing() as rows:
+            taken = [_token(each) for each in rows.setdefault("tokens", [])]
+            if any(each.name == name and each.is_valid(now) for each in taken):
+                raise _exists(f"token exists: {name}")
+            token = Token(
+                secrets.token_hex(4), name, secret[:_SHOWN], kept, scope, agent, stamp(now), tuple(projects),
+                member, expires, rate=rate, quota=quota,
+            )  # fmt: skip
+            rows["tokens"].append(asdict(token))
+        return token, secret
+
+    def revoke(self, ref: str) -> Token:
+        """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
+        now = self._clock()
+        with self.changing() as rows:
+            found = [
+                each for each in rows.get("tokens", ()) if ref in (each["name"], each["id"]) and not each["revoked"]
+            ]
+            if not found:
+                raise NoSuch(f"no such token: {ref}")
+            found[-1]["revoked"] = stamp(now)
+            rows["grants"] = [each for each in rows.get("grants", ()) if each["token"] != found[-1]["id"]]
+            return _token(found[-1])
+
+    def find(self, secret: str) -> Token | None:
+        """The valid token with this secret, its own or one that OAuth gave out for it. Raises Refused.
+
+        Every secret is compared, in constant time, so that the time taken says nothing of any.
+        """
+        now, kept = self._clock(), digest(secret).encode()
+        rows = self.rows()
+        own = granted = None
+        for row in rows.get("tokens", ()):
+            if hmac.compare_digest(row["hash"].encode(), kept):
+                own = row
+        for row in rows.get("grants", ()):
+            if hmac.compare_digest(row["access"].encode(), kept):
+                granted = row
+        if granted is not None and now < parse_stamp(granted["access_expires"]):
+            token = self.by_id(granted["token"])
+            return token and replace(
+                token, scope=least_scope(token.scope, granted["scope"]), audience=granted["resource"]
+            )
+        token = None if own is None else _token(own)
+        return token if token is not None and token.is_valid(now) else None
+
+    def by_id(self, id: str) -> Token | None:
+        """The valid token of this id."""
+        found = next((each for each in self.tokens() if each.id == id), None)
+        return found if found is not None and found.is_valid(self._clock()) else None
+
+    def note_use(self, token: Token) -> None:
+        """Write down that the token was used today, once a day."""
+        today = self._clock().date().isoformat()
+        if token.used != today:
+            with self.changing() as rows:
+                for each in rows["tokens"]:
+                    if each["id"] == token.id:
+                        each["used"] = today
+
+    def spaces(self) -> dict[str, Space]:
+        """All spaces by name. Raises Refused."""
+        found = self.rows().get("spaces", {})
+        return {name: Space(name, Path(row["home"]), dict(row["members"])) for name, row in found.items()}
+
+    def space(self, name: str) -> Space:
+        """The space of this name. Raises NoSuch."""
+        if found := self.spaces().get(name):
+            return found
+        raise NoSuch(f"no such space: {name}")
+
+    def add_space(self, name: str, home: Path | None = None) -> Space:
+        """A new space, its notes in a home of their own: `home`, else a folder of this one. Raises InvalidInput,
+        Exists, StorageError."""
+        check_name(name, "space")
+        place = home or self._layout.spaces / name
+        own = Path(os.path.realpath(self._layout.root))
+        real = Path(os.path.realpath(place))
+        if real == own or real in own.parents or (home is not None and own in real.parents):
+            raise InvalidInput(f"{place} is or holds this home, or lies in it; choose another folder for the space")
+        with self.changing() as rows:
+            spaces = rows.setdefault("spaces", {})
+            if name in spaces:
+                raise _exists(f"space exists: {name}")
+            if any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
+                raise InvalidInput(f"{place} is the folder of another space; choose another one")
+            try:
+                make_private(place)
+            except OSError as error:
+                raise StorageError(str(place), reason(error)) from None
+            spaces[name] = {"home": str(place), "members": {}}
+        return self.space(name)
+
+    def remove_space(self, name: str) -> Space:
+        """Take a space off the list; its notes stay. Raises NoSuch."""
+        space = self.space(name)
+        with self.changing() as rows:
+            rows["spaces"].pop(name, None)
+        return space
+
+    def set_member(self, space: str, member: str, role: str | None) -> None:
+        """Give a member a role in a space; None: he is none any more. Raises InvalidInput, NoSuch."""
+        if role is not None:
+            check_name(member, "member")
+            if role not in ROLES:
+                raise InvalidInput(f'invalid role "{role}" (one of {", ".join(ROLES)})')
+        self.space(space)
+        with self.changing() as rows:
+            members = rows["spaces"][space]["members"]
+            if role is None and members.pop(member, None) is None:
+                raise NoSuch(f"no such member of {space}: {member}")
+            if role is not None:
+                members[member] = role
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A memory several people share: a home of its own, and the role of each member."""
+
+    name: str
+    home: Path
+    members: dict[str, str]
+
+
+def check_name(name: str, what: str) -> str:
+    """`name` if a token, space or member may have it: it can be an agent's too. Raises InvalidInput."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f'invalid {what} name "{name}": up to 40 of a-z 0-9 . _ -, a letter or digit first')
+    return name
+
+
+def _token(row: Mapping[str, Any]) -> Token:
+    known = {name: value for name, value in row.items() if name in Token.__slots__}
+    return Token(**known | {"projects": tuple(row.get("projects", ()))})
+
+
+def _exists(message: str) -> Exists:
+    error = Exists(message)
+    error.args = (message,)
+    return error
+
+
+class Budgets:
+    """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day (UTC)."""
+
+    def __init__(self, clock: Clock = clocks.now):
+        self._clock = clock
+        self._left: dict[str, tuple[float, datetime]] = {}
+        self._day, self._used = "", dict[str, int]()
+
+    def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
+        """Count a call. If there is none left: seconds until there is, and why in a sentence."""
+        now = self._clock()
+        if now.date().isoformat() != self._day:
+            self._day = now.date().isoformat()
+            self._used.clear()
+            self._left.clear()
+        if quota and self._used.get(who, 0) >= quota:
+            tomorrow = 86400 - (now.hour * 3600 + now.minute * 60 + now.second)
+            return tomorrow, f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC)."
+        left, since = self._left.get(who, (float(rate), now))
+        left = min(float(rate), left + (now - since).total_seconds() * rate / 60)
+        if rate and left < 1:
+            self._left[who] = left, now
+            wait = int((1 - left) * 60 / rate) + 1
+            return wait, f"More than {rate:,} calls a minute with this token. Try again in {wait} s."
+        self._left[who] = left - 1, now
+        self._used[who] = self._used.get(who, 0) + 1
+        return None

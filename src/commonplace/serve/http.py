@@ -1,0 +1,488 @@
+"""MCP over HTTP (docs/http.md): who is let in, and what each caller is served, on the daemon's own event loop.
+
+Stateless: each request stands for itself, for clients of both kinds of revision. The SDK speaks the protocol; before
+it come, in this order, the checks of Host and Origin, of the method, the token, the space, the rate and the body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+import anyio
+import uvicorn
+from anyio.abc import TaskGroup, TaskStatus
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from commonplace import clock as clocks
+from commonplace.clock import Clock, waits_until
+from commonplace.errors import CommonplaceError, ConfigError, StorageError
+from commonplace.faces.tool import Registry
+from commonplace.serve.auth import ROLES, Access, Budgets, Refused, Space, Token, least_scope, may_use
+from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
+from commonplace.serve.rpc import LIMIT
+from commonplace.serve.turns import InternalError, Stopping
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+
+T = TypeVar("T")
+_log = logging.getLogger("commonplace.http")
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
+"""Origins whose pages may call a server with a public address."""
+ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
+"""Where every web page may ask: nothing there takes the word of a browser that somebody is logged in."""
+_CONNECTIONS = 1000
+_BODY_SECONDS, _LAST_WORDS, _KEPT_ALIVE = 30.0, 5, 75
+_CALL, _TOKEN = "commonplace.call", "commonplace.token"
+_HEADERS = ["authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id",
+            "last-event-id"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the server listens and what it answers to. `public` is its address on the web, without a path."""
+
+    host: str
+    port: int
+    is_open: bool = False
+    """Whether callers need no token."""
+    public: str | None = None
+    hosts: Sequence[str] = ()
+    origins: Sequence[str] = ()
+
+    def check(self) -> None:
+        """Raises ConfigError for a place where anybody could call."""
+        if self.is_open and (self.host not in LOOPBACK or self.public):
+            raise ConfigError("--no-token is for this machine alone: listen on 127.0.0.1, and without --public-url")
+        if self.public:
+            parts = urlsplit(self.public)
+            local = parts.scheme == "http" and parts.hostname in LOOPBACK
+            if not (parts.scheme == "https" or local) or not parts.hostname or parts.path or parts.query:
+                raise ConfigError(f'--public-url must be https://HOST without a path, got "{self.public}"')
+
+    def security(self) -> TransportSecuritySettings:
+        """The hosts and origins that are let in: this machine, the public address, and those given."""
+        near = [f"[{each}]" if ":" in each else each for each in {*LOOPBACK, self.host}]
+        far = urlsplit(self.public or "")
+        names = [*near, *self.hosts, *([far.netloc] if self.public else [])]
+        web = [self.public, *WEB_CLIENTS] if self.public else []
+        origins = [f"http://{name}" for name in near] + [f"http://{name}:*" for name in near]
+        return TransportSecuritySettings(
+            allowed_hosts=names + [f"{name}:*" for name in names], allowed_origins=[*origins, *web, *self.origins]
+        )
+
+    def listen(self) -> socket.socket:
+        """The listening socket. Raises StorageError."""
+        try:
+            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            return socket.create_server((self.host, self.port), family=family, backlog=1024)
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            refused = StorageError(f"{self.host}:{self.port}", why)
+            refused.args = (f"cannot listen on {self.host}:{self.port}: {why}. Choose another address with --http.",)
+            raise refused from None
+
+
+def place_of(text: str) -> tuple[str, int]:
+    """HOST and PORT of `HOST:PORT`, `[::1]:PORT` or a port alone. Raises ConfigError."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not port.isdecimal() or int(port) > 65535 or "/" in host:
+        raise ConfigError(f'--http takes HOST:PORT, e.g. 127.0.0.1:8377, got "{text}"')
+    return host, int(port)
+
+
+class Homes:
+    """The open memories of one server: its own home's, those of spaces, and either limited to some projects.
+
+    `memory` is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a
+    space. Thread-safe.
+    """
+
+    def __init__(
+        self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry], access: Access
+    ):  # fmt: skip
+        self._memory, self._registry, self._registry_for = memory, registry, registry_for
+        self._access = access
+        self._lock = threading.Lock()
+        self._open: dict[tuple[str | None, tuple[str, ...]], Memory] = {}
+        self._ends = ExitStack()
+
+    def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> Memory:
+        """The memory of a space (None: the home) in which there are no projects but these (empty: all)."""
+        if space is None and not projects:
+            return self._memory
+        from commonplace.engine import open_memory
+
+        key = (str(space.home) if space else None, tuple(sorted(projects)))
+        with self._lock:
+            if key not in self._open:
+                home = space.home if space else self._memory.home
+                settings = None if space else self._memory.settings
+                clock = self._memory.clock
+                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects)
+                self._open[key] = self._ends.enter_context(made)
+            return self._open[key]
+
+    def registry(self, space: Space | None) -> Registry:
+        """All tools of a space, or of the home."""
+        return self._registry if space is None else self._registry_for(self.memory(space))
+
+    def spaces(self) -> set[str]:
+        """The names of all spaces. Raises Refused."""
+        return set(self._access.spaces())
+
+    def of_space(self, name: str) -> Memory:
+        """The whole memory of a space. Raises NoSuch, StorageError."""
+        return self.memory(self._access.space(name))
+
+    def close(self) -> None:
+        """Close all but the home's own memory."""
+        self._ends.close()
+
+
+@dataclass
+class Call:
+    """One request that was let in: whose, in which space, and what of it the access log tells."""
+
+    token: Token | None
+    space: Space | None
+    server: HttpServer
+    did: list[str] = field(default_factory=list)
+
+    @property
+    def scope(self) -> str:
+        """What the caller may do here: what both the token and its member's role allow."""
+        if self.token is None:
+            return "admin"
+        if self.space is None or self.token.member is None:
+            return self.token.scope
+        return least_scope(self.token.scope, ROLES[self.space.members[self.token.member]])
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The only projects there are for the caller; empty: all."""
+        return self.token.projects if self.token else ()
+
+    @property
+    def agent(self) -> str | None:
+        """Who the engine takes the caller for: in a space its member; None: whom the client's name says."""
+        if self.token is None:
+            return None
+        return self.token.member if self.space is not None else self.token.agent
+
+
+class _HttpHandlers(Handlers):
+    """Requests of many callers, each with a memory of its own. Without a connection nobody can be told of changes."""
+
+    def by_request(self) -> dict[str, Any]:
+        handlers = super().by_request()
+        return {name: each for name, each in handlers.items() if "subscri" not in name}
+
+    async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
+        if params.name in self._registry.tools:
+            ctx.request.scope[_CALL].did.append(params.name)
+        return await super().call(ctx, params)
+
+    async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
+        request: Call = ctx.request.scope[_CALL]
+        client = ctx.session.client_params.client_info if ctx.session.client_params else None
+        named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
+        agent = request.agent or self._identity.agent or agent_of(named, self._identity.clients)
+        by = {"client": f"http {client_text(client, '')}".strip(), "session": request.token.id if request.token else ""}
+        by = {key: value for key, value in by.items() if value}
+        return await request.server.run(request, lambda memory: call(memory.as_caller(agent, "mcp", **by)))
+
+
+class _Stop(Exception):
+    """A request that is not let in: the answer."""
+
+    def __init__(self, status: int, message: str, error: str = "", **headers: str):
+        super().__init__(message)
+        body: dict[str, Any] = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": message}}
+        if error:  # as OAuth has it (RFC 6750), which clients look for
+            body = {"error": error, "error_description": message}
+        self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
+
+
+class HttpServer:
+    """Serves `homes` at `place`, on `listener`. `toolsets`: those offered here. Calls run on `threads` until
+    `stopping`. `routes` are those of OAuth, if there are any."""
+
+    def __init__(
+        self, homes: Homes, access: Access, place: Place, identity: ServerIdentity, toolsets: Sequence[str],
+        threads: ThreadPoolExecutor, stopping: threading.Event, *, listener: socket.socket | None = None,
+        routes: Sequence[BaseRoute] = (), clock: Clock = clocks.now,
+    ):  # fmt: skip
+        self.homes = homes
+        self._access, self._place, self._identity, self._toolsets = access, place, identity, toolsets
+        self._threads, self._stopping, self._listener = threads, stopping, listener
+        self._budgets = Budgets(clock)
+        self._tasks: TaskGroup | None = None
+        self._managers: dict[tuple[str | None, str, bool], StreamableHTTPSessionManager] = {}
+        self._turn = anyio.Lock()
+        self._server: _Uvicorn | None = None
+        self._served: asyncio.Task[None] | None = None
+        self.app = self._application(routes)
+
+    def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
+        security = self._place.security()
+        pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
+        endpoint = CORSMiddleware(
+            _Endpoint(self), allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
+            expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
+        )  # fmt: skip
+        return Starlette(
+            routes=[
+                Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
+                Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
+                Route("/healthz", self._health, methods=["GET"]),
+                *routes,
+            ],
+            middleware=[
+                Middleware(_AccessLog),
+                Middleware(_HostAndOrigin, settings=security),
+            ],
+            lifespan=self._lifespan,
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _health(self, request: Request) -> Response:
+        is_well = not self._stopping.is_set()
+        return JSONResponse({"status": "ok" if is_well else "stopping"}, 200 if is_well else 503)
+
+    async def start(self) -> None:
+        """Begin to accept connections."""
+        assert self._listener is not None
+        config = uvicorn.Config(
+            self.app, http="h11", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+            proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_ALIVE,
+            timeout_graceful_shutdown=_LAST_WORDS,
+        )  # fmt: skip
+        self._server = _Uvicorn(config)
+        self._served = asyncio.create_task(self._server.serve([self._listener]))
+        while not self._server.started and not self._served.done():
+            await asyncio.sleep(0.01)
+
+    async def stop(self) -> None:
+        """Accept no more, answer what is in progress, and close."""
+        self._stopping.set()
+        if self._server is not None and self._served is not None:
+            self._server.should_exit = True
+            await self._served
+        await asyncio.to_thread(self._threads.shutdown)
+        await asyncio.to_thread(self.homes.close)
+
+    def admitted(self, request: Request) -> Call:
+        """The call a request makes, if it is let in. Raises _Stop."""
+        token = request.scope[_TOKEN] = self._token(request)
+        space = self._space(request.path_params.get("space"), token)
+        if token is not None:
+            if found := self._budgets.take(token.id, token.rate, token.quota):
+                wait, why = found
+                raise _Stop(429, why, retry_after=str(wait))
+            with suppress(StorageError):  # the day of the last use is not worth a refusal
+                self._access.note_use(token)
+        return Call(token, space, self)
+
+    def _token(self, request: Request) -> Token | None:
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        path = quote(request.url.path)
+        where = f' resource_metadata="{self._place.public}/.well-known/oauth-protected-resource{path}"'
+        challenge = "Bearer" + (where if self._place.public else "")
+        if kind.lower() != "bearer" or not secret.strip():
+            if self._place.is_open and not kind:
+                return None
+            why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
+            raise _Stop(401, why, "invalid_request", www_authenticate=challenge)
+        token = self._access.find(secret.strip())
+        address = f"{self._place.public}{request.url.path}"
+        if token is None or (token.audience is not None and token.audience != address):
+            why = "This token is unknown, expired or revoked, or for another address."
+            challenge += ("," if self._place.public else "") + ' error="invalid_token"'
+            raise _Stop(401, why, "invalid_token", www_authenticate=challenge)
+        return token
+
+    def _space(self, name: str | None, token: Token | None) -> Space | None:
+        """The space a request is for, None for the home. What a caller is no member of does not exist."""
+        member = token.member if token else None
+        if name is None and member is None:
+            return None
+        space = self._access.spaces().get(name or "")
+        if space is None or member is None or member not in space.members:
+            raise _Stop(404, "There is nothing here for this token.")
+        return space
+
+    async def run(self, call: Call, work: Callable[[Memory], T]) -> T:
+        """The result of `work` with the caller's memory, on a thread. Raises CommonplaceError."""
+
+        def stoppable() -> T:
+            with waits_until(self._stopping):
+                return work(self.homes.memory(call.space, call.projects))
+
+        if self._stopping.is_set():
+            raise Stopping
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, stoppable)
+        except CommonplaceError:
+            raise
+        except Exception:  # the outermost loop of this transport: reported, and the server lives
+            _log.exception("A call failed")
+            raise InternalError from None
+
+    async def manager(self, call: Call) -> StreamableHTTPSessionManager:
+        """The SDK's server of the tools this caller may use."""
+        key = (call.space.name if call.space else None, call.scope, bool(call.projects))
+        async with self._turn:
+            if key not in self._managers:
+                assert self._tasks is not None
+                every = await asyncio.to_thread(self.homes.registry, call.space)
+                few = limited(every, self._toolsets, call.scope, bool(call.projects))
+                self._managers[key] = await self._tasks.start(self._keep, few)
+            return self._managers[key]
+
+    async def _keep(
+        self, registry: Registry, *, task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Run the SDK's server of `registry` until the end."""
+        server = server_of(registry, _HttpHandlers(registry, None, self._identity), self._identity)
+        manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=LIMIT)
+        async with manager.run():
+            task_status.started(manager)
+            await anyio.sleep_forever()
+
+
+def limited(registry: Registry, toolsets: Sequence[str], scope: str, is_limited: bool) -> Registry:
+    """What of `registry` a caller is offered: of these toolsets, the tools of this scope; hooks are shared."""
+    few = [
+        replace(each, tools=[tool for tool in each.tools if may_use(scope, is_limited, tool)])
+        for each in registry.toolsets
+        if each.name in toolsets
+    ]
+    return Registry([each for each in few if each.tools], registry.hooks)
+
+
+class _Endpoint:
+    """The one address of MCP, of the home or of a space."""
+
+    def __init__(self, server: HttpServer):
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        try:
+            if request.method != "POST":
+                raise _Stop(405, "Send requests with POST; there are no streams or sessions here.", allow="POST")
+            call = self._server.admitted(request)
+            scope[_CALL] = call
+            manager = await self._server.manager(call)
+        except _Stop as refused:
+            return await refused.response(scope, receive, send)
+        except (Refused, CommonplaceError) as error:  # the home is in no state to answer anybody
+            _log.error("%s", error)
+            return await _Stop(503, "The memory cannot be opened; its log says why.").response(scope, receive, send)
+        try:
+            await manager.handle_request(scope, _in_time(receive), send)
+        except TimeoutError:
+            await _Stop(408, f"The request did not come within {_BODY_SECONDS:.0f} s.").response(scope, receive, send)
+
+
+def _in_time(receive: Receive) -> Receive:
+    """`receive`, which raises TimeoutError when the whole body is not there in time."""
+    end = anyio.current_time() + _BODY_SECONDS
+    is_whole = False
+
+    async def bounded() -> Message:
+        nonlocal is_whole
+        if is_whole:
+            return await receive()
+        with anyio.fail_after(max(0.0, end - anyio.current_time())):
+            message = await receive()
+        is_whole = not message.get("more_body", False)
+        return message
+
+    return bounded
+
+
+class _HostAndOrigin:
+    """Refuses requests for another host (421) or from a foreign page (403): a page can have this server's address."""
+
+    def __init__(self, app: ASGIApp, settings: TransportSecuritySettings):
+        self._app = app
+        self._check = TransportSecurityMiddleware(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            request = Request(scope)
+            refused = await self._check.validate_request(request)
+            if refused is not None and refused.status_code == 403 and scope["path"].startswith(ANY_ORIGIN):
+                refused = None
+            if refused is not None:
+                return await refused(scope, receive, send)
+        await self._app(scope, receive, send)
+
+
+class _AccessLog:
+    """One line for each request: who, what, how it ended, how long it took; nothing of what was said."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        begin, status = time.perf_counter(), 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            call: Call | None = scope.get(_CALL)
+            token: Token | None = scope.get(_TOKEN)
+            row = {
+                "method": scope["method"], "path": quote(scope["path"])[:100], "status": status,
+                "ms": round((time.perf_counter() - begin) * 1000),
+                "token": f"{token.name}/{token.id}" if token else "-",
+                "tool": ",".join(call.did) if call else "",
+            }  # fmt: skip
+            _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
+
+
+class _Uvicorn(uvicorn.Server):
+    """The signals are the daemon's."""
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]  # a generator there
+        return nullcontext()

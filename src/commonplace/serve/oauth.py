@@ -1,0 +1,429 @@
+"""OAuth for clients that take no token by hand: Claude.ai, ChatGPT (docs/http.md).
+
+The SDK has the endpoints; here is what it lacks: who may be let in is shown one page, on which the owner (or a member
+of a space) signs with a token of theirs. What the client gets stands for that token, does at most what it allows, and
+ends with it. Access lasts an hour; a refresh token is used once, and one that comes twice ends all it led to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from html import escape
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    AuthorizeError,
+    RefreshToken,
+    RegistrationError,
+    TokenError,
+    construct_redirect_uri,
+)
+from mcp.server.auth.routes import build_metadata, create_auth_routes
+from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOptions
+from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthToken
+from pydantic import AnyHttpUrl, AnyUrl, ValidationError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from commonplace import clock as clocks
+from commonplace.clock import Clock, parse_stamp, stamp
+from commonplace.serve.auth import SCOPES, Access, Budgets, Token, digest, least_scope, new_secret
+from commonplace.serve.client_documents import Documents, NoDocument
+
+ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
+CODE_SECONDS, REQUEST_SECONDS = 60.0, 600.0
+UNUSED_LASTS, CLIENTS = timedelta(days=1), 500
+"""How long a client that registered and got nothing is kept, and how many clients there may be."""
+_TRIES, _WAITING, _A_MINUTE = 5, 1000, 120
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+_NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")
+_WORDS = {"read": "read", "write": "read and write", "admin": "read, write and change the projects of"}
+_log = logging.getLogger("commonplace.http")
+
+
+class _Client(OAuthClientInformationFull):
+    """A client on this machine may take its answer at any port (RFC 8252, 7.3)."""
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        try:
+            return super().validate_redirect_uri(redirect_uri)
+        except InvalidRedirectUriError:
+            if redirect_uri is not None and redirect_uri.scheme == "http" and redirect_uri.host in _LOOPBACK:
+                same = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
+                for each in self.redirect_uris or ():
+                    if each.scheme == "http" and (each.host, each.path, each.query) == same:
+                        return redirect_uri
+            raise
+
+
+def may_redirect(address: str) -> bool:
+    """Whether an answer may be sent there: https, this machine, or a program's own scheme."""
+    parts = urlsplit(address)
+    if parts.fragment or parts.username:
+        return False
+    if parts.scheme == "http":
+        return (parts.hostname or "") in _LOOPBACK
+    return parts.scheme not in _NEVER and (parts.scheme != "https" or bool(parts.hostname))
+
+
+@dataclass
+class _Asked:
+    """A request that waits for somebody to allow it."""
+
+    client: OAuthClientInformationFull
+    params: AuthorizationParams
+    scope: str
+    resource: str
+    until: float
+    tries: int = 0
+
+
+@dataclass
+class _Codes:
+    """What lives for a minute: the requests that wait, the codes given out, and which grants came of used ones."""
+
+    asked: dict[str, _Asked] = field(default_factory=dict)
+    given: dict[str, tuple[AuthorizationCode, str]] = field(default_factory=dict)
+    used: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Drop what is over."""
+        now = time.monotonic()
+        self.asked = {key: each for key, each in self.asked.items() if each.until > now}
+        self.given = {key: each for key, each in self.given.items() if each[0].expires_at > time.time()}
+        self.used = {key: each for key, each in self.used.items() if each[1] > now}
+
+
+class Grants:
+    """The SDK's provider over the file of tokens. `public` is the server's address, without a path."""
+
+    def __init__(self, access: Access, public: str, documents: Documents, clock: Clock = clocks.now):
+        self._access, self.public, self._documents, self._clock = access, public, documents, clock
+        self.codes = _Codes()
+
+    def resource(self, asked: str | None) -> str | None:
+        """The address a token is asked for, as we spell it; None when it is none of ours."""
+        path = (asked or "").rstrip("/").removeprefix(self.public)
+        if path in ("", "/mcp"):
+            return f"{self.public}/mcp"
+        parts = path.split("/")
+        return self.public + path if len(parts) == 4 and parts[1] == "s" and parts[3] == "mcp" else None
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        if client_id.startswith("https://"):
+            try:
+                found = await asyncio.to_thread(self._documents.get, client_id)
+                return _from_document(client_id, found)
+            except (NoDocument, ValidationError) as error:
+                _log.warning("client %s: %s", client_id[:200], error if isinstance(error, NoDocument) else "invalid")
+                return None
+        row = self._access.rows().get("clients", {}).get(client_id)
+        return None if row is None else _Client.model_validate(row["client"])
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        if any(not may_redirect(str(each)) for each in client_info.redirect_uris or ()):
+            raise RegistrationError("invalid_redirect_uri", "https, http to this machine, or a scheme of your own")
+        now = self._clock()
+        client_info.scope = " ".join(SCOPES)
+        with self._access.changing() as rows:
+            clients = rows.setdefault("clients", {})
+            in_use = {each["client"] for each in rows.get("grants", ())}
+            for key in [*clients]:
+                if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
+                    del clients[key]
+            if len(clients) >= CLIENTS:
+                raise RegistrationError("invalid_client_metadata", "too many clients registered; try again tomorrow")
+            row = client_info.model_dump(mode="json", exclude_none=True)
+            clients[client_info.client_id] = {"client": row, "made": stamp(now)}
+
+    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
+        resource = self.resource(params.resource)
+        if resource is None:
+            raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
+        self.codes.forget()
+        if len(self.codes.asked) >= _WAITING:
+            raise AuthorizeError("temporarily_unavailable", "too many requests wait; try again in ten minutes")
+        scope = max((each for each in params.scopes or ("write",) if each in SCOPES), key=SCOPES.index, default="read")
+        key = secrets.token_urlsafe(24)
+        until = time.monotonic() + REQUEST_SECONDS
+        self.codes.asked[key] = _Asked(client, params, scope, resource, until)
+        return f"{self.public}/consent?request={key}"
+
+    def allow(self, key: str, token: Token) -> str:
+        """The address to send the browser to once the owner of `token` allowed the request."""
+        asked = self.codes.asked.pop(key)
+        params, code = asked.params, secrets.token_urlsafe(32)
+        scope = least_scope(asked.scope, token.scope)
+        made = AuthorizationCode(
+            code=code, scopes=[scope], expires_at=time.time() + CODE_SECONDS, client_id=asked.client.client_id,
+            code_challenge=params.code_challenge, redirect_uri=params.redirect_uri,
+            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly, resource=asked.resource,
+        )  # fmt: skip
+        self.codes.given[digest(code)] = made, token.id
+        return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state, iss=self.public)
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
+        self.codes.forget()
+        kept = digest(authorization_code)
+        if kept in self.codes.used:  # a code that comes twice was stolen: what it led to ends (RFC 6749, 4.1.2)
+            self._end(self.codes.used.pop(kept)[0])
+            return None
+        found = self.codes.given.get(kept)
+        return found[0] if found and found[0].client_id == client.client_id else None
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
+        kept = digest(authorization_code.code)
+        found = self.codes.given.pop(kept, None)
+        token = self._access.by_id(found[1]) if found else None
+        if token is None:
+            raise TokenError("invalid_grant", "authorization code does not exist")
+        id = secrets.token_hex(8)
+        row: dict[str, Any] = {
+            "id": id, "client": client.client_id, "token": token.id, "scope": authorization_code.scopes[0],
+            "resource": authorization_code.resource, "old": [],
+        }  # fmt: skip
+        with self._access.changing() as rows:
+            now = self._clock()
+            rows["grants"] = [
+                each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])
+            ]  # fmt: skip
+            answer = self._renew(row, authorization_code.scopes[0])
+            rows["grants"].append(row)
+        self.codes.used[kept] = id, time.monotonic() + REQUEST_SECONDS
+        return answer
+
+    def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
+        """New secrets for a grant, in `row`; those before are over."""
+        now = self._clock()
+        access, row["access"] = new_secret("cpa_")
+        if "refresh" in row:
+            row["old"].append(row["refresh"])
+        refresh, row["refresh"] = new_secret("cpr_")
+        row["access_expires"], row["refresh_expires"] = stamp(now + ACCESS_LASTS), stamp(now + REFRESH_LASTS)
+        row["scope"] = scope
+        seconds = int(ACCESS_LASTS.total_seconds())
+        return OAuthToken(access_token=access, refresh_token=refresh, expires_in=seconds, scope=scope)
+
+    def _end(self, id: str) -> None:
+        with self._access.changing() as rows:
+            rows["grants"] = [each for each in rows.get("grants", ()) if each["id"] != id]
+
+    def _grant(self, kept: str, *keys: str) -> dict[str, Any] | None:
+        """The grant with this secret under one of the keys."""
+        grants = self._access.rows().get("grants", ())
+        return next((each for each in grants for key in keys if kept == each[key] or kept in each["old"]), None)
+
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> RefreshToken | None:  # fmt: skip
+        kept = digest(refresh_token)
+        row = self._grant(kept, "refresh")
+        if row is None or row["client"] != client.client_id:
+            return None
+        if kept in row["old"]:
+            _log.warning("a refresh token of client %s came twice; its access ends", client.client_id[:200])
+            self._end(row["id"])
+            return None
+        until = parse_stamp(row["refresh_expires"])
+        if self._access.by_id(row["token"]) is None or until <= self._clock():
+            return None
+        return RefreshToken(
+            token=refresh_token, client_id=row["client"], scopes=[*SCOPES[: SCOPES.index(row["scope"]) + 1]],
+            resource=row["resource"], subject=row["id"],
+        )  # fmt: skip
+
+    async def exchange_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
+    ) -> OAuthToken:
+        kept = digest(refresh_token.token)
+        with self._access.changing() as rows:
+            row = next((each for each in rows.get("grants", ()) if each["refresh"] == kept), None)
+            if row is None:
+                raise TokenError("invalid_grant", "refresh token does not exist")
+            return self._renew(row, max(scopes, key=SCOPES.index))
+
+    async def load_access_token(self, token: str) -> AccessToken | None:
+        row = self._grant(digest(token), "access")
+        if row is None:
+            return None
+        return AccessToken(token=token, client_id=row["client"], scopes=[row["scope"]], resource=row["resource"])
+
+    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+        if row := self._grant(digest(token.token), "access", "refresh"):
+            self._end(row["id"])
+
+    async def exchange_identity_assertion(self, client: OAuthClientInformationFull, params: Any) -> OAuthToken:
+        raise TokenError("unsupported_grant_type", "this server takes no identity assertions")
+
+    def signs(self, secret: str, resource: str) -> Token | None:
+        """The token of somebody who may let others in at `resource`: the owner's, or a member's of that space."""
+        token = self._access.find(secret)
+        if token is None or token.audience is not None:
+            return None
+        space = resource.removeprefix(self.public).split("/")[2] if "/s/" in resource else None
+        members = self._access.spaces()[space].members if space in self._access.spaces() else {}
+        return token if (token.member in members if space else token.member is None) else None
+
+
+def _from_document(url: str, found: dict[str, Any]) -> OAuthClientInformationFull:
+    """The client a document describes. Raises NoDocument, ValidationError."""
+    if found.get("client_id") != url:
+        raise NoDocument("its client_id is another one")
+    client = _Client.model_validate(found | {"scope": " ".join(SCOPES), "client_secret": None})
+    if not client.redirect_uris or any(not may_redirect(str(each)) for each in client.redirect_uris):
+        raise NoDocument("it has no redirect_uris that may be used")
+    client.token_endpoint_auth_method = "none"
+    return client
+
+
+class _Consent:
+    """The page on which somebody with a token lets a client in."""
+
+    def __init__(self, grants: Grants):
+        self._grants = grants
+        self._page = files("commonplace.serve").joinpath("consent.html").read_text("utf-8")
+
+    async def show(self, request: Request) -> Response:
+        return self._shown(request.query_params.get("request", ""), "")
+
+    async def answer(self, request: Request) -> Response:
+        form = await request.form(max_files=0, max_fields=10)
+        key, secret = str(form.get("request", "")), str(form.get("token", "")).strip()
+        grants = self._grants
+        grants.codes.forget()
+        asked = grants.codes.asked.get(key)
+        if asked is None:
+            return self._shown(key, "")
+        if form.get("answer") != "allow":
+            del grants.codes.asked[key]
+            back = construct_redirect_uri(
+                str(asked.params.redirect_uri), error="access_denied", state=asked.params.state, iss=grants.public
+            )
+            return RedirectResponse(back, 302, {"Cache-Control": "no-store"})
+        token = grants.signs(secret, asked.resource)
+        if token is None:
+            asked.tries += 1
+            if asked.tries >= _TRIES:
+                del grants.codes.asked[key]
+            return self._shown(key, "This is no valid token for this memory.", 403)
+        return RedirectResponse(grants.allow(key, token), 302, {"Cache-Control": "no-store"})
+
+    def _shown(self, key: str, problem: str, status: int = 200) -> Response:
+        self._grants.codes.forget()
+        asked = self._grants.codes.asked.get(key)
+        if asked is None:
+            return HTMLResponse("<!doctype html><p>This request is over. Begin again in the program.</p>", 400)
+        where = asked.resource.removeprefix(self._grants.public).split("/")
+        target = urlsplit(str(asked.params.redirect_uri))
+        place = target.netloc or f"{target.scheme}:"
+        values = {
+            "client": asked.client.client_name or asked.client.client_id,
+            "scope": _WORDS[asked.scope],
+            "where": f"the space {where[2]}" if where[1] == "s" else "your memory",
+            "target": f"{place} ({asked.client.client_id})" if asked.client.client_id.startswith("https:") else place,
+            "request": key,
+        }
+        page = self._page.replace("{problem}", f"<p role='alert'>{escape(problem)}</p>" if problem else "")
+        for name, value in values.items():
+            page = page.replace("{" + name + "}", escape(value.replace("{", "(")))
+        to = f"{target.scheme}://{target.netloc}" if target.scheme in ("http", "https") else f"{target.scheme}:"
+        headers = {
+            "Content-Security-Policy": f"default-src 'none'; form-action 'self' {to}; frame-ancestors 'none'; "
+            "base-uri 'none'",
+            "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+        }  # fmt: skip
+        return HTMLResponse(page, status, headers)
+
+
+class _WithIssuer:
+    """Errors the SDK sends back to the client say who sends them, too (RFC 9207)."""
+
+    def __init__(self, app: ASGIApp, public: str):
+        self._app, self._public = app, public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def signed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = f"{self._public}/consent?".encode()
+                message["headers"] = [
+                    (key, value + b"&iss=" + quote(self._public, safe="").encode())
+                    if key == b"location" and not value.startswith(own) else (key, value)
+                    for key, value in message["headers"]
+                ]  # fmt: skip
+            await send(message)
+
+        await self._app(scope, receive, signed)
+
+
+class _Rated:
+    """At most so many requests a minute: nobody has a name here yet."""
+
+    def __init__(self, app: ASGIApp, budgets: Budgets):
+        self._app, self._budgets = app, budgets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if found := self._budgets.take(scope["path"], _A_MINUTE, 0):
+            body = {"error": "temporarily_unavailable", "error_description": "Too many requests. Try again later."}
+            return await JSONResponse(body, 429, {"Retry-After": str(found[0])})(scope, receive, send)
+        await self._app(scope, receive, send)
+
+
+def oauth_routes(
+    access: Access, public: str, clock: Clock = clocks.now, fetch: Callable[[str], dict[str, Any]] | None = None
+) -> list[BaseRoute]:  # fmt: skip
+    """The addresses of the authorization server at `public`, and of what says which server that is."""
+    grants = Grants(access, public, Documents(fetch) if fetch else Documents(), clock)
+    issuer = AnyHttpUrl(public)
+    registration = ClientRegistrationOptions(enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"])
+    revocation = RevocationOptions(enabled=True)
+    told = build_metadata(issuer, None, registration, revocation).model_dump(mode="json", exclude_none=True)
+    methods = ["none", "client_secret_post", "client_secret_basic"]
+    told |= {
+        "issuer": public, "token_endpoint_auth_methods_supported": methods,
+        "client_id_metadata_document_supported": True, "authorization_response_iss_parameter_supported": True,
+    }  # fmt: skip
+    free = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
+
+    async def server(request: Request) -> Response:
+        return JSONResponse(told, headers=free)
+
+    async def resource(request: Request) -> Response:
+        found = grants.resource(public + request.path_params.get("path", ""))
+        if found is None:
+            return JSONResponse({"error": "there is nothing here"}, 404)
+        row = {"resource": found, "authorization_servers": [public], "scopes_supported": list(SCOPES),
+               "bearer_methods_supported": ["header"], "resource_name": "commonplace"}  # fmt: skip
+        return JSONResponse(row, headers=free)
+
+    consent, budgets = _Consent(grants), Budgets(clock)
+    known = "/.well-known/oauth-protected-resource"
+    routes: list[BaseRoute] = [
+        Route("/.well-known/oauth-authorization-server", server, methods=["GET"]),
+        Route(known, resource, methods=["GET"]),
+        Route(known + "{path:path}", resource, methods=["GET"]),
+        Route("/consent", consent.show, methods=["GET"]),
+        Route("/consent", consent.answer, methods=["POST"]),
+    ]
+    for each in create_auth_routes(grants, issuer, None, registration, revocation):
+        if each.path in ("/authorize", "/token", "/register", "/revoke"):
+            app = _WithIssuer(each.app, public) if each.path == "/authorize" else each.app
+            routes.append(Route(each.path, _Rated(app, budgets), methods=list(each.methods or ())))
+    return routes

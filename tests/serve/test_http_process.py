@@ -1,0 +1,178 @@
+"""`memory serve --http` as a process: its port, its signals, and other processes of the same home."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.serve.auth import Access
+from serve.daemon_process import Client, DaemonProcess
+from serve.process import SECONDS, environment
+from serve.web import ACCEPT, LIST, bearer, official
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+def served(home, *more):
+    return DaemonProcess(home, "--http", "127.0.0.1:0", *more)
+
+
+def address(daemon):
+    """Where the process serves, once it does."""
+    line = daemon.ready()
+    return re.search(r"http://127\.0\.0\.1:\d+", line)[0]
+
+
+def memory(home, *words):
+    """What one run of the command printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "commonplace", *words, "--home", str(home)], capture_output=True, text=True,
+        env=environment(home.parent), timeout=SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def call(name, **arguments):
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+@pytest.mark.promise("http-process")
+def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
+    with served(home) as daemon:
+        url = address(daemon) + "/mcp"
+        assert httpx2.post(url, json=LIST, headers=ACCEPT).status_code == 401
+        secret = json.loads(memory(home, "token", "add", "laptop", "--json"))["secret"]
+        headers = ACCEPT | bearer(secret)
+        assert httpx2.post(url, json=LIST, headers=headers).status_code == 200
+        memory(home, "write", "tea is green")
+        made = httpx2.post(url, json=call("write_note", title="Cup", content="blue", directory=""), headers=headers)
+        assert "# Created" in made.text
+        with Client(home) as here:  # the socket shares the tools
+            assert "blue" in here.ask("tools/call", params={"name": "read_note", "params": {"identifier": "cup"}})[
+                "result"]["content"]  # fmt: skip
+        found = httpx2.post(url, json=call("search_notes", query="tea"), headers=headers)
+        assert "green" in found.text
+        memory(home, "token", "revoke", "laptop")
+        assert httpx2.post(url, json=LIST, headers=headers).status_code == 401
+        status, _, log = daemon.stop()
+    assert status == 0
+    assert "Traceback" not in log
+    assert secret not in log
+    assert "tool=write_note" in log
+
+
+@pytest.mark.promise("http-process")
+def test_what_is_in_progress_at_the_signal_is_answered_and_kept(home):
+    secret = Access(home).add("laptop", rate=0)[1]
+
+    async def burst(url):
+        done = 0
+
+        async def write(client, number):
+            nonlocal done
+            note = call("write_note", title=f"Note {number}", content="x", directory="")
+            try:
+                answer = await client.post(url, json=note, headers=ACCEPT | bearer(secret))
+            except httpx2.TransportError:
+                return  # it came after the end
+            done += answer.status_code == 200 and "# Created" in answer.text
+            if done == 5:
+                daemon.process.terminate()
+
+        async with httpx2.AsyncClient(timeout=SECONDS) as client:
+            await asyncio.gather(*(write(client, number) for number in range(60)))
+        return done
+
+    with served(home) as daemon:
+        done = asyncio.run(burst(address(daemon) + "/mcp"))
+        status, _, log = daemon.ended()
+    assert status == 0
+    assert "Traceback" not in log
+    with open_memory(home) as kept:
+        assert kept.stats().projects["notes"] >= done >= 5
+
+
+def test_the_official_client_connects_to_a_real_port(home):
+    secret = Access(home).add("laptop")[1]
+
+    async def conversation(base):
+        async with httpx2.AsyncClient(base_url=base) as client:
+            for mode in ("legacy", "2026-07-28"):
+                async with official(client, secret, mode=mode) as found:
+                    assert "read_note" in {each.name for each in (await found.list_tools()).tools}
+
+    with served(home) as daemon:
+        asyncio.run(conversation(address(daemon)))
+
+
+def test_a_port_that_is_taken_is_named(home):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with DaemonProcess(home, "--http", f"127.0.0.1:{port}") as daemon:
+            status, _, log = daemon.ended()
+    assert status == 1
+    assert log.startswith(f"Error: cannot listen on 127.0.0.1:{port}: Address already in use")
+
+
+def test_lines_that_are_no_http_and_headers_without_end_do_no_harm(home):
+    with served(home, "--no-token") as daemon:
+        base = address(daemon)
+        port = int(base.rpartition(":")[2])
+        for junk in (b"\x00\xff\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST /mcp HTTP/1.1\r\nA: " + b"x" * 200_000,
+                     b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: -1\r\n\r\n"):  # fmt: skip
+            with socket.create_connection(("127.0.0.1", port), SECONDS) as wire:
+                wire.sendall(junk)
+                assert wire.recv(100).startswith((b"HTTP/1.1 4", b""))
+        assert httpx2.get(base + "/healthz").json() == {"status": "ok"}
+        status, _, log = daemon.stop()
+    assert status == 0
+    assert "Traceback" not in log
+
+
+@pytest.mark.promise("http-spaces")
+def test_the_daemon_keeps_spaces_tidy_too(home):
+    access = Access(home)
+    space = access.add_space("team")
+    with open_memory(space.home) as shared:
+        shared.write(Draft("we decided to deploy on fridays only", project="categories"))
+    with served(home) as daemon:
+        address(daemon)
+        while "[team: memory.md]" not in (line := daemon.process.stderr.readline()):
+            assert line
+        status, _, log = daemon.stop()
+    assert status == 0
+    assert "Traceback" not in log
+    assert (space.home / "memory.md").exists()
+
+
+def test_a_space_whose_folder_cannot_be_opened_is_reported_and_the_daemon_serves_on(home):
+    access = Access(home)
+    space = access.add_space("team")
+    access.set_member("team", "ann", "member")
+    secret, own = access.add("ann", member="ann")[1], access.add("own")[1]
+    space.home.rmdir()
+    space.home.write_text("no folder")
+    with served(home) as daemon:
+        url = address(daemon)
+        assert httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 503
+        assert httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own)).status_code == 200
+        while "[spaces]" not in (line := daemon.process.stderr.readline()):
+            assert "Traceback" not in line
+            assert line
+        status, _, log = daemon.stop()
+    assert status == 0
+    assert "Traceback" not in log

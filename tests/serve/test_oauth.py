@@ -1,0 +1,430 @@
+"""OAuth: a client without a token is let in by somebody who has one (docs/http.md)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import socket
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+
+from commonplace.serve import client_documents
+from commonplace.serve.client_documents import LIMIT, Documents, NoDocument, fetch, is_public
+from commonplace.serve.oauth import may_redirect
+from serve.web import ACCEPT, FAR, LIST, Web, bearer, tools
+
+BACK = "https://claude.ai/api/mcp/auth_callback"
+DOCUMENT = "https://client.example/oauth.json"
+VERIFIER = "v" * 64
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+
+
+@pytest.fixture
+def web(tmp_path):
+    made = Web(tmp_path / "home", public=FAR)
+    yield made
+    made.close()
+
+
+class Storage:
+    """What the official client remembers."""
+
+    tokens = client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client_info):
+        self.client = client_info
+
+
+def document(**more):
+    return {"client_id": DOCUMENT, "client_name": "Claude", "redirect_uris": [BACK]} | more
+
+
+async def registered(client, **more):
+    """The id of a public client that registered itself."""
+    body = {"redirect_uris": [BACK], "client_name": "Web", "token_endpoint_auth_method": "none"} | more
+    return (await client.post("/register", json=body)).json()["client_id"]
+
+
+async def asked(client, id, **more):
+    """The answer to a request for authorization."""
+    params = {
+        "client_id": id, "redirect_uri": BACK, "response_type": "code", "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256", "state": "s1", "resource": FAR + "/mcp", "scope": "write", **more,
+    }  # fmt: skip
+    params = {key: value for key, value in params.items() if value is not None}
+    return await client.get("/authorize", params=params, follow_redirects=False)
+
+
+async def answered(client, location, secret, answer="allow"):
+    """The answer to the form of the page at `location`."""
+    key = parse_qs(urlsplit(location).query)["request"][0]
+    form = {"request": key, "token": secret, "answer": answer}
+    return await client.post("/consent", data=form, headers={"origin": FAR}, follow_redirects=False)
+
+
+def query(answer):
+    return {key: value[0] for key, value in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+
+
+async def code_for(client, id, secret, **more):
+    location = (await asked(client, id, **more)).headers["location"]
+    return query(await answered(client, location, secret))["code"]
+
+
+async def exchanged(client, id, **more):
+    """The answer of the token endpoint."""
+    form = {"grant_type": "authorization_code", "client_id": id, "redirect_uri": BACK, "code_verifier": VERIFIER}
+    return await client.post("/token", data=form | more)
+
+
+async def renewed(client, id, refresh, **more):
+    form = {"grant_type": "refresh_token", "client_id": id, "refresh_token": refresh}
+    return await client.post("/token", data=form | more)
+
+
+async def status(client, secret, path="/mcp"):
+    return (await client.post(path, json=LIST, headers=ACCEPT | bearer(secret))).status_code
+
+
+@pytest.mark.promise("oauth-client")
+@pytest.mark.parametrize("how", ["registers", "has a document"])
+def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web, how):
+    secret = web.token(scope="write", agent="claude")
+    web.documents[DOCUMENT] = document()
+    storage, seen = Storage(), {}
+
+    async def conversation(client):
+        async def browser(url):
+            redirect = await client.get(url, follow_redirects=False)
+            page = await client.get(redirect.headers["location"])
+            assert "claude.ai" in page.text
+            assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+            seen.update(query(await answered(client, redirect.headers["location"], secret)))
+
+        async def back():
+            return AuthorizationCodeResult(**seen)
+
+        about = OAuthClientMetadata(redirect_uris=[BACK], client_name="Claude", scope="write")
+        url = DOCUMENT if how == "has a document" else None
+        auth = OAuthClientProvider(FAR + "/mcp", about, storage, browser, back, client_metadata_url=url)
+        async with (
+            httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
+            Client(streamable_http_client(FAR + "/mcp", http_client=http)) as found,
+        ):
+            assert "write_note" in {each.name for each in (await found.list_tools()).tools}
+            done = await found.call_tool("write_note", {"title": "A", "content": "b", "directory": ""})
+            assert not done.is_error
+        assert (storage.client.client_id == DOCUMENT) == (how == "has a document")
+        assert seen["iss"] == FAR
+
+    web.run(conversation)
+    assert web.memory.find("a").provenance.who == "agent:claude"
+
+
+@pytest.mark.promise("oauth-client")
+def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(web):
+    secret = web.token(scope="read", projects=["notes"])
+
+    async def conversation(client):
+        id = await registered(client)
+        got = (await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))).json()
+        assert (got["scope"], got["expires_in"]) == ("read", 3600)
+        assert "read_note" in await tools(client, got["access_token"])
+        assert "write_note" not in await tools(client, got["access_token"])
+        assert await status(client, got["refresh_token"]) == 401
+        assert await status(client, got["access_token"], "/s/team/mcp") == 401
+        web.later(hours=1)
+        assert await status(client, got["access_token"]) == 401
+        got = (await renewed(client, id, got["refresh_token"])).json()
+        assert await status(client, got["access_token"]) == 200
+        web.access.revoke("laptop")
+        assert await status(client, got["access_token"]) == 401
+        assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
+
+    web.run(conversation)
+    kept = (web.memory.home / ".commonplace" / "access.json").read_text()
+    assert "cpa_" not in kept and "cpr_" not in kept  # noqa: PT018
+
+
+@pytest.mark.promise("oauth-rotation")
+def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web):
+    secret = web.token()
+
+    async def conversation(client):
+        id, other = await registered(client), await registered(client)
+        first = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
+        assert (await renewed(client, other, first["refresh_token"])).json()["error"] == "invalid_grant"
+        second = (await renewed(client, id, first["refresh_token"])).json()
+        assert await status(client, first["access_token"]) == 401
+        assert await status(client, second["access_token"]) == 200
+        assert (await renewed(client, id, first["refresh_token"])).json()["error"] == "invalid_grant"
+        assert await status(client, second["access_token"]) == 401
+        assert (await renewed(client, id, second["refresh_token"])).json()["error"] == "invalid_grant"
+
+    web.run(conversation)
+
+
+def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, monkeypatch):
+    secret = web.token()
+
+    async def conversation(client):
+        id, other = await registered(client), await registered(client)
+        code = await code_for(client, id, secret)
+        for wrong in ({"code_verifier": "w" * 64}, {"redirect_uri": BACK + "/x"}, {"client_id": other}, {"code": "x"}):
+            answer = await exchanged(client, id, **{"code": code} | wrong)
+            assert answer.status_code == 400, wrong
+        got = (await exchanged(client, id, code=code)).json()
+        assert await status(client, got["access_token"]) == 200
+        assert (await exchanged(client, id, code=code)).status_code == 400
+        assert await status(client, got["access_token"]) == 401  # somebody else has the code too
+        code = await code_for(client, id, secret)
+        import time
+
+        late = time.time() + 61
+        monkeypatch.setattr("time.time", lambda: late)
+        assert (await exchanged(client, id, code=code)).status_code == 400
+
+    web.run(conversation)
+
+
+def test_who_shows_no_valid_token_lets_nobody_in(web):
+    web.access.add_space("team")
+    web.access.set_member("team", "ann", "member")
+    ann, own = web.token("ann", member="ann"), web.token()
+
+    async def conversation(client):
+        id = await registered(client)
+        location = (await asked(client, id)).headers["location"]
+        for secret in ("", "cpl_wrong", ann):
+            answer = await answered(client, location, secret)
+            assert (answer.status_code, "no valid token" in answer.text) == (403, True)
+        refused = query(await answered(client, location, own, "deny"))
+        assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
+        assert (await answered(client, location, own)).status_code == 400
+        location = (await asked(client, id)).headers["location"]
+        assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [400] * 2
+        team = FAR + "/s/team/mcp"
+        location = (await asked(client, id, resource=team)).headers["location"]
+        assert (await answered(client, location, own)).status_code == 403
+        code = query(await answered(client, location, ann))["code"]
+        got = (await exchanged(client, id, code=code)).json()
+        assert await status(client, got["access_token"], "/s/team/mcp") == 200
+        again = await asked(client, id, resource=team)
+        assert (await answered(client, again.headers["location"], got["access_token"])).status_code == 403
+        page = await client.post("/consent", data={}, headers={"origin": "https://evil.example"})
+        assert page.status_code == 403
+
+    web.run(conversation)
+
+
+def test_wrong_requests_are_refused_and_errors_say_who_sends_them(web):
+    async def conversation(client):
+        id = await registered(client)
+        for wrong in ({"client_id": "nobody"}, {"redirect_uri": "https://evil.example/"}):
+            assert (await asked(client, id, **wrong)).status_code == 400
+        for error, wrong in (
+            ("invalid_request", {"code_challenge": None}), ("unsupported_response_type", {"response_type": "token"}),
+            ("invalid_request", {"code_challenge_method": "plain"}), ("invalid_scope", {"scope": "root"}),
+            ("invalid_target", {"resource": "https://evil.example/mcp"}),
+        ):  # fmt: skip
+            answer = await asked(client, id, **wrong)
+            assert answer.status_code == 302
+            assert (query(answer)["error"], query(answer)["iss"], query(answer)["state"]) == (error, FAR, "s1"), wrong
+        for address in ("http://evil.example/", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"):
+            refused = await client.post("/register", json={"redirect_uris": [address]})
+            assert refused.status_code == 400, address
+        assert (await client.post("/register", content="{")).status_code == 400
+
+    web.run(conversation)
+
+
+def test_the_names_a_client_gives_itself_are_only_text_on_the_page(web):
+    async def conversation(client):
+        id = await registered(client, client_name="<script>alert(1)</script>{request}")
+        page = await client.get((await asked(client, id)).headers["location"])
+        assert "<script" not in page.text
+        assert len(re.findall(r"<input", page.text)) == 2
+        assert page.headers["x-frame-options"] == "DENY"
+
+    web.run(conversation)
+
+
+def test_what_the_server_is_is_told_to_every_page(web):
+    async def conversation(client):
+        any_page = {"origin": "https://inspector.example"}
+        server = await client.get("/.well-known/oauth-authorization-server", headers=any_page)
+        told = server.json()
+        assert server.headers["access-control-allow-origin"] == "*"
+        assert told["issuer"] == FAR
+        assert told["code_challenge_methods_supported"] == ["S256"]
+        assert told["client_id_metadata_document_supported"] is True
+        assert told["authorization_response_iss_parameter_supported"] is True
+        for path in ("/mcp", "", "/s/team/mcp"):
+            found = (await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)).json()
+            assert (found["resource"], found["authorization_servers"]) == (FAR + (path or "/mcp"), [FAR])
+        assert (await client.get("/.well-known/oauth-protected-resource/x")).status_code == 404
+        challenge = (await client.post("/mcp", json=LIST, headers=ACCEPT)).headers["www-authenticate"]
+        assert f'resource_metadata="{FAR}/.well-known/oauth-protected-resource/mcp"' in challenge
+        before = {"access-control-request-method": "POST"} | any_page
+        assert (await client.options("/token", headers=before)).status_code == 200
+        web_app = await client.options("/mcp", headers=before | {"origin": "https://claude.ai"})
+        assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
+
+    web.run(conversation)
+
+
+def test_strangers_may_not_ask_without_end(web):
+    async def conversation(client):
+        found = [(await client.post("/register", content="{")).status_code for _ in range(121)]
+        assert found == [400] * 120 + [429]
+        web.later(minutes=1)
+        assert (await client.post("/register", content="{")).status_code == 400
+
+    web.run(conversation)
+
+
+def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day(web):
+    secret = web.token()
+
+    async def conversation(client):
+        kept, forgotten = await registered(client), await registered(client)
+        await exchanged(client, kept, code=await code_for(client, kept, secret))
+        web.later(days=2)
+        await registered(client)
+        assert (await asked(client, kept)).status_code == 302
+        assert (await asked(client, forgotten)).status_code == 400
+
+    web.run(conversation)
+
+
+@pytest.mark.parametrize("wrong", [{"client_id": "https://other.example/x"}, {"redirect_uris": []},
+                                   {"redirect_uris": ["javascript:x"]}, {"redirect_uris": "x"}])  # fmt: skip
+def test_a_document_that_is_not_the_clients_own_is_none(web, wrong):
+    web.documents[DOCUMENT] = document(**wrong)
+
+    async def conversation(client):
+        assert (await asked(client, DOCUMENT)).status_code == 400
+        assert (await asked(client, "https://unknown.example/x.json")).status_code == 400
+
+    web.run(conversation)
+
+
+def test_a_client_on_this_machine_may_answer_at_any_port(web):
+    web.documents[DOCUMENT] = document(redirect_uris=["http://127.0.0.1/callback"])
+
+    async def conversation(client):
+        assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/callback")).status_code == 302
+        assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/other")).status_code == 400
+        assert (await asked(client, DOCUMENT, redirect_uri="http://evil.example/callback")).status_code == 400
+
+    web.run(conversation)
+
+
+def test_answers_go_to_https_this_machine_or_a_programs_own_scheme():
+    for good in (BACK, "http://localhost:3/x", "http://[::1]:3/x", "cursor://anysphere.cursor-retrieval/oauth"):
+        assert may_redirect(good)
+    for bad in (
+        "http://a.example",
+        "https://",
+        "file:///etc",
+        "https://u@a.example/",
+        "blob:x",
+        "https://a.example/#x",
+    ):
+        assert not may_redirect(bad)
+
+
+@pytest.mark.promise("oauth-documents")
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
+     "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "64:ff9b::7f00:1",
+     "2002:7f00:1::", "ff02::1", "fe80::1%eth0"],
+)  # fmt: skip
+def test_documents_are_fetched_from_public_addresses_alone(monkeypatch, address):
+    assert not is_public(address)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    names = [(socket.AF_INET, 1, 6, "", ("8.8.8.8", 443)), (family, 1, 6, "", (address, 443))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: names)
+    monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("connected"))
+    with pytest.raises(NoDocument, match="not on the public Internet"):
+        fetch(DOCUMENT)
+
+
+def test_addresses_of_documents_are_https_with_a_path_and_no_more():
+    assert is_public("8.8.8.8")
+    assert is_public("2606:4700:4700::1111")
+    for wrong in (
+        "http://a.example/x", "https://a.example", "https://a.example/", "https://u:p@a.example/x",
+        "https://a.example/x#y", "https://a.example:22/x", "https://a.example:x/y", "ftp://a.example/x",
+    ):  # fmt: skip
+        with pytest.raises(NoDocument):
+            fetch(wrong)
+
+
+class Reply:
+    def __init__(self, status, data):
+        self.status, self._data = status, data
+
+    def read(self, most):
+        return self._data[:most]
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "why"),
+    [(301, b"{}", "status 301"), (404, b"{}", "status 404"), (200, b"x" * (LIMIT + 1), "larger"),
+     (200, b"{", "not JSON"), (200, b"[]", "no object"), (200, b"\xff", "not JSON"), (200, b"[" * 5000, "not JSON")],
+)  # fmt: skip
+def test_a_document_is_small_plain_json_that_is_not_redirected(monkeypatch, status, data, why):
+    monkeypatch.setattr(client_documents, "public_address", lambda *_: "8.8.8.8")
+    monkeypatch.setattr(client_documents._To, "request", lambda *_, **__: None)
+    monkeypatch.setattr(client_documents._To, "getresponse", lambda _: Reply(status, data))
+    with pytest.raises(NoDocument, match=why):
+        fetch(DOCUMENT)
+
+
+def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch):
+    called = []
+
+    def connect(address, timeout):
+        called.append(address)
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(client_documents, "public_address", lambda *_: "8.8.8.8")
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(NoDocument, match="cannot be fetched"):
+        fetch(DOCUMENT)
+    assert called == [("8.8.8.8", 443)]
+
+
+def test_a_document_and_its_absence_are_asked_for_once():
+    asked_for = []
+
+    def found(url):
+        asked_for.append(url)
+        if "none" in url:
+            raise NoDocument("its host is unknown")
+        return {"client_id": url}
+
+    documents = Documents(found)
+    for _ in range(2):
+        assert documents.get("https://a.example/x") == {"client_id": "https://a.example/x"}
+        with pytest.raises(NoDocument):
+            documents.get("https://none.example/x")
+    assert len(asked_for) == 2

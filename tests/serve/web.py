@@ -1,0 +1,120 @@
+"""The HTTP server in this process, and its callers: the official SDK's client, and requests made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from commonplace import open_memory
+from commonplace.faces import ALL, registry
+from commonplace.serve.auth import Access
+from commonplace.serve.http import Homes, HttpServer, Place
+from commonplace.serve.mcp import ServerIdentity
+from commonplace.serve.oauth import oauth_routes
+
+NEAR = "http://127.0.0.1:8377"
+FAR = "https://memory.example.org"
+ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+class Web:
+    """A home, its tokens, and the server over them, at a time that a test sets."""
+
+    def __init__(self, home: Path, public: str | None = None, tools=ALL, **place: Any):
+        self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
+        self.memory = open_memory(home, clock=lambda: self.now)
+        self.access = Access(home, lambda: self.now)
+        self.documents: dict[str, Any] = {}
+        self._public, self._tools = public, tools
+        self._place = Place("127.0.0.1", 8377, public=public, **place)
+
+    def later(self, **span: float) -> None:
+        self.now += timedelta(**span)
+
+    def token(self, name: str = "laptop", **more: Any) -> str:
+        """The secret of a new token."""
+        return self.access.add(name, **more)[1]
+
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[httpx2.AsyncClient]:
+        """A client of the running server."""
+        tools = registry(self._tools, self.memory.settings)
+        homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings), self.access)
+        routes = oauth_routes(self.access, self._public, lambda: self.now, self._fetch) if self._public else []
+        identity = ServerIdentity("commonplace", "0", None, None, {})
+        threads = ThreadPoolExecutor(4)
+        server = HttpServer(
+            homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,
+            clock=lambda: self.now,
+        )  # fmt: skip
+        try:
+            async with server.app.router.lifespan_context(server.app):
+                transport = httpx2.ASGITransport(app=server.app)
+                async with httpx2.AsyncClient(transport=transport, base_url=self._public or NEAR) as client:
+                    yield client
+        finally:
+            await server.stop()
+
+    def _fetch(self, url: str) -> dict[str, Any]:
+        from commonplace.serve.client_documents import NoDocument
+
+        if url not in self.documents:
+            raise NoDocument("its host is unknown")
+        return self.documents[url]
+
+    def run(self, conversation: Callable[[httpx2.AsyncClient], Any]) -> Any:
+        """The result of a conversation with the running server."""
+
+        async def whole() -> Any:
+            async with self.served() as client:
+                return await conversation(client)
+
+        return asyncio.run(whole())
+
+    def close(self) -> None:
+        self.memory.close()
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {secret}"}
+
+
+@asynccontextmanager
+async def official(client: httpx2.AsyncClient, secret: str = "", path: str = "/mcp", mode: str = "legacy"):
+    """The official client over the connection of `client`."""
+    async with httpx2.AsyncClient(
+        transport=client._transport, base_url=client.base_url, headers=bearer(secret) if secret else {}
+    ) as http:
+        transport = streamable_http_client(str(client.base_url).rstrip("/") + path, http_client=http)
+        async with Client(transport, mode=mode) as found:
+            yield found
+
+
+async def rpc(client: httpx2.AsyncClient, secret: str, method: str, path: str = "/mcp", **params: Any) -> Any:
+    """The answer to one request, read as JSON."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = await client.post(path, json=body, headers=ACCEPT | bearer(secret))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def tool(client: httpx2.AsyncClient, secret: str, name: str, path: str = "/mcp", **arguments: Any) -> str:
+    """The text of a tool's result."""
+    answer = await rpc(client, secret, "tools/call", path, name=name, arguments=arguments)
+    return answer["result"]["content"][0]["text"] if "result" in answer else answer["error"]["message"]
+
+
+async def tools(client: httpx2.AsyncClient, secret: str, path: str = "/mcp") -> set[str]:
+    """The names of the tools a caller is offered."""
+    return {each["name"] for each in (await rpc(client, secret, "tools/list", path))["result"]["tools"]}

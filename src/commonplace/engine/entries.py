@@ -134,7 +134,7 @@ class Entries(Protocol):
         ...
 
     def stats(self) -> Totals:
-        """What there is in all."""
+        """What there is in all; a namespace is there as long as an entry is, expired ones included."""
         ...
 
     def purge(self) -> Any:
@@ -292,7 +292,7 @@ class NoteEntries:
         self.engine.fresh()
         found = list(self._kept())
         totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
-        totals.namespaces = len({each.namespace for each in found})
+        totals.namespaces = len({each.namespace for each in (*found, *self._expired())})
         if found:
             totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
             totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))

@@ -197,7 +197,7 @@ class JsonEntries:
             active = [row for row in content.rows if not self._is_over(row)]
             totals.entries += len(active)
             totals.size += content.size
-            names |= {namespace_of(row, stem) for row in active}
+            names |= {namespace_of(row, stem) for row in content.rows}
             times += [_moment(row.get("created_at")) or _changed(content) for row in active]
         totals.namespaces = len(names)
         if times:

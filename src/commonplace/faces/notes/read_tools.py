@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from commonplace.clock import stamp
-from commonplace.errors import InvalidInput, NotFound, OutsideError
+from commonplace.errors import FolderNotFound, InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.replies import (
     DATA_TITLE,
@@ -65,15 +65,11 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     """(project, folder) for a folder's name, "" = the project's root.
 
     Without `project`: the default project, else the project its first segment names. A leading `/` stands
-    for the project's root when such a folder is there. Raises ProjectNotFound, OutsideError, NotFound.
+    for the project's root. Raises ProjectNotFound, OutsideError, FolderNotFound.
     """
     name = memory.project(project).name if project is not None else memory.default_project
     path = (unquote(text.removeprefix(_SCHEME)) if text.startswith(_SCHEME) else text).strip()
-    if path.startswith("/") and path.strip("/"):
-        if not _is_folder(memory, name, path.strip("/")):
-            raise OutsideError(text, name)
-        return name, path.strip("/")
-    path = relative(path, name)
+    path = relative(path.lstrip("/"), name)  # `/` stands for the project's root
     if path in ("", "."):
         return name, ""
     if _is_folder(memory, name, path):
@@ -82,7 +78,8 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     for each in memory.projects if project is None else [memory.project(name)]:
         if each.name.lower() == first.lower() and (not rest or _is_folder(memory, each.name, rest)):
             return each.name, rest
-    raise NotFound(text, name)
+    entries = memory.directory(name, limit=20).entries
+    raise FolderNotFound(short(text), name, [each.path for each in entries if each.kind == "folder"])
 
 
 def _is_folder(memory: Memory, project: str, folder: str) -> bool:

@@ -115,6 +115,8 @@ def _edit(operation: str, args: Arguments) -> Any:
     """The edit as the engine takes it. Raises InvalidInput when a parameter of its own is missing."""
     content = args["content"]
     if operation in ("append", "prepend"):
+        if section := args.get("section", "").strip(" \t"):
+            return (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(section, content)
         return edits.Append(content) if operation == "append" else edits.Prepend(content)
     if operation == "find_replace":
         find = args.get("find_text", "")

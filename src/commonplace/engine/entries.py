@@ -292,7 +292,8 @@ class NoteEntries:
         self.engine.fresh()
         found = list(self._kept())
         totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
-        totals.namespaces = len({each.namespace for each in (*found, *self._expired())})
+        names = {each.namespace for each in found} | {each.namespace for each in self._expired()}
+        totals.namespaces = len(names)
         if found:
             totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
             totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))

@@ -264,7 +264,7 @@ class NoteVerbs(ReadVerbs):
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
         folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
-        name = links.file_name(title)
+        name = links.file_name(draft.file_name or title)
         if name.startswith("."):
             name = "_" + name[1:]
         path = f"{folder}/{name}" if folder else name

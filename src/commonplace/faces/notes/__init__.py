@@ -16,6 +16,7 @@ from commonplace.faces.tool import Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.faces.notes.drop_in import Vault
 
 _IGNORED = (
     "project_id workspace compact include_frontmatter include_content entity_types min_similarity search_all_projects"
@@ -43,8 +44,9 @@ _ALSO: dict[str, dict[str, Any]] = {
 }
 
 
-def toolset(agents_may_add_projects: bool = True) -> Toolset:
-    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
+def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) -> Toolset:
+    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1. `vault`: in the manner
+    of Basic Memory, with what its configuration says."""
     runs: dict[str, Callable[[Memory, Arguments], Reply]] = {
         "write_note": write_tools.write_note,
         "read_note": read_tools.read_note,
@@ -72,6 +74,10 @@ def toolset(agents_may_add_projects: bool = True) -> Toolset:
         )
         for each in json.loads(text_file("notes-tools.json"))
     ]
+    if vault is not None:
+        from commonplace.faces.notes import drop_in
+
+        tools = drop_in.tools(tools, vault)
     return Toolset(
         "notes",
         tools,

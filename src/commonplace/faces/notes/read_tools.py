@@ -225,7 +225,7 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
             f"Parameter `query` must be a text unless one of {', '.join(_FILTERS)} is given; got nothing. "
             "recent_activity and list_directory list notes without a query."
         )
-    query = _query(memory, args, words)
+    query = search_query(memory, args, words)
     hits = memory.search(query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens"))
     found, total = hits.hits, hits.total
     if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
@@ -248,7 +248,8 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     return Reply(lines(head, *blocks, page.foot(total, len(entries)), hint), data)
 
 
-def _query(memory: Memory, args: Arguments, words: str) -> Query:
+def search_query(memory: Memory, args: Arguments, words: str) -> Query:
+    """What search_notes looks for; `words` are those of `query`. Raises ProjectNotFound, TimeframeError."""
     kind = args["search_type"]
     query = parse(words, now=memory.clock(), zone=memory.settings.zone) if kind != "permalink" else Query(text=words)
     named = [args["project"]] if args.get("project") is not None else args.get("projects")

@@ -72,7 +72,7 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
     draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind)
     draft.tags, draft.metadata = args.get("tags", []), args.get("metadata", {})
     draft.valid_from, draft.valid_until = args.get("valid_from"), args.get("valid_until")
-    draft.supersedes = args.get("supersedes", ())
+    draft.supersedes, draft.file_name = args.get("supersedes", ()), args.get("file_name")
     if project == "categories":
         draft.category = folder or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:

@@ -249,9 +249,10 @@ class NoteVerbs(ReadVerbs):
         for key, value in given.items():
             if value is not None:
                 metadata.setdefault(key, value)
+        old = file.data.decode("utf-8", "replace") if file else ""
         text = compose.compose_note(
             draft.text, title=title, type=draft.type, tags=draft.tags, metadata=metadata, created=self.clock(),
-            permalink=links.permalink_for(project, path), keep=keep, old=file.data.decode("utf-8", "replace") if file else "",
+            permalink=links.permalink_for(project, path), keep=keep, old=old,
         )  # fmt: skip
         data = encoded(text)
         self._check_permalink(project, path, text)
@@ -424,12 +425,12 @@ class NoteVerbs(ReadVerbs):
         """A destination that begins with another project's name is meant for that one, unless such a folder is here."""
         first, slash, _ = target.partition("/")
         for name in self.engine.stores if slash else ():
-            if name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS:
-                if not self._has_folder(project, first):
-                    raise InvalidInput(
-                        f"A move stays inside its project {project}; {name} is another one. Write the note there with "
-                        "write_note and delete it here, or choose another destination_path."
-                    )
+            is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
+            if is_other and not self._has_folder(project, first):
+                raise InvalidInput(
+                    f"A move stays inside its project {project}; {name} is another one. Write the note there with "
+                    "write_note and delete it here, or choose another destination_path."
+                )
 
     def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
         """The notes that link to `infos`, by path."""

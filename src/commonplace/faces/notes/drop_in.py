@@ -101,10 +101,10 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
     served = []
     for tool in own:
         aliases = {alias: name for name, all in data["aliases"].get(tool.name, {}).items() for alias in all.split()}
-        also = {**tool.also, **data["accepted"]["*"], **data["accepted"].get(tool.name, {}), **aliases}
-        optional = tool.schema["properties"] | data["loosened"].get(tool.name, {})
+        accepted = data["accepted"]["*"] | data["accepted"].get(tool.name, {}) | data["loosened"].get(tool.name, {})
         required = [each for each in tool.schema.get("required", ()) if each not in data["optional"].get(tool.name, ())]
-        accepts = {**tool.schema, "properties": optional, "required": required}
+        accepts = {**tool.schema, "properties": tool.schema["properties"] | accepted, "required": required}
+        also = {**{k: v for k, v in tool.also.items() if k not in accepted}, **aliases}
         run = partial(_run, _SPECIAL.get(tool.name, _plain), tool, vault)
         rewrite = partial(_with_defaults, tool.name)
         served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=rewrite))
@@ -327,7 +327,8 @@ def _list_projects(tool: Tool, vault: Vault, memory: Memory, args: Arguments) ->
             "All operations will automatically use this project."
         )
     lines = [f"- {row['name']} (local) [{row['external_id']}]" for row in rows]
-    end = "Next: Ask which project to use for this session.\nPass a project name (or its [external_id] as project_id) on tool calls to target a project."
+    end = "Next: Ask which project to use for this session.\n"
+    end += "Pass a project name (or its [external_id] as project_id) on tool calls to target a project."
     return text_reply("\n".join(["Available projects:", *lines, "", "─" * 40, end]))
 
 
@@ -339,11 +340,8 @@ def _constrained(vault: Vault, verb: str, args: Arguments) -> Reply | None:
     if args.get("output_format") == "json":
         data = {"name": name, "created": False, "already_exists": False, "error": "PROJECT_CONSTRAINED"}
         return json_reply(data | {"message": text})
-    how = (
-        f"create projects: `memory project add {name} FOLDER`"
-        if verb == "creation"
-        else f"delete projects: `memory project remove {name}`"
-    )
+    what, rest = ("create", f"add {name} FOLDER") if verb == "creation" else ("delete", f"remove {name}")
+    how = f"{what} projects: `memory project {rest}`"
     return text_reply(f"# Error\n\n{text}\nUse the CLI to {how}")
 
 
@@ -395,7 +393,8 @@ def _delete_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -
             memory.remove_project(each.name)
             return text_reply(
                 f"✓ Project '{name}' removed successfully\n\nRemoved project details:\n• Name: {name}\n"
-                f"• Path: {each.root}\nNote files remain on disk but the project is no longer tracked by Basic Memory.\n"
+                f"• Path: {each.root}\nNote files remain on disk but the project is no longer "
+                "tracked by Basic Memory.\n"
                 "Re-add the project to access its content again.\n"
             )
     known = ", ".join(name for name, _ in vault.projects(memory))

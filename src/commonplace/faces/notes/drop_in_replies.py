@@ -102,13 +102,15 @@ def _not_written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) ->
             f'# Error: Note already exists\n\n**"{title}"** already exists (`{name}`).\n\n`write_note` does not '
             f"overwrite by default. Choose an option:\n\n| Goal | Action |\n|------|--------|\n"
             f'| Append content | `edit_note("{name}", operation="append", content="...")` |\n'
-            f'| Replace a section | `edit_note("{name}", operation="replace_section", section="...", content="...")` |\n'
+            f'| Replace a section | `edit_note("{name}", operation="replace_section", section="...", '
+            'content="...")` |\n'
             f'| Full replace | `write_note(title="{title}", content="...", directory="...", overwrite=True)` |\n'
             f'| Inspect first | `read_note("{name}")` |\n\nProject: {shown}'
         )
     elif code == "outside":
         blank |= {"action": "created", "error": "SECURITY_VALIDATION_ERROR"}
-        text = f"# Error\n\nDirectory path '{args['directory']}' is not allowed - paths must stay within project boundaries"
+        folder = args["directory"]
+        text = f"# Error\n\nDirectory path '{folder}' is not allowed - paths must stay within project boundaries"
     elif code == "conflict":
         now = _between(reply.text, "checksum ", ",")
         blank |= {"action": "conflict", "error": "NOTE_REVISION_CONFLICT", "currentChecksum": now}
@@ -553,6 +555,7 @@ def _context_entry(
         for each in facts
     ]
     related: list[dict[str, Any]] = []
+    row: dict[str, Any]
     for edge in known.edges:
         other = edge.note
         out = edge.direction == "out"

@@ -129,6 +129,11 @@ class Entries(Protocol):
         """Every namespace that has an entry, by name."""
         ...
 
+    @property
+    def unreadable(self) -> list[str]:
+        """Namespaces that are damaged, and left out of what is about all of them."""
+        ...
+
     def clear(self, namespace: str) -> int:
         """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
         ...
@@ -263,6 +268,11 @@ class NoteEntries:
 
     def _expired(self) -> Iterator[Expired]:
         return (each for each in self.engine.index.entries.expired() if self._session.sees(each.scope))
+
+    @property
+    def unreadable(self) -> list[str]:
+        """None: a damaged note is doctor's business."""
+        return []
 
     @verb
     def namespaces(self) -> list[NamespaceCounts]:

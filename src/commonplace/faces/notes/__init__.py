@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.notes.drop_in import Vault
 
-_IGNORED = (
-    "project_id workspace compact include_frontmatter include_content entity_types min_similarity search_all_projects"
-)
+_IGNORED = "workspace compact include_frontmatter min_similarity search_all_projects"
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
+    "project_id": {"type": "string"},
     **dict.fromkeys(_IGNORED.split()),
 }
 _ALSO: dict[str, dict[str, Any]] = {
@@ -37,11 +36,17 @@ _ALSO: dict[str, dict[str, Any]] = {
     "search_notes": {
         "projects": {"type": "array", "items": {"type": "string"}},
         "max_tokens": {"type": "integer"},
+        "entity_types": {"type": "array", "items": {"type": "string"}},
         "as_of": {"type": "string"},
     },
-    "read_note": {"as_of": {"type": "string"}},
-    "recent_activity": {"type": None, "depth": None},
+    "read_note": {"as_of": {"type": "string"}, "include_content": {"type": "boolean"}},
+    "build_context": {"max_tokens": {"type": "integer"}},
+    "recent_activity": {"type": {"type": "array", "items": {"type": "string"}}, "depth": None},
 }
+
+
+_WIDE = ("search_notes", "recent_activity", "list_memory_projects", "build_context")
+"""Tools whose answer may lack what a project in trouble has."""
 
 
 def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) -> Toolset:
@@ -67,7 +72,7 @@ def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) ->
             name := each["name"],
             each["description"],
             each["inputSchema"],
-            answering(runs[name]),
+            answering(runs[name], name in _WIDE),
             annotations=each["annotations"],
             also=_COMMON | _ALSO.get(name, {}),
             rewrite=rewrites.get(name),

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from uuid import NAMESPACE_URL, uuid5
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ProjectNotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes import drop_in_schemas as schemas
 from commonplace.faces.notes.drop_in_replies import json_reply, text_reply
+from commonplace.faces.notes.replies import project_id
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool
@@ -87,11 +87,6 @@ class Vault:
     def shown(self, name: str) -> str:
         """That program's name of our project."""
         return next((theirs for theirs, ours in self.names.items() if ours == name), name)
-
-
-def project_id(name: str) -> str:
-    """The id a project has here: the same in every process."""
-    return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
 
 
 def tools(own: list[Tool], vault: Vault) -> list[Tool]:

@@ -109,7 +109,7 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
         shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
         results.append({**shown, "created_at": seconds(entry.created), "access_count": entry.access_count})
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
-    return _list_reply(fields | _damaged(entries, namespace), "results", results, offset, form)
+    return _list_reply({**fields, **_damaged(entries, namespace)}, "results", results, offset, form)
 
 
 def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -119,7 +119,7 @@ def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     for each in tallies[offset:]:
         counts = {"active_entries": each.active, "expired_entries": each.expired}
         items.append({"namespace": each.namespace, "total_entries": sum(counts.values()), **counts})
-    return _list_reply({"namespace_count": len(tallies)} | _damaged(entries), "namespaces", items, offset, form)
+    return _list_reply({"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form)
 
 
 def _damaged(entries: Entries, namespace: str | None = None) -> Fields:

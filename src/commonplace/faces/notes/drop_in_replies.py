@@ -19,7 +19,7 @@ from commonplace.errors import (
 )
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.read_tools import search_query
-from commonplace.faces.notes.replies import compact, day, short
+from commonplace.faces.notes.replies import body_of, compact, day, short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, NoteInfo
 from commonplace.note.model import Note
@@ -456,7 +456,7 @@ def _result_rows(memory: Memory, hit: Hit, types: set[str], args: Arguments, que
     rows: list[dict[str, Any]] = []
     if "entity" in types:
         row = {"title": note.title, "type": "entity", "permalink": note.permalink, "matched_chunk": hit.passage}
-        content = memory.text_of(note)[:1000]
+        content = body_of(memory, note)[:1000]
         rows.append(row | base | {"content": content, "metadata": {"note_type": note.type, "tags": list(note.tags)}})
     words = [word.casefold() for word in query.text.replace('"', " ").split()]
     wanted = {each.casefold() for each in args.get("categories") or ()}
@@ -548,7 +548,7 @@ def _context_entry(
     known = memory.context(info, depth=depth, since=since, limit=most)
     primary = _entity(info)
     if not is_compact:
-        primary["content"] = memory.text_of(info)
+        primary["content"] = body_of(memory, info)
     facts = [] if is_compact else known.observations
     observations = [
         {"type": "observation", "category": each.category or "note", "content": each.content, "file_path": info.path}

@@ -16,6 +16,7 @@ from commonplace.faces.notes.replies import (
     TEXT_LIMIT,
     Page,
     address,
+    body_of,
     compact,
     day,
     fitting,
@@ -397,6 +398,6 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
 
 def _related(memory: Memory, each: Reached) -> tuple[dict[str, Any], str]:
     row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {each.via}"
-    passage = next((line.strip() for line in memory.text_of(each.note).splitlines() if line.strip(" #-")), "")
+    passage = next((line.strip() for line in body_of(memory, each.note).splitlines() if line.strip(" #-")), "")
     data = {**note_data(each.note), "depth": each.depth, "via": each.via, "passage": short(passage, _LINE)}
     return data, f"{row}: {short(passage, _LINE)}" if passage else row

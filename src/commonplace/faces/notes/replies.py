@@ -127,6 +127,12 @@ def short(text: str, most: int = TITLE) -> str:
     return line if len(line) <= most and len(head) == len(text) else line[: most - 1].rstrip() + "…"
 
 
+def body_of(memory: Memory, info: NoteInfo) -> str:
+    """The note's text below its frontmatter, as it is on disk now; no access is counted."""
+    note = memory.read(info, count=False)
+    return note.text[note.body_at :].strip("\r\n")
+
+
 def address(note: Note | NoteInfo) -> str:
     """`project: permalink`, by which any tool finds the note again."""
     return f"{note.project}: {note.permalink}"

@@ -165,7 +165,7 @@ def _write(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     metadata = dict(args.get("metadata") or {})
     if vault.kebab_filenames:
         args["file_name"] = slug(args["title"].replace("/", "-").replace("\\", "-"))
-    if not vault.permalinks_include_project and not args["overwrite"]:
+    if not vault.permalinks_include_project:
         name = args.get("file_name") or args["title"].replace("/", "-")
         metadata.setdefault("permalink", slug(f"{folder}/{name}" if folder else name))
     args["metadata"] = metadata

@@ -176,7 +176,9 @@ def answering(
             reply = error_reply(error)
         warnings = memory.warnings
         if named := args.get("project"):  # the trouble of other projects is not this call's
-            warnings = [each for each in warnings if named.lower() in each.lower()]
+            warnings = [
+                each for each in warnings if "project " not in each or f"project {named.lower()} " in each.lower()
+            ]
         return _finished(reply, warnings, args["as_json"], shows_warnings)
 
     return answer

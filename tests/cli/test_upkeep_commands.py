@@ -203,7 +203,7 @@ def test_doctor_sees_the_stores_only_the_environment_points_to(terminal: Any, mo
     (banks / "context.md").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv("AGENT_MEMORY_PATH", str(folder))
     monkeypatch.setenv("MEMORY_BANK_ROOT", str(terminal.folder / "banks"))
-    text = terminal("doctor").stdout
+    text = terminal("doctor").out
     assert f"error unreadable {folder}/bad.json" in text
     assert f"error unreadable {banks}/context.md" in text
     assert "2 problems" in text

@@ -69,6 +69,6 @@ def test_a_name_in_the_title_gives_way_to_several_patterns_of_another_category(t
 
 
 def test_an_empty_target_file_is_none_and_chooses_nothing(banks: Banks) -> None:
-    reply = banks.call("update", bank_type="global", bank_id="default", content="x", target_file="")
-    assert reply.is_error
-    assert "Invalid target file" in reply.text
+    text = str(banks.call("update", bank_type="global", bank_id="default", content="x", target_file=""))
+    assert "Invalid target file" in text
+    assert not list(banks.memory.list("project:banks")[0])

@@ -19,7 +19,7 @@ from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
 
 if TYPE_CHECKING:
-    from commonplace.faces.notes.drop_in import Vault
+    from commonplace.faces.notes.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ _OPTIONS = (
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
     """The projects of an installed Basic Memory, its options and environment; its configuration is read, never
     written. Without one the vault it would use by itself, if that is there."""
-    from commonplace.faces.notes.drop_in import Vault
+    from commonplace.faces.notes.vault import Vault
 
     settings = _basic_memory_config(environ)
     listed = settings.get("projects", {})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from commonplace.engine.entities import Graph
     from commonplace.engine.entries import Entries
     from commonplace.faces.hooks import Hooks
-    from commonplace.faces.notes.drop_in import Vault
+    from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Registry
 
 ALL = ("memory", "notes", "graph", "bank", "kv")

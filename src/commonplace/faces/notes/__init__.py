@@ -16,7 +16,7 @@ from commonplace.faces.tool import Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.notes.drop_in import Vault
+    from commonplace.faces.notes.vault import Vault
 
 _IGNORED = "workspace compact include_frontmatter min_similarity search_all_projects"
 _COMMON: dict[str, Any] = {

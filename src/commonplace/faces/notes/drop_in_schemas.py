@@ -19,7 +19,7 @@ from commonplace.query import Query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.notes.drop_in import Vault
+    from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Tool
 
 _USUAL, _ALWAYS = 0.25, 0.95

@@ -35,7 +35,7 @@ class Vault:
         return [
             (theirs.get(each.name, each.name), each)
             for each in memory.projects
-            if each.name in theirs or not each.built_in
+            if each.name in theirs or not each.built_in or (not theirs and each.name == memory.default_project)
         ]
 
     def named(self, memory: Memory, args: Arguments) -> str:

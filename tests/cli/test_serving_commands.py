@@ -109,7 +109,7 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
     assert "memory" not in tools(listed)
     assert "write_note" in tools(listed)
     text = projects["result"]["structuredContent"]["result"]
-    assert [line for line in text.splitlines() if line.startswith("- ")][0].startswith("- main (local) [")
+    assert next(line for line in text.splitlines() if line.startswith("- ")).startswith("- main (local) [")
     assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in before} == before
     assert [each.name for each in folder.iterdir()] == ["config.json"]
     assert [each.name for each in vault.iterdir()] == ["a.md"]

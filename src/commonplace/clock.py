@@ -15,10 +15,14 @@ Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPELLED = {
-    60: "m min mins minute minutes", 3600: "h hour hours 小时", 86400: "d day days 天", 7 * 86400: "w week weeks 周",
-    30 * 86400: "mo month months", 365 * 86400: "y year years",
+    60: "m min mins minute minutes 分钟", 3600: "h hour hours 小时 个小时", 86400: "d day days 天",
+    7 * 86400: "w week weeks 周 星期 个星期", 30 * 86400: "mo month months 个月", 365 * 86400: "y year years 年",
 }  # fmt: skip
 _UNITS = {name: seconds for seconds, names in _SPELLED.items() for name in names.split()}
+_PHRASE = re.compile(r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)")
+_ONE = re.compile(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
+_ARTICLE = re.compile(r"(?:an?|one) ")
+_CHINESE_NUMBERS = "〇一二三四五六七八九十两"
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 _WRITTEN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?").fullmatch
@@ -169,8 +173,12 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise TimeframeError(str(text)[:100])
     written = " ".join(text.lower().split())
-    squeezed = written.replace(" ", "")
-    if amount := re.fullmatch(r"([0-9]+)([a-z]+|小时|天|周)", squeezed):
+    bare = _PHRASE.sub(r"\1", written).removeprefix("最近").removeprefix("过去")
+    squeezed = _ONE.sub("1 ", bare) if bare != written or _ARTICLE.match(written) else bare
+    squeezed = squeezed.replace(" ", "")
+    if squeezed and (digit := _CHINESE_NUMBERS.find(squeezed[0])) > 0:
+        squeezed = f"{2 if digit == 11 else digit}{squeezed[1:]}"
+    if amount := re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", squeezed):
         seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
         if not seconds:
             raise TimeframeError(text)
@@ -186,8 +194,14 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
         day -= timedelta(days=day.weekday())
     elif squeezed in ("lastweek", "上周"):
         day -= timedelta(days=day.weekday() + 7)
-    elif squeezed == "lastmonth":
+    elif squeezed in ("thismonth", "本月", "这个月"):
+        day = day.replace(day=1)
+    elif squeezed in ("lastmonth", "上月", "上个月"):
         day = (day.replace(day=1) - timedelta(days=1)).replace(day=1)
+    elif squeezed in ("thisyear", "今年"):
+        day = day.replace(month=1, day=1)
+    elif squeezed in ("lastyear", "去年"):
+        day = day.replace(year=day.year - 1, month=1, day=1)
     elif squeezed not in ("today", "今天"):
         match = _WRITTEN(written)
         offset = ((match and match[3]) or "").replace(" ", "").upper()

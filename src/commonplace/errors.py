@@ -168,6 +168,16 @@ class NotFound(CommonplaceError):
         super().__init__(f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.')
 
 
+class FolderNotFound(NotFound):
+    """The project has no such folder; `folders` are some it has."""
+
+    def __init__(self, folder: str, project: str = "", folders: Sequence[str] = ()):
+        super().__init__(folder, project)
+        known = f" Its folders: {', '.join(folders)}." if folders else ""
+        where = f" in project {project}" if project else ""
+        self.args = (f'Folder not found{where}: "{folder}".{known} Find it with list_directory.',)
+
+
 class Ambiguous(CommonplaceError):
     """`identifier` names several notes; `candidates` are up to 10 of their permalinks."""
 

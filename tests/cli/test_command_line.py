@@ -51,7 +51,7 @@ PACKAGE = Path(commonplace.__file__).parent
         (["--now", "2026-05-01", "list"], "unknown flag: --now", "Run 'memory list --help' for usage."),
         (["undo", "x"], 'invalid value "x" for N: not a number', "Run 'memory undo --help' for usage."),
         (["doctor", "--dry-run"], "--dry-run needs --fix", "Run 'memory doctor --help' for usage."),
-        (["mcp", "--tools", "notes", "--as", "anthropic"], "--tools and --as exclude each other",
+        (["mcp", "--project", "notes", "--as", "anthropic"], "--project goes with --as basic-memory only",
          "Run 'memory mcp --help' for usage."),
         (["help", "bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
     ],

@@ -108,9 +108,8 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
     _hello, listed, projects = serve("--as", "basic-memory", env={"BASIC_MEMORY_CONFIG_DIR": str(folder)})
     assert "memory" not in tools(listed)
     assert "write_note" in tools(listed)
-    rows = projects["result"]["structuredContent"]["projects"]
-    main = next(row for row in rows if row["name"] == "main")
-    assert (main["path"], main["notes"], main["default"]) == (str(vault), 1, True)
+    text = projects["result"]["structuredContent"]["result"]
+    assert next(line for line in text.splitlines() if line.startswith("- ")).startswith("- main (local) [")
     assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in before} == before
     assert [each.name for each in folder.iterdir()] == ["config.json"]
     assert [each.name for each in vault.iterdir()] == ["a.md"]
@@ -122,12 +121,12 @@ def test_a_basic_memory_that_was_never_configured_adds_nothing(tmp_path: Path) -
     assert (found.tools, dict(found.projects), found.default_project) == (("notes",), {}, None)
 
 
-def test_a_project_of_basic_memory_never_hides_one_of_ours(tmp_path: Path) -> None:
-    config = {"projects": {"notes": "/n", "x": ""}, "default_project": "notes"}
+def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(tmp_path: Path) -> None:
+    config = {"projects": {"notes": "/n", "kv": "/k", "x": ""}, "default_project": "notes"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
-    assert dict(found.projects) == {"notes basic-memory": "/n"}
-    assert found.default_project == "notes basic-memory"
+    assert dict(found.projects) == {"notes": "/n", "kv basic-memory": "/k"}
+    assert found.default_project == "notes"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"projects": []}'])

@@ -189,3 +189,18 @@ def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_sa
     assert [line.split(" ")[1] for line in ran.out.splitlines()[:-1]] == ["bad_frontmatter", "index_stale"]
     assert "index is damaged (fixed)" in ran.out
     assert "index_stale" not in terminal("doctor").out
+
+
+def test_doctor_sees_the_stores_only_the_environment_points_to(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, banks = terminal.folder / "am", terminal.folder / "banks/global/default"
+    folder.mkdir()
+    banks.mkdir(parents=True)
+    (folder / "good.json").write_text("[]")
+    (folder / "bad.json").write_text("no json")
+    (banks / "context.md").write_bytes(b"\xff\xfe\x00")
+    monkeypatch.setenv("AGENT_MEMORY_PATH", str(folder))
+    monkeypatch.setenv("MEMORY_BANK_ROOT", str(terminal.folder / "banks"))
+    text = terminal("doctor").out
+    assert f"error unreadable {folder}/bad.json" in text
+    assert f"error unreadable {banks}/context.md" in text
+    assert "2 problems" in text

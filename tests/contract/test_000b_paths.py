@@ -61,7 +61,9 @@ def ways(path: str, name: str) -> list[str]:
 def assert_refused(tools: Tools, tool: str, arguments: dict[str, Any], path: str, tmp_path: Path) -> None:
     reply = tools.call(tool, **arguments)
     assert reply.is_error, (tool, arguments, reply.text)
-    assert reply.data["code"] in ("outside", "not_found", "invalid", "exists", "storage"), reply.text
+    assert reply.data["code"] in ("outside", "not_found", "project_not_found", "invalid", "exists", "storage"), (
+        reply.text
+    )
     for words in ("the outside", "of another project", "hidden\n", str(tmp_path)):
         assert words not in reply.text.replace(path, "")
 

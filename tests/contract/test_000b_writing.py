@@ -48,7 +48,7 @@ def test_names_that_differ_in_case_only_are_one_note(tools: Tools) -> None:
     assert sorted(texts(tools.root())) == ["Read Me.md", "Readme.md"]
 
 
-def test_an_overwrite_keeps_id_permalink_and_written_time_and_nothing_else(tools: Tools) -> None:
+def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_name(tools: Tools) -> None:
     head = (
         "---\nid: my-id\ntitle: Old\npermalink: Own/Place\ncreated_at: 2020-01-02T03:04:05Z\n"
         "tags: [a]\nstatus: open\n---\n"
@@ -62,6 +62,7 @@ def test_an_overwrite_keeps_id_permalink_and_written_time_and_nothing_else(tools
         "type": "note",
         "permalink": "Own/Place",
         "tags": ["b"],
+        "status": "open",
         "id": "my-id",
         "created_at": "2020-01-02T03:04:05Z",
     }

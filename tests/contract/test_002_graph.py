@@ -103,7 +103,7 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
         ]
         for uri in RESOURCES:
             assert server.ask("resources/subscribe", {"uri": uri})["result"] == {}
-        assert server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32002
+        assert server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32602
 
         def told(tool: str, **arguments: Any) -> list[str]:
             number = server.begin(f"memory_{tool}", **arguments)

@@ -149,8 +149,10 @@ def test_a_file_that_is_no_array_of_entries_is_never_written(entries, data):
     for tool, given in CALLS:
         assert entries.refused(tool, **given) == "Namespace 'default' cannot be read; run memory doctor"
     for tool, given in (("search", {"query": "a"}), ("list_namespaces", {}), ("stats", {})):
-        assert entries.refused(tool, **given) == "Namespace 'default' cannot be read; run memory doctor"
+        assert entries.ok(tool, **given)["unreadable"] == "default"
     entries.remember("k", "v", "sound")
+    assert [each["key"] for each in entries.ok("search", query="k")["results"]] == ["k"]
+    assert [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]] == ["sound"]
     entries.place.close()
     assert file.read_bytes() == data
     assert sorted(entries.files()) == ["_meta.json", "default.json", "sound.json"]

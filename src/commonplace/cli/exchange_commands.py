@@ -345,9 +345,16 @@ def graph_import(call: Invocation, file: str) -> None:
     """
     lines = _read_graph(file)
     with call.memory() as memory:
-        _target_graph(call, memory, file).merge(lines.entities, lines.relations)
+        from commonplace.engine.entities import graph_lines
+
+        target = _target_graph(call, memory, file)
+        before = graph_lines(target)
+        target.merge(lines.entities, lines.relations)
+        is_new = graph_lines(target) != before
     entities, relations = _graph_size(lines)
-    call.answer(f"Imported {_counted(lines)}", entities=entities, relations=relations, skipped=len(lines.bad))
+    done = "Imported" if is_new else "Nothing new in"
+    counts = {"entities": entities, "relations": relations, "skipped": len(lines.bad)}
+    call.answer(f"{done} {_counted(lines)}", **counts)
 
 
 def _read_graph(file: str) -> GraphText:

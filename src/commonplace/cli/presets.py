@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.output import Failure
 from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
+
+if TYPE_CHECKING:
+    from commonplace.faces.notes.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class Preset:
     """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name.
 
     `like`: the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries,
-    None for the notes of project `kv`.
+    None for the notes of project `kv`. `vault`: what a Basic Memory configuration says.
     """
 
     tools: tuple[str, ...]
@@ -32,6 +36,7 @@ class Preset:
     name: str = "commonplace"
     like: str | None = None
     json_folder: str | None = None
+    vault: Vault | None = None
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
@@ -41,29 +46,65 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
     return PRESETS[name](environ)
 
 
+_OPTIONS = (
+    "kebab_filenames",
+    "write_note_overwrite_default",
+    "update_permalinks_on_move",
+    "permalinks_include_project",
+)
+
+
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
-    """The projects of an installed Basic Memory; its configuration is read, never written."""
-    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or "~/.basic-memory"
+    """The projects of an installed Basic Memory, its options and environment; its configuration is read, never
+    written. Without one the vault it would use by itself, if that is there."""
+    from commonplace.faces.notes.vault import Vault
+
+    settings = _basic_memory_config(environ)
+    listed = settings.get("projects", {})
+    default, only = settings.get("default_project"), environ.get("BASIC_MEMORY_MCP_PROJECT") or None
+    names, places, cloud = dict[str, str](), dict[str, str](), set[str]()
+    for name, entry in listed.items():
+        # A project is a path, or since Basic Memory 0.18 an object that has one.
+        entry = entry if isinstance(entry, dict) else {"path": entry}
+        path = entry.get("path")
+        if entry.get("mode") == "cloud" or not isinstance(path, str) or not path.startswith(("/", "~")):
+            cloud.add(name)  # not on this disk, or nobody knows where
+            continue
+        names[name] = _unique(name, names.values())
+        places[names[name]] = path
+    options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
+    for key in _OPTIONS:
+        if (text := environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()) in ("true", "1", "false", "0"):
+            options[key] = text in ("true", "1")
+    vault = Vault(names, only, frozenset(cloud), **options)
+    start = only if only in names else default if default in names else next(iter(names), None)
+    return Preset(("notes",), places, names.get(start) if isinstance(start, str) else None, vault=vault)
+
+
+def _basic_memory_config(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What its config.json says; without one, the project it would make. Raises ConfigError."""
+    base = environ.get("XDG_CONFIG_HOME")
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (f"{base}/basic-memory" if base else "~/.basic-memory")
     file = Path(os.path.expanduser(folder)) / "config.json"
     try:
-        rows = json.loads(file.read_text(encoding="utf-8-sig"))
+        settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        return Preset(("notes",))
+        vault = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
+        return {"projects": {"main": vault}, "default_project": "main"} if os.path.isdir(vault) else {}
     except (OSError, ValueError) as error:
         raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
-    listed = rows.get("projects") if isinstance(rows, dict) else None
-    if not isinstance(listed, dict):
+    if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
         raise ConfigError(f"load config: {file}: it names no projects")
-    default = rows.get("default_project")
-    # A project is a path, or since Basic Memory 0.18 an object that has one.
-    paths = {name: entry.get("path") if isinstance(entry, dict) else entry for name, entry in listed.items()}
-    projects = {_unique(name): path for name, path in paths.items() if isinstance(path, str) and path}
-    return Preset(("notes",), projects, _unique(default) if isinstance(default, str) else None)
+    return settings
 
 
-def _unique(name: str) -> str:
-    """`name`, with a suffix when one of the built-in projects has it, so that nobody writes to the wrong one."""
-    return f"{name} basic-memory" if name.lower() in BUILT_IN_PROJECTS else name
+def _unique(name: str, taken: Collection[str]) -> str:
+    """What a project is called here. `notes` takes the place of our own, which other faces do not need; the other
+    built-in projects have notes of another form, so a vault of such a name gets a suffix that no reply shows."""
+    is_ours = name.lower() in BUILT_IN_PROJECTS
+    if name.lower() == "notes":
+        return "notes"
+    return f"{name} basic-memory" if is_ours or name.lower() in map(str.lower, taken) else name
 
 
 def _memory_bank(environ: Mapping[str, str]) -> Preset:

@@ -42,21 +42,25 @@ _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory,
 @command("mcp", example="memory mcp --tools memory,notes,graph")
 @option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
 @option("--as", "as_", type=Names("preset", lambda: tuple(presets.PRESETS)), help=_SERVERS)
+@option("--project", metavar="NAME", help="With --as basic-memory: every call is about this project.")
 @option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
-def mcp(call: Invocation, *, tools: Text, as_: Text, graph_file: Text) -> int:
+def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: Text) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
 
     With --agent NAME before the command, that agent is who calls. Without, it is who the client says it is, which
     is a filter and no boundary: docs/trust.md.
     """
-    if tools is not None and as_ is not None:
-        raise Usage("--tools and --as exclude each other")
+    if project is not None and as_ != "basic-memory":
+        raise Usage("--project goes with --as basic-memory only")
     from commonplace import __version__
     from commonplace.faces import DEFAULT_TOOLSETS, registry
     from commonplace.faces.hooks import Hooks
     from commonplace.serve.stdio import run_stdio
 
-    chosen = presets.preset(as_) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
+    environ = {**os.environ, "BASIC_MEMORY_MCP_PROJECT": project} if project else os.environ
+    chosen = presets.preset(as_, environ) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
+    if as_ and tools is not None:
+        chosen = replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *split_list(tools)))))
     settings, agent = call.settings(), call.caller
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
@@ -79,7 +83,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, graph_file: Text) -> int:
         return open_memory(agent=agent, projects=projects, config=settings, face="mcp")
 
     with _entries(chosen.json_folder or presets.json_folder()) as entries:
-        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file))
+        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file), chosen.vault)
         return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
 
 

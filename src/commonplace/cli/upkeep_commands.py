@@ -20,6 +20,7 @@ from commonplace.text.neutral import flat
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
+    from commonplace.engine.doctor import Finding
 
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
@@ -129,7 +130,7 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     with call.memory() as memory:
         from commonplace.engine.doctor import examine, repair
 
-        findings = examine(memory)
+        findings = [*examine(memory), *_elsewhere(memory)]
         if fix and not dry_run:
             repair(memory, findings)
     rows, lines = [], []
@@ -141,6 +142,37 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     problems = sum(level != "info" for level in levels)
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
     return 1 if "error" in levels else 0
+
+
+def _elsewhere(memory: Memory) -> list[Finding]:
+    """What is wrong with the stores that only the environment or a preset points to: they are in no configuration."""
+    from commonplace.cli import presets
+    from commonplace.engine.doctor import Finding
+    from commonplace.engine.json_entries import JsonEntryFolder
+    from commonplace.errors import CommonplaceError, ConfigError
+
+    found = []
+    chosen = presets.preset("agent-memory")
+    if chosen.json_folder:
+        try:
+            damaged = JsonEntryFolder(chosen.json_folder).entries(memory).unreadable
+        except CommonplaceError as error:
+            found.append(Finding("error", "broken_store", chosen.json_folder, str(error)))
+            damaged = []
+        text = "no array of objects with a text as `key`; mend it or move it away, it is never written"
+        found += [Finding("error", "unreadable", f"{chosen.json_folder}/{stem}.json", text) for stem in damaged]
+    if root := presets.preset("memory-bank").projects.get("banks"):
+        for file in sorted(Path(root).rglob("*.md")):
+            try:
+                file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                why = error.strerror if isinstance(error, OSError) else "not valid UTF-8 text"
+                found.append(Finding("error", "unreadable", str(file), f"{why}; it is left out until it is mended"))
+    try:
+        presets.preset("basic-memory")
+    except ConfigError as error:
+        found.append(Finding("error", "bad_config", "basic-memory", str(error)))
+    return found
 
 
 @command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")

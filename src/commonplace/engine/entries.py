@@ -129,12 +129,17 @@ class Entries(Protocol):
         """Every namespace that has an entry, by name."""
         ...
 
+    @property
+    def unreadable(self) -> list[str]:
+        """Namespaces that are damaged, and left out of what is about all of them."""
+        ...
+
     def clear(self, namespace: str) -> int:
         """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
         ...
 
     def stats(self) -> Totals:
-        """What there is in all."""
+        """What there is in all; a namespace is there as long as an entry is, expired ones included."""
         ...
 
     def purge(self) -> Any:
@@ -264,6 +269,11 @@ class NoteEntries:
     def _expired(self) -> Iterator[Expired]:
         return (each for each in self.engine.index.entries.expired() if self._session.sees(each.scope))
 
+    @property
+    def unreadable(self) -> list[str]:
+        """None: a damaged note is doctor's business."""
+        return []
+
     @verb
     def namespaces(self) -> list[NamespaceCounts]:
         """By the index; a namespace is there as long as an entry is."""
@@ -292,7 +302,8 @@ class NoteEntries:
         self.engine.fresh()
         found = list(self._kept())
         totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
-        totals.namespaces = len({each.namespace for each in found})
+        names = {each.namespace for each in found} | {each.namespace for each in self._expired()}
+        totals.namespaces = len(names)
         if found:
             totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
             totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))

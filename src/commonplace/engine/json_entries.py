@@ -158,10 +158,13 @@ class JsonEntries:
 
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """Reads the files. An unreadable file is an error, not an empty result."""
+        """Reads the files. An unreadable one is an error for its own namespace; in a search of all it is left out and
+        `unreadable` names it."""
         wanted, counts, matches = text.lower(), self.engine.access.counts(), []
-        for stem in self._stems() if namespace is None else [stem_of(namespace)]:
-            content = self._read(stem, namespace or stem)
+        found = (
+            self._readable() if namespace is None else [(stem_of(namespace), self._read(stem_of(namespace), namespace))]
+        )
+        for stem, content in found:
             for row in content.rows:
                 if namespace not in (None, namespace_of(row, stem)) or self._is_over(row):
                     continue
@@ -175,8 +178,8 @@ class JsonEntries:
     def namespaces(self) -> list[NamespaceCounts]:
         """Those of all rows; a file without any is none."""
         active, expired = Counter[str](), Counter[str]()
-        for stem in self._stems():
-            for row in self._read(stem, stem).rows:
+        for stem, content in self._readable():
+            for row in content.rows:
                 (expired if self._is_over(row) else active)[namespace_of(row, stem)] += 1
         return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
 
@@ -194,12 +197,11 @@ class JsonEntries:
     def stats(self) -> Totals:
         """The sizes are those of whole files."""
         totals, names, times = Totals(str(self._files.root)), set[str](), list[datetime]()
-        for stem in self._stems():
-            content = self._read(stem, stem)
+        for stem, content in self._readable():
             active = [row for row in content.rows if not self._is_over(row)]
             totals.entries += len(active)
             totals.size += content.size
-            names |= {namespace_of(row, stem) for row in active}
+            names |= {namespace_of(row, stem) for row in content.rows}
             times += [_moment(row.get("created_at")) or _changed(content) for row in active]
         totals.namespaces = len(names)
         if times:
@@ -222,6 +224,23 @@ class JsonEntries:
             names |= {namespace_of(row, stem) for row in rows}
         with suppress(OSError, ValueError):
             self._files.count(entries, len(names))
+
+    @property
+    def unreadable(self) -> list[str]:
+        """The namespaces whose file cannot be read now."""
+        return [stem for stem in self._stems() if not self._is_readable(stem)]
+
+    def _is_readable(self, stem: str) -> bool:
+        try:
+            self._read(stem, stem)
+        except Unreadable:
+            return False
+        return True
+
+    def _readable(self) -> Iterator[tuple[str, Content]]:
+        for stem in self._stems():
+            with suppress(Unreadable):
+                yield stem, self._read(stem, stem)
 
     def _stems(self) -> list[str]:
         try:

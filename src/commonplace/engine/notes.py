@@ -35,10 +35,12 @@ from commonplace.errors import (
     CommonplaceError,
     CountMismatch,
     Exists,
+    FolderNotFound,
     InvalidInput,
     Locked,
     NotFound,
     OutsideError,
+    ProjectNotFound,
     SectionError,
     Unusable,
 )
@@ -46,6 +48,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import (
     ARCHIVE_PROJECT,
+    BUILT_IN_PROJECTS,
     CATEGORIES,
     CATEGORY_PROJECT,
     GLOBAL,
@@ -168,7 +171,8 @@ class NoteVerbs(ReadVerbs):
 
     @verb
     def store(self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None) -> Stored:
-        """Store a note; with `overwrite` an existing one keeps its id, permalink and created_at.
+        """Store a note; with `overwrite` an existing one keeps its id, permalink, created_at and
+        every frontmatter key the draft does not set.
 
         `checksum`: the one the caller read; another is a Conflict. Raises as `write`, and Locked.
         """
@@ -294,9 +298,10 @@ class NoteVerbs(ReadVerbs):
         for key, value in given.items():
             if value is not None:
                 metadata.setdefault(key, value)
+        old = file.data.decode("utf-8", "replace") if file else ""
         text = compose.compose_note(
             draft.text, title=title, type=draft.type, tags=draft.tags, metadata=metadata, created=self.clock(),
-            permalink=links.permalink_for(project, path), keep=keep,
+            permalink=links.permalink_for(project, path), keep=keep, old=old,
         )  # fmt: skip
         data = encoded(text)
         self._check_permalink(project, path, text)
@@ -311,7 +316,7 @@ class NoteVerbs(ReadVerbs):
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
         folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
-        name = links.file_name(title)
+        name = links.file_name(draft.file_name or title)
         if name.startswith("."):
             name = "_" + name[1:]
         path = f"{folder}/{name}" if folder else name
@@ -344,7 +349,7 @@ class NoteVerbs(ReadVerbs):
         return next(each for each in found if each[1] is None or self.sees(each[1].scope))
 
     def _kept_keys(self, info: NoteInfo, file: File) -> dict[str, object]:
-        """The header keys an overwrite keeps: `id`, `permalink`, `created_at`."""
+        """The header keys an overwrite keeps whatever it says: `id`, `permalink`, `created_at`."""
         note = self.parse(info.project, info.path, file)
         kept: dict[str, object] = {"id": note.id} if note.own_id else {}
         kept["permalink"] = info.permalink
@@ -395,6 +400,8 @@ class NoteVerbs(ReadVerbs):
         known = {each.lower(): each for each in self.engine.stores}
         if slash and first.lower() in known and (project is None or known[first.lower()] == name):
             name, path = known[first.lower()], rest
+        elif slash and identifier.startswith(links.SCHEME) and not self._has_folder(name, first):
+            raise ProjectNotFound(first, sorted(self.engine.stores))  # an address, so no new folder is meant
         folder, _, title = path.rpartition("/")
         title = title.removesuffix(".md") if title.lower().endswith(".md") else title
         if title.startswith("."):
@@ -435,6 +442,7 @@ class NoteVerbs(ReadVerbs):
             info = self.find_ref(ref, project)
             target = _destination(destination, info.path, info.project)
             self._check_place(info.project, target)
+            self._check_no_project(info.project, target)
             file = read_unlocked(self, info)
             if target == info.path:
                 raise Exists(target)
@@ -459,7 +467,7 @@ class NoteVerbs(ReadVerbs):
             if destination.endswith("/") and self._kind(store.name, target) == "folder":
                 target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
             if not source or self._kind(store.name, source) != "folder":
-                raise NotFound(folder, store.name)
+                raise FolderNotFound(folder, store.name)
             if not target or f"{target}/".startswith(f"{source}/"):
                 raise InvalidInput(
                     f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
@@ -467,6 +475,7 @@ class NoteVerbs(ReadVerbs):
             if self._kind(store.name, target) not in ("missing", "hidden"):
                 raise Exists(target)
             self._check_place(store.name, f"{target}/x.md")
+            self._check_no_project(store.name, f"{target}/x.md")
             infos = self._own_notes(store.name, source)
             paths = {info.path for info in infos}
             linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
@@ -477,6 +486,20 @@ class NoteVerbs(ReadVerbs):
                 self._move_own(change, store.name, source, target)
         moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
+
+    def _has_folder(self, project: str, folder: str) -> bool:
+        return self.engine.store(project).place(folder).kind == "folder"
+
+    def _check_no_project(self, project: str, target: str) -> None:
+        """A destination that begins with another project's name is meant for that one, unless such a folder is here."""
+        first, slash, _ = target.partition("/")
+        for name in self.engine.stores if slash else ():
+            is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
+            if is_other and not self._has_folder(project, first):
+                raise InvalidInput(
+                    f"A move stays inside its project {project}; {name} is another one. Write the note there with "
+                    "write_note and delete it here, or choose another destination_path."
+                )
 
     def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
         """The notes that link to `infos`, by path."""
@@ -514,7 +537,7 @@ class NoteVerbs(ReadVerbs):
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
             if not source or self._kind(store.name, source) != "folder":
-                raise NotFound(folder, store.name)
+                raise FolderNotFound(folder, store.name)
             infos = self._own_notes(store.name, source)
             paths = [info.path for info in infos]
             for info in infos:

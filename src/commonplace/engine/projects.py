@@ -195,9 +195,9 @@ class ProjectVerbs(ReadVerbs):
         path = self.engine.settings.file
         self._replace_config(lambda: config.change(path, changes))
         now = config.load(self.engine.layout.root, path, {})
-        self.engine.use_projects(
-            replace(self.engine.settings, projects=now.projects, default_project=now.default_project)
-        )
+        before = self.engine.settings  # its default may be one of this process only, as a preset's is
+        default = now.default_project if "notes.default_project" in changes else before.default_project
+        self.engine.use_projects(replace(before, projects=now.projects, default_project=default))
 
     @verb
     def configure(self, key: str, value: Any) -> None:

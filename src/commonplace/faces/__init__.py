@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from commonplace.engine.entities import Graph
     from commonplace.engine.entries import Entries
     from commonplace.faces.hooks import Hooks
+    from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Registry
 
 ALL = ("memory", "notes", "graph", "bank", "kv")
@@ -29,11 +30,12 @@ def registry(
     like: str | None = None,
     entries: Callable[[Memory], Entries] | None = None,
     graphs: Callable[[Memory, str], Graph] | None = None,
+    vault: Vault | None = None,
 ) -> Registry:
     """The toolsets of these names (`all` = every one of ALL), in the manner of the preset `like`.
 
     `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes. Raises InvalidInput for an unknown name.
+    not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown name.
     """
     from commonplace.faces.tool import Registry
 
@@ -45,7 +47,7 @@ def registry(
             "view_max_characters": settings.view_max_characters,
             "with_notes": "notes" in wanted,
         },
-        "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
+        "notes": {"agents_may_add_projects": settings.agents_may_add_projects, "vault": vault},
         "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
         "bank": {
             "debug": settings.bank_debug,

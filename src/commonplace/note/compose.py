@@ -18,17 +18,23 @@ _FIRST = ("id", "title", "type", "permalink", "tags", "created_at")
 def compose_note(
     content: str, *, title: str, permalink: str, created: datetime, type: str | None = None,
     tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None, keep: Mapping[str, Any] | None = None,
+    old: str = "",
 ) -> str:  # fmt: skip
     """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then the body.
 
     `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`, `tags` (united) and
     `metadata` win; its own permalink and date stand before `permalink` and `created`. `keep` holds `id`, `permalink`,
-    `created_at` of a note that is replaced and wins over all. The body is as given, with a final newline.
+    `created_at` of a note that is replaced and wins over all; of that note's text `old` the keys stay that are not set
+    now. The body is as given, with a final newline.
     Raises InvalidInput when content's frontmatter is not valid YAML.
     """
     own, rows, body = _parts(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
-    united = _united([*_listed(own.get("tags")), *_listed(extra.pop("tags", None)), *tags])
+    before, old_rows = _readable_parts(old)
+    rows += [(key, text) for key, text in old_rows if key not in own and not (key == "created" and keep)]
+    named = [*_listed(own.get("tags")), *_listed(extra.pop("tags", None)), *tags]
+    own = before | own
+    united = _united(named or _listed(own.get("tags")))
     fixed = {key: value for key, value in (keep or {}).items() if value is not None}
     put: dict[str, Any] = {"title": title, "type": type or own.get("type") or "note", "tags": united or None}
     defaults = {"permalink": permalink, "created_at": created}
@@ -71,6 +77,14 @@ def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
     if not is_whole:
         rows = [(key, frontmatter.dump({key: value})) for key, value in own.items()]
     return own, rows, content[body_at:]
+
+
+def _readable_parts(text: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """(values, lines by key) of a file's frontmatter; none of one that is not valid YAML."""
+    try:
+        return _parts(text)[:2]
+    except InvalidInput:
+        return {}, []
 
 
 def _listed(value: Any) -> list[str]:

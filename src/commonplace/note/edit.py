@@ -15,6 +15,8 @@ from commonplace.note.frontmatter import is_crlf, parse, set_keys, split
 from commonplace.note.grammar import scan
 from commonplace.note.model import Heading
 
+_NEAR = 0.75
+"""How alike two headings are when one is taken for a misspelling of the other."""
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 _SEARCH_EFFORT = 50_000_000
@@ -136,11 +138,12 @@ class ReplaceSection:
     text: str
 
     def apply(self, text: str) -> Edited:
-        """Raises SectionError when several headings match."""
+        """Raises SectionError when several headings match, or none does and one is nearly it."""
         newline, fresh = _breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
+            _check_no_near_miss(self.section, [each.text for each in sections.headings])
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
         body = _without_heading(fresh, heading.level, heading.text)
@@ -150,6 +153,22 @@ class ReplaceSection:
         if body and (end < len(text) or text[end - 1] == "\n"):
             body += newline
         return Edited(before + body + text[end:], _line_at(before, len(before)))
+
+
+@dataclass(frozen=True, slots=True)
+class AppendToSection:
+    """Put `text` at the end of what stands under the heading `section`, subsections included."""
+
+    section: str
+    text: str
+
+    def apply(self, text: str) -> Edited:
+        """Raises SectionError when none or several headings match."""
+        sections = _Sections(text)
+        heading = sections.find(self.section)
+        if heading is None:
+            raise SectionError(self.section, headings=[each.text for each in sections.headings])
+        return _inserted(text, sections.inside(heading)[1], self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +280,15 @@ def _named(section: str) -> tuple[int, str]:
     """(level or 0, text) of a section's name."""
     match = _HEADING.fullmatch(section.strip())
     return (len(match[1]), match[2]) if match else (0, section.strip())
+
+
+def _check_no_near_miss(section: str, headings: list[str]) -> None:
+    """Raises SectionError when one of the headings is `section` but for a slip of the pen."""
+    from difflib import get_close_matches  # 3 ms, for missing headings only
+
+    name = _named(section)[1].casefold()
+    if get_close_matches(name, [each.casefold() for each in headings], 1, _NEAR):
+        raise SectionError(section, headings=headings)
 
 
 def _without_heading(fresh: str, level: int, name: str) -> str:

@@ -213,7 +213,8 @@ _ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-_TIMES = ("created", "updated", "modified", "date", "expires")
+_OURS = ["created", "updated", "accessed", "expires", "due", "fired", "acked", "last_used"]
+_TIMES = ("created", "updated", "modified", "date", "expires", *(f"{each}_at" for each in _OURS))
 
 
 def scalar(value: Any) -> str:
@@ -257,7 +258,7 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     if isinstance(value, (list, tuple, set, frozenset)):
         inner = [line for each in value for line in _item_lines(each, indent + "  ")]
         return [name, *inner] if inner else [f"{name} []"]
-    is_time = isinstance(value, str) and (key.endswith("_at") or key in _TIMES) and _MOMENT.fullmatch(value)
+    is_time = isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value)
     return [f"{name} {value if is_time else scalar(value)}"]
 
 

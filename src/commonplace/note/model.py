@@ -205,3 +205,4 @@ class Draft:
     valid_from: str | None = None
     valid_until: str | None = None
     supersedes: Sequence[str | tuple[str, str]] = ()
+    file_name: str | None = None

@@ -20,7 +20,6 @@ from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from commonplace.errors import CommonplaceError
 from commonplace.faces.tool import Registry
@@ -35,8 +34,6 @@ T = TypeVar("T")
 Result = dict[str, Any]
 Handler = Callable[[Any, Any], Awaitable[Result]]
 
-RESOURCE_NOT_FOUND = -32002
-"""The code of the revisions with a handshake; later ones use INVALID_PARAMS."""
 _MISSING = ("not_found", "project_not_found", "ambiguous")
 _ASKED_WRONG = ("invalid", "timeframe", "outside")
 _ORIGINAL_ARGUMENTS = "commonplace/arguments"
@@ -199,10 +196,9 @@ class Handlers:
         return await self._answer(ctx, render)
 
     async def read(self, ctx: Any, params: Any) -> Result:
-        missing = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
         templates, resources = self._registry.templates, self._registry.resources
         read = partial(mcp_values.resource_result, templates=templates, uri=params.uri, resources=resources)
-        return await self._answer(ctx, read, missing, uri=params.uri)
+        return await self._answer(ctx, read, INVALID_PARAMS, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         def values(memory: Memory) -> Result:
@@ -223,7 +219,7 @@ class Handlers:
             self._subscribed.add(params.uri)
             return self._watch(memory, [params.uri])
 
-        return await self._answer(ctx, begin, RESOURCE_NOT_FOUND, uri=params.uri)
+        return await self._answer(ctx, begin, INVALID_PARAMS, uri=params.uri)
 
     async def unsubscribe(self, ctx: Any, params: Any) -> Result:
         self._subscribed.discard(params.uri)

@@ -52,3 +52,23 @@ def test_at_most_ten_concepts_are_named() -> None:
     text = "goal deadline survey benchmark experiment agenda attendees backlog milestone wireframe mockup monolith"
     data = explain(place_by_rules("project", text), {}, datetime(2026, 5, 7, tzinfo=UTC))
     assert len(data["metadata"]["concepts"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("endpoint GET /users returns 404 status code", "api"),
+        ("code for the login", "code"),
+        ("Design of the API", "design"),
+    ],
+)
+def test_a_name_in_the_title_gives_way_to_several_patterns_of_another_category(text: str, category: str) -> None:
+    placed = place_by_rules("code", text)
+    assert placed.category == category
+    assert (placed.confidence == 1.0) == (category != "api")
+
+
+def test_an_empty_target_file_is_none_and_chooses_nothing(banks: Banks) -> None:
+    text = str(banks.call("update", bank_type="global", bank_id="default", content="x", target_file=""))
+    assert "Invalid target file" in text
+    assert not list(banks.memory.list("project:banks")[0])

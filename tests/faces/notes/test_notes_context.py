@@ -23,7 +23,8 @@ def web(face):
 def test_a_note_is_shown_with_what_it_says_and_what_surrounds_it(web):
     reply = web.call("build_context", url="memory://notes/hub")
     (result,) = reply.data["results"]
-    assert set(result) == {"primary_result", "observations", "relations", "related_results"}
+    keys = {"primary_result", "content", "truncated", "observations", "relations", "related_results"}
+    assert set(result) == keys
     assert result["primary_result"]["permalink"] == "notes/hub"
     assert result["observations"] == [
         {"category": "fact", "content": "in the middle #core", "tags": ["core"], "context": "always"},

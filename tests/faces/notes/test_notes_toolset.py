@@ -14,9 +14,14 @@ def test_it_can_be_loaded_only_once():
         Registry([toolset(), toolset()])
 
 
-def test_parameters_of_other_programs_are_ignored(face):
-    face.write("A", project_id="p1", workspace="w", compact=True)
-    face.data("read_note", identifier="A", include_frontmatter=True, include_content=False)
+def test_parameters_of_other_programs_are_used_or_without_effect_and_never_silently_wrong(face):
+    face.write("A", workspace="w", compact=True)
+    told = face.data("read_note", identifier="A", include_frontmatter=True, include_content=False)
+    assert told["checksum"] in face.call("read_note", identifier="A", include_content=False).text
+    assert "content" not in told
+    face.refused("search_notes", "project_not_found", query="text", project_id="p1")
+    face.refused("search_notes", "invalid", query="text", entity_types=["relation"])
+    face.refused("recent_activity", "invalid", type="relation")
     found = face.data(
         "search_notes", query="text", entity_types=["entity"], min_similarity=0.5, search_all_projects=True
     )

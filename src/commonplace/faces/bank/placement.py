@@ -65,18 +65,29 @@ def place_by_rules(kind: str, content: str) -> Placement:
 
 
 def categorise(text: str) -> tuple[str, float]:
-    """(category, confidence): a category's name in the title, a pattern there, most hits in the whole text."""
+    """(category, confidence): a category's name in the title, a pattern there, most hits in the whole text.
+
+    A name gives way to another category of which the title has several patterns: `status code` is no code.
+    """
     title = next((line.strip() for line in text.splitlines() if line.strip()), "").lstrip("#").strip()
-    for name in category_patterns():
-        if _compiled(rf"\b{name}\b").search(title):
-            return name, 1.0
-    for name, patterns in category_patterns().items():
-        if any(pattern.search(title) for pattern in patterns):
+    hits = _hits(title)
+    named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
+    most = max(hits, key=lambda name: hits[name])
+    if named is not None:
+        own = max(hits[named], 1)
+        return (named, 1.0) if hits[most] <= own else (most, round(hits[most] / (own + hits[most]), 2))
+    for name in hits:
+        if hits[name]:
             return name, 0.9
-    counts = {name: sum(len(each.findall(text)) for each in found) for name, found in category_patterns().items()}
+    counts = _hits(text)
     best = max(counts, key=lambda name: counts[name])
     total = sum(counts.values())
     return (best, round(counts[best] / total, 2)) if total else (DEFAULT, 0.0)
+
+
+def _hits(text: str) -> dict[str, int]:
+    """How often the patterns of each category occur in `text`."""
+    return {name: sum(len(each.findall(text)) for each in found) for name, found in category_patterns().items()}
 
 
 @cache

@@ -334,7 +334,7 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
     if operation not in placement.OPERATIONS:
         details = f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
         raise BankError("invalid_operation", "Failed to update content: Invalid operation type", details)
-    if target and not banks.is_target(target):
+    if target is not None and not banks.is_target(target):
         raise _failed("update", f"Invalid target file: {target}")
     if not content.strip():
         raise _failed("update", "content must not be blank")

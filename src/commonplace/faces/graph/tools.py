@@ -19,6 +19,9 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         {"name": each.name, "entityType": each.type, "observations": list(each.observations)}
         for each in graph.create_entities(wanted)
     ]
+    if form.indent is None and form.most and len(form.text(created)) > form.most:
+        created = [{**each, "observations": []} for each in created]  # the caller knows what they say
+        created = created[: form.most // max(map(form.size, created))]
     return Reply(form.text(created), {"entities": created})
 
 

@@ -118,7 +118,7 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
         shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
         results.append({**shown, "created_at": seconds(entry.created), "access_count": entry.access_count})
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
-    return _list_reply(fields, "results", results, offset, form)
+    return _list_reply({**fields, **_damaged(entries, namespace)}, "results", results, offset, form)
 
 
 def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -128,7 +128,13 @@ def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     for each in tallies[offset:]:
         counts = {"active_entries": each.active, "expired_entries": each.expired}
         items.append({"namespace": each.namespace, "total_entries": sum(counts.values()), **counts})
-    return _list_reply({"namespace_count": len(tallies)}, "namespaces", items, offset, form)
+    return _list_reply({"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form)
+
+
+def _damaged(entries: Entries, namespace: str | None = None) -> Fields:
+    """A field that names the namespaces left out because they cannot be read; none when all of them can."""
+    found = entries.unreadable if namespace is None else []
+    return {"unreadable": ", ".join(found)} if found else {}
 
 
 def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -153,6 +159,7 @@ def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
         "storage_path": totals.place,
         "free_tier_limit": 1000,
         "pro_tier_limit": "unlimited",
+        **_damaged(entries),
     }
     return _success(fields, form)
 

@@ -16,12 +16,12 @@ from commonplace.faces.tool import Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.faces.notes.vault import Vault
 
-_IGNORED = (
-    "project_id workspace compact include_frontmatter include_content entity_types min_similarity search_all_projects"
-)
+_IGNORED = "workspace compact include_frontmatter min_similarity search_all_projects"
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
+    "project_id": {"type": "string"},
     **dict.fromkeys(_IGNORED.split()),
 }
 _ALSO: dict[str, dict[str, Any]] = {
@@ -36,15 +36,22 @@ _ALSO: dict[str, dict[str, Any]] = {
     "search_notes": {
         "projects": {"type": "array", "items": {"type": "string"}},
         "max_tokens": {"type": "integer"},
+        "entity_types": {"type": "array", "items": {"type": "string"}},
         "as_of": {"type": "string"},
     },
-    "read_note": {"as_of": {"type": "string"}},
-    "recent_activity": {"type": None, "depth": None},
+    "read_note": {"as_of": {"type": "string"}, "include_content": {"type": "boolean"}},
+    "build_context": {"max_tokens": {"type": "integer"}},
+    "recent_activity": {"type": {"type": "array", "items": {"type": "string"}}, "depth": None},
 }
 
 
-def toolset(agents_may_add_projects: bool = True) -> Toolset:
-    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
+_WIDE = ("search_notes", "recent_activity", "list_memory_projects", "build_context")
+"""Tools whose answer may lack what a project in trouble has."""
+
+
+def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) -> Toolset:
+    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1. `vault`: in the manner
+    of Basic Memory, with what its configuration says."""
     runs: dict[str, Callable[[Memory, Arguments], Reply]] = {
         "write_note": write_tools.write_note,
         "read_note": read_tools.read_note,
@@ -65,13 +72,17 @@ def toolset(agents_may_add_projects: bool = True) -> Toolset:
             name := each["name"],
             each["description"],
             each["inputSchema"],
-            answering(runs[name]),
+            answering(runs[name], name in _WIDE),
             annotations=each["annotations"],
             also=_COMMON | _ALSO.get(name, {}),
             rewrite=rewrites.get(name),
         )
         for each in json.loads(text_file("notes-tools.json"))
     ]
+    if vault is not None:
+        from commonplace.faces.notes import drop_in
+
+        tools = drop_in.tools(tools, vault)
     return Toolset(
         "notes",
         tools,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from commonplace.clock import stamp
-from commonplace.errors import InvalidInput, NotFound, OutsideError
+from commonplace.errors import FolderNotFound, InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.replies import (
     DATA_TITLE,
@@ -16,6 +16,7 @@ from commonplace.faces.notes.replies import (
     TEXT_LIMIT,
     Page,
     address,
+    body_of,
     compact,
     day,
     fitting,
@@ -47,6 +48,8 @@ _SNIPPETS = (200, 100, 50)
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE, _CONTENT = 240, 2000
+_CONTEXT_TOKENS = 2000
+"""Tokens of a note's text in build_context, of four characters."""
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),
@@ -67,15 +70,11 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     """(project, folder) for a folder's name, "" = the project's root.
 
     Without `project`: the default project, else the project its first segment names. A leading `/` stands
-    for the project's root when such a folder is there. Raises ProjectNotFound, OutsideError, NotFound.
+    for the project's root. Raises ProjectNotFound, OutsideError, FolderNotFound.
     """
     name = memory.project(project).name if project is not None else memory.default_project
     path = (unquote(text.removeprefix(_SCHEME)) if text.startswith(_SCHEME) else text).strip()
-    if path.startswith("/") and path.strip("/"):
-        if not _is_folder(memory, name, path.strip("/")):
-            raise OutsideError(text, name)
-        return name, path.strip("/")
-    path = relative(path, name)
+    path = relative(path.lstrip("/"), name)  # `/` stands for the project's root
     if path in ("", "."):
         return name, ""
     if _is_folder(memory, name, path):
@@ -84,7 +83,8 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     for each in memory.projects if project is None else [memory.project(name)]:
         if each.name.lower() == first.lower() and (not rest or _is_folder(memory, each.name, rest)):
             return each.name, rest
-    raise NotFound(text, name)
+    entries = memory.directory(name, limit=20).entries
+    raise FolderNotFound(short(text), name, [each.path for each in entries if each.kind == "folder"])
 
 
 def _is_folder(memory: Memory, project: str, folder: str) -> bool:
@@ -105,6 +105,11 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
     info = memory.find_ref(args["identifier"], args.get("project"))
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
+    if args.get("include_content") is False:
+        text = "".join(memory.text_of(info))
+        mark = memory.read(info, count=False).checksum
+        data = note_data(info) | {"checksum": mark, "total_lines": text.count("\n") + (not text.endswith("\n"))}
+        return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
     note = memory.read(info)
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": _frontmatter(note), "provenance": note.provenance.row()}
@@ -192,6 +197,11 @@ def list_directory(memory: Memory, args: Arguments) -> Reply:
 def recent_activity(memory: Memory, args: Arguments) -> Reply:
     """Notes by changed time, newest first."""
     page, named, frame = Page.of(args, 100), args.get("project"), args["timeframe"]
+    if args.get("type", ["entity"]) not in (["entity"], []):
+        raise InvalidInput(
+            f"Parameter `type` takes entity alone here; got {', '.join(args['type'])}. "
+            "search_notes with `categories` finds observations."
+        )
     projects = (memory.project(named).name,) if named is not None else None
     infos, total, since = memory.recent(frame, projects=projects, limit=page.size, offset=page.offset)
     marks = memory.validity_marks(infos)
@@ -230,7 +240,12 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
             f"Parameter `query` must be a text unless one of {', '.join(_FILTERS)} is given; got nothing. "
             "recent_activity and list_directory list notes without a query."
         )
-    query = _query(memory, args, words)
+    if only := set(args.get("entity_types", ("entity",))) - {"entity", "observation"}:
+        raise InvalidInput(
+            f"Parameter `entity_types` takes entity and observation; got {', '.join(sorted(only))}. "
+            "Relations stand in build_context."
+        )
+    query = search_query(memory, args, words)
     hits = memory.search(query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens"))
     found, total = hits.hits, hits.total
     if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
@@ -254,7 +269,8 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     return Reply(lines(head, *blocks, page.foot(total, len(entries)), hint), data)
 
 
-def _query(memory: Memory, args: Arguments, words: str) -> Query:
+def search_query(memory: Memory, args: Arguments, words: str) -> Query:
+    """What search_notes looks for; `words` are those of `query`. Raises ProjectNotFound, TimeframeError."""
     kind = args["search_type"]
     query = parse(words, now=memory.clock(), zone=memory.settings.zone) if kind != "permalink" else Query(text=words)
     named = [args["project"]] if args.get("project") is not None else args.get("projects")
@@ -310,7 +326,8 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
     for info in infos:
         if sum(lengths(entries, blocks, args["as_json"])) > ROOM:
             break  # the rest goes to the next pages
-        entry, block = _with_context(memory, info, depth, since, most, args["as_json"])
+        room = (args.get("max_tokens") or _CONTEXT_TOKENS) * 4
+        entry, block = _with_context(memory, info, depth, since, most, args["as_json"], room)
         entries.append(entry)
         blocks.append(block)
     page, entries, blocks = page.fit(entries, blocks, args["as_json"], len(infos))
@@ -322,24 +339,30 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
 
 
 def _with_context(
-    memory: Memory, info: NoteInfo, depth: int, since: datetime | None, most: int, as_json: bool
+    memory: Memory, info: NoteInfo, depth: int, since: datetime | None, most: int, as_json: bool, room: int
 ) -> tuple[dict[str, Any], str]:
-    """A note's entry in the data and its block of text; long lists are cut in both alike."""
+    """A note's entry in the data and its block of text; long lists are cut in both alike. Of the note's text stands
+    what fits into `room` characters, of each related note the first line of its text."""
     found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
         "observations": [_observation(each) for each in found.observations],
         "relations": [_relation(each) for each in found.edges],
-        "related_results": [_related(each) for each in found.reached],
+        "related_results": [_related(memory, each) for each in found.reached],
     }
     counts = _shares(
         [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()]
     )
     valid = _validity(memory.validity_marks([info]), info)
-    entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid}
+    note = memory.read(info)
+    body, most = note.text[note.body_at :].strip("\r\n"), max(min(room, ROOM // 2), 0)
+    content = body if len(body) <= most else body[:most].rstrip() + " …"
+    entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid | {"checksum": note.checksum}}
+    entry["content"], entry["truncated"] = content, len(body) > most
     head = (
         f"# {short(info.title)} ({address(info)}), {short(info.type)}, changed {day(memory, info.changed)}{mark(info)}"
     )
-    block = [", ".join([head, *valid.values()])]
+    block = [", ".join([head, *valid.values(), f"checksum {note.checksum}"]), content]
+    block += ["[the text is longer: read_note shows it]"] if len(body) > most else []
     more: dict[str, int] = {}
     for (key, part), count in zip(parts.items(), counts, strict=True):
         entry[key] = [data for data, _ in part[:count]]
@@ -382,6 +405,8 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
     return {**ends, "state": each.state, "context": each.context}, "- " + short(row, _LINE)
 
 
-def _related(each: Reached) -> tuple[dict[str, Any], str]:
+def _related(memory: Memory, each: Reached) -> tuple[dict[str, Any], str]:
     row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {short(each.via)}"
-    return {**note_data(each.note), "depth": each.depth, "via": each.via}, row
+    passage = next((line.strip() for line in body_of(memory, each.note).splitlines() if line.strip(" #-")), "")
+    data = {**note_data(each.note), "depth": each.depth, "via": each.via, "passage": short(passage, _LINE)}
+    return data, f"{row}: {short(passage, _LINE)}" if passage else row

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
-from commonplace.errors import CommonplaceError, InvalidInput, OutsideError
+from commonplace.errors import CommonplaceError, InvalidInput, OutsideError, ProjectNotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.index.rows import NoteInfo
@@ -135,6 +135,12 @@ def mark(note: Note | NoteInfo) -> str:
     return f", suspicious: {', '.join(note.suspicious)}" if note.suspicious else ""
 
 
+def body_of(memory: Memory, info: NoteInfo) -> str:
+    """The note's text below its frontmatter, as it is on disk now; no access is counted."""
+    note = memory.read(info, count=False)
+    return note.text[note.body_at :].strip("\r\n")
+
+
 def address(note: Note | NoteInfo) -> str:
     """`project: permalink`, by which any tool finds the note again."""
     return flat(f"{note.project}: {note.permalink}")
@@ -156,27 +162,52 @@ def lines(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def answering(run: Callable[[Memory, Arguments], Reply]) -> Callable[[Memory, Arguments], Reply]:
+def answering(
+    run: Callable[[Memory, Arguments], Reply], shows_warnings: bool = True
+) -> Callable[[Memory, Arguments], Reply]:
     """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
 
-    `run` sees `as_json` in its arguments.
+    Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees `as_json` in its
+    arguments.
     """
 
     def answer(memory: Memory, args: Arguments) -> Reply:
         args["as_json"] = args.pop("output_format", "text") == "json"
         try:
+            if identity := args.pop("project_id", ""):
+                args["project"] = _named_by_id(memory, identity)
             reply = run(memory, args)
         except OutsideError as error:  # an address alone does not know whose it is
             project = error.project or short(args.get("project") or memory.default_project)
             reply = error_reply(OutsideError(error.path, project))
         except CommonplaceError as error:
             reply = error_reply(error)
-        return _finished(reply, memory.warnings, args["as_json"])
+        warnings = memory.warnings
+        if named := args.get("project"):  # the trouble of other projects is not this call's
+            warnings = [
+                each for each in warnings if "project " not in each or f"project {named.lower()} " in each.lower()
+            ]
+        return _finished(reply, warnings, args["as_json"], shows_warnings)
 
     return answer
 
 
-def _finished(reply: Reply, warnings: list[str], as_json: bool) -> Reply:
+def _named_by_id(memory: Memory, identity: str) -> str:
+    """The project whose id list_memory_projects shows. Raises ProjectNotFound."""
+    for each in memory.projects:
+        if project_id(each.name) == identity.strip().lower():
+            return each.name
+    raise ProjectNotFound(identity, [each.name for each in memory.projects])
+
+
+def project_id(name: str) -> str:
+    """The id a project has in other programs' arguments: the same in every process."""
+    from uuid import NAMESPACE_URL, uuid5
+
+    return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
+
+
+def _finished(reply: Reply, warnings: list[str], as_json: bool, shows_warnings: bool) -> Reply:
     """`reply` with the warnings of the last look at the disk, its text within the limit."""
     data = dict(reply.data or {})
     listed = [*data.get("warnings", ()), *shown_warnings(warnings)]
@@ -184,7 +215,7 @@ def _finished(reply: Reply, warnings: list[str], as_json: bool) -> Reply:
         data["warnings"] = listed
     if as_json and not reply.is_error:
         return Reply(_bounded_json(data), data)
-    end, text = warning_lines(listed), reply.text
+    end, text = warning_lines(listed if shows_warnings else (reply.data or {}).get("warnings", [])), reply.text
     if len(text) + len(end) > TEXT_LIMIT:
         text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
     if reply.is_error:

@@ -76,7 +76,7 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
     draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind)
     draft.tags, draft.metadata = args.get("tags", []), args.get("metadata", {})
     draft.valid_from, draft.valid_until = args.get("valid_from"), args.get("valid_until")
-    draft.supersedes = args.get("supersedes", ())
+    draft.supersedes, draft.file_name = args.get("supersedes", ()), args.get("file_name")
     if project == "categories":
         draft.category = folder or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:
@@ -119,6 +119,8 @@ def _edit(operation: str, args: Arguments) -> Any:
     """The edit as the engine takes it. Raises InvalidInput when a parameter of its own is missing."""
     content = args["content"]
     if operation in ("append", "prepend"):
+        if section := args.get("section", "").strip(" \t"):
+            return (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(section, content)
         return edits.Append(content) if operation == "append" else edits.Prepend(content)
     if operation == "find_replace":
         find = args.get("find_text", "")
@@ -174,6 +176,7 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else "",
+        "" if is_folder else f"permalink: {memory.find_ref((moved.project, moved.new_path)).permalink}",
         f"Links by path that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
     )
     return Reply(text, data)

@@ -1,0 +1,67 @@
+"""What a configuration of Basic Memory says of its projects and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from commonplace.errors import InvalidInput, ProjectNotFound
+from commonplace.faces.arguments import Arguments
+from commonplace.faces.notes.replies import project_id
+from commonplace.note.links import slug
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.engine.projects import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """What a Basic Memory configuration says. `names`: its project names -> ours; `only`: the one project every call
+    is about; `cloud`: projects that are not on this disk; the rest are its options of these names."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    only: str | None = None
+    cloud: frozenset[str] = frozenset()
+    kebab_filenames: bool = False
+    write_note_overwrite_default: bool = False
+    update_permalinks_on_move: bool = False
+    permalinks_include_project: bool = True
+
+    def projects(self, memory: Memory) -> list[tuple[str, Project]]:
+        """(that program's name, project) of every project it would know."""
+        theirs = {ours: name for name, ours in self.names.items()}
+        return [
+            (theirs.get(each.name, each.name), each)
+            for each in memory.projects
+            if each.name in theirs or not each.built_in or (not theirs and each.name == memory.default_project)
+        ]
+
+    def named(self, memory: Memory, args: Arguments) -> str:
+        """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""
+        projects = self.projects(memory)
+        if args.get("workspace"):
+            raise InvalidInput("Cloud workspaces are not used here; every project is a folder. Leave `workspace` out.")
+        given = self.only or args.get("project")
+        identity = None if self.only else args.get("project_id")
+        if identity:
+            found = [each.name for name, each in projects if project_id(name) == str(identity).lower()]
+            if not found:
+                raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
+            return found[0]
+        if not given:
+            return memory.default_project
+        for name, each in projects:
+            if slug(name) == slug(str(given).strip()):
+                return each.name
+        if given in self.cloud:
+            raise InvalidInput(
+                f"Project {given} is kept in Basic Memory's cloud, which is not used here. "
+                "Add its folder on this disk with create_memory_project."
+            )
+        raise ProjectNotFound(str(given), [name for name, _ in projects])
+
+    def shown(self, name: str) -> str:
+        """That program's name of our project."""
+        return next((theirs for theirs, ours in self.names.items() if ours == name), name)

@@ -92,6 +92,10 @@ class ByWords:
             self.known.update(zip((note.path for note in notes), (one.key for one in some), strict=True))
         self.loading += time.perf_counter() - begin
         self.computing += time.process_time() - computing
+        self.embed()
+
+    def embed(self) -> None:
+        """Compute the vectors that are missing."""
         if self._shelf is not None:
             before = self._shelf.fresh
             with self._shelf.lent(), self._shelf.keeping():

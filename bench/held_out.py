@@ -18,7 +18,6 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -30,7 +29,7 @@ for each in (HERE, HERE.parent / "src"):
 
 from commonplace.text.tokens import fts_text, query_text, tokens  # noqa: E402
 from conversations import CATEGORIES, Question  # noqa: E402
-from public_sets import REPOSITORIES, Collection, Home, found_in  # noqa: E402
+from public_sets import REPOSITORIES, Collection, found_in  # noqa: E402
 from retrieval import ByWords, Ours, Place, gain  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
@@ -79,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for row in rows:
                 groups.setdefault(f"  {CATEGORIES[row[0].category]}", []).append(row)
         for group, some in groups.items():
-            _print(one.name if not group else group, some, before.get(one.name, {}))
+            _print(group if group else one.name, some, before.get(one.name, {}))
     if asked.keep:
         asked.keep.write_text(json.dumps(kept), encoding="utf-8")
     return 0
@@ -106,7 +105,7 @@ def _measured(
     every = list(one.homes())
     is_many = len(every) > 100
     for home in every[::sample] if is_many else every:
-        ours = (Ours if shelf else ByWords)
+        ours = Ours if shelf else ByWords
         with TemporaryDirectory(prefix="commonplace-sets-") as scratch:
             name = home.name.replace("/", "_").replace(" ", "_")
             folder = Path(scratch) if homes is None else homes / name

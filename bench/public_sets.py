@@ -144,7 +144,7 @@ def _cranfield(folder: Path) -> Iterator[Home]:
         r"<doc>\s*<docno>\s*(\d+).*?<title>(.*?)</title>.*?<text>(.*?)</text>", documents, re.S
     ):
         if body.strip():
-            texts.append(Text(number, _flat(body), _flat(title)[:120] or f"Abstract {number}"))
+            texts.append(Text(number, _flat(body), f"{_flat(title)[:100]} {number}"))
     known = {one.key for one in texts}
     relevant: dict[int, list[str]] = {}
     for line in (folder / "cranqrel.trec.txt").read_text(encoding="utf-8").splitlines():

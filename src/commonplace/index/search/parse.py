@@ -159,6 +159,17 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
     return size >= least
 
 
+def is_address(query: ParsedQuery) -> bool:
+    """Whether a query is one piece without a blank that names a thing: `city/tram`, `a-b-c`."""
+    return len(query.terms) == 1 and query.terms[0].open
+
+
+def is_prose(query: ParsedQuery) -> bool:
+    """Whether a query is rather a text pasted whole: many terms, whatever quotes and capitals stand between them."""
+    return len(query.terms) >= _PROSE
+
+
+_PROSE = 8
 _LONG, _LONG_QUESTION = 40, 30
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")

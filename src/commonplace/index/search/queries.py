@@ -318,9 +318,9 @@ class SearchContext:
         known = {row: (-changed, permalink) for row, changed, permalink in found}
         return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
 
-    def last_row(self) -> int:
-        """The highest row number of any note."""
-        return self.db.execute("select max(row) from note").fetchone()[0] or 0
+    def size(self) -> int:
+        """How many notes there are, whoever may see them."""
+        return self.db.execute("select count(*) from note").fetchone()[0]
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""

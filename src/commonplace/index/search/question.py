@@ -24,7 +24,7 @@ PREFIX_FROM = 4
 
 _MAX_HELD = 1_500
 """Of a word that more notes contain, the newest are looked at."""
-_MIN_SIZE = 255
+_MIN_SIZE = 4
 _COMMON = 100
 _MIN_COSINE = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
@@ -34,7 +34,7 @@ _MAX_BETTER = 5
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
-_FREQUENT_NAME = 25
+_FREQUENT_NAME, _NAMED_SIZE = 25, 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
 """(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no model is usable. A note
@@ -72,7 +72,7 @@ class _WordLookup:
         self.context = context
         self.table, self._column = (NAMES, "title : ") if context.by_title else (STEMS, "")
         # A power of two, so that no agent learns from the order how many notes of others there are.
-        self.size = 1 << max(_MIN_SIZE, context.last_row()).bit_length()
+        self.size = 1 << (max(_MIN_SIZE, context.size()) - 1).bit_length()
 
     def words(self, texts: Sequence[str]) -> list[Word]:
         """The words that some note contains, of very many the rarest."""
@@ -217,6 +217,10 @@ class QuestionRanking:
         scored = {row: scores[row] for row in order[first:last] if row in scores}
         part = self.context.best_first(scored) + order[first + len(scored) : last]
         return part[offset - first :][:limit]
+
+    def is_counted(self, row: int) -> bool:
+        """Whether `total` counts the note."""
+        return row in self.features or any(row in group for group in self._groups.values())
 
     def held(self, row: int) -> list[str]:
         """The words of the question a note contains."""
@@ -387,7 +391,7 @@ def _without_names(text: str, words: Sequence[Word], size: int) -> str:
     """The question for comparing meanings among `size` notes: names of speakers that very many notes contain do not
     distinguish notes, and are put as "someone"."""
     often = {
-        word.text for word in words if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= size)
+        word.text for word in words if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= max(size, _NAMED_SIZE))
     }
     if not often or all(word.is_speaker for word in words):
         return text

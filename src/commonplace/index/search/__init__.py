@@ -1,7 +1,7 @@
 """Full-text search (contract 000b, 6) and smart search (contract 001, 14) over the index.
 
 `parse` reads the query, `exact` ranks notes that contain all words, `question` and `chunks` rank notes that answer a
-question, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `synonyms` the word forms.
+question, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `word_forms` the word forms.
 """
 
 from __future__ import annotations
@@ -163,9 +163,7 @@ class _Search:
         found.relaxed = bool(found.hits)
         return found
 
-    def _relaxed(
-        self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
-    ) -> Hits:
+    def _relaxed(self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
         """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
         context, limit, offset = self.context, self.limit, self.offset
         ranking = QuestionRanking(context, self.text, today, near)

@@ -19,8 +19,8 @@ from operator import or_
 from commonplace.index.features import SHORT, style_of, turns_or_passages
 from commonplace.index.search import parse
 from commonplace.index.search.queries import NoteText
-from commonplace.index.search.question import PREFIX_FROM, QuestionRanking, TermScorer, Word
-from commonplace.index.search.synonyms import forms, root, stem, synonyms
+from commonplace.index.search.question import QuestionRanking, TermScorer, Word
+from commonplace.index.search.word_forms import forms, root, stem
 from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at
 
 READ, READ_LONG = 40, 20
@@ -181,7 +181,7 @@ class ChunkRanking:
         full = max([*together.values(), *map(scorer.__getitem__, held.values())], default=0.0) or 1.0
         neighbors = self._neighbor_scores(matching)
         for row, some in self.chunks.items():
-            self._score_note(row, some, neighbors, speakers, together[row] / full)
+            self._score_note(row, some, neighbors, speakers, together[row] / full, scorer)
         self._read_closely(every)
         for row, some in self.chunks.items():
             self.scores[row] = self._blended(row, max(one.score for one in some))
@@ -213,18 +213,20 @@ class ChunkRanking:
         return found
 
     def _score_note(
-        self, row: int, some: list[Chunk], neighbors: dict[int, float], speakers: set[str], together: float
-    ) -> None:
+        self, row: int, some: list[Chunk], neighbors: dict[int, float], speakers: set[str], together: float,
+        scorer: TermScorer,
+    ) -> None:  # fmt: skip
         """All features of the chunks of a note but those that need their text."""
         table, note = self._table, self._features[row]
         day = sum(period.share(note.day) for period in self._question.periods)
         usual = table.conversation * max(one.own for one in some) + table.conversation_words * together
         usual += table.date * day + self._ranking.shares(row).get("meaning", 0.0)
-        usual += table.present if not speakers.isdisjoint(one.speaker for one in some) else 0.0
-        for one in some:
+        for at, one in enumerate(some):
+            near = scorer[reduce(or_, (each.bits for each in some[max(0, at - 1) : at + 2]))]
             beside = neighbors.get(id(one), 0.0)
             one.is_relevant = bool(one.bits or beside)
             one.score = table.words * self._word_share(row) * one.own + beside + usual
+            one.score += table.within_one * min(1.0, near / self._ranking._full)
             one.score += table.speaker if one.is_relevant and one.speaker in speakers else 0.0
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
@@ -266,9 +268,8 @@ class _WordFinder:
             if not is_cjk(word.text):
                 own = word.spelled or forms(word.text)
                 self._stems.append(({stem(one) for one in own}, "", 1 << 3 * at))
-                if word.synonym_rows:
-                    prefix = word.text if len(word.text) >= PREFIX_FROM else ""
-                    self._stems.append(({stem(one) for one in synonyms(word.text)}, prefix, 2 << 3 * at))
+                if word.longer_rows:
+                    self._stems.append((set(), word.text, 2 << 3 * at))
         every = {one for stems, prefix, _ in self._stems for one in (*stems, prefix) if one}
         heads = sorted({one.removesuffix("y") or one for one in every})
         # Whatever ending a word has, it begins with its stem, and so with the shortest that another begins with.

@@ -20,8 +20,8 @@ from commonplace.index.facets import PROJECT, any_of, expression, passes, projec
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
-from commonplace.index.search.synonyms import inflected, one_edit
 from commonplace.index.search.weights import EXACT
+from commonplace.index.search.word_forms import inflected, one_edit
 from commonplace.query import Query
 
 COMMON = 2_000
@@ -47,15 +47,11 @@ _VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and 
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
-    " order by f.position {way}, f.row {way} limit 3))"
+    " order by f.position {way}, f.row {way} limit ?3))"
 )
 _NEIGHBORS = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
     " from json_each(?1) r join feature c on c.row = r.value"
-)
-_WITH_SPEAKERS = (
-    "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join feature f"
-    f" indexed by feature_speaker where f.speaker = v.value and f.conversation = r.value and {_VISIBLE})"
 )
 
 
@@ -338,10 +334,10 @@ class SearchContext:
         found = "select row from feature where day between ? and ? order by row desc limit ?"
         return [row for (row,) in self.db.execute(found, (first, last, most))]
 
-    def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Of each note, the visible notes before it in its conversation and those after it, up to three each, the
+    def neighbors(self, rows: Collection[int], reach: int = 3) -> dict[int, tuple[list[int], list[int]]]:
+        """Of each note, the visible notes before it in its conversation and those after it, up to `reach` each, the
         nearest first."""
-        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope)).fetchall()
+        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope, reach)).fetchall()
         return {row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]")) for row, before, after in found}
 
     def speakers(self, words: Sequence[str]) -> set[str]:
@@ -351,11 +347,6 @@ class SearchContext:
             f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
             (json.dumps(words), self._own_scope),
         )}  # fmt: skip
-
-    def with_speakers(self, conversations: Collection[int], speakers: Collection[str]) -> set[int]:
-        """Those of the conversations in which one of the speakers says something the viewer sees."""
-        values = (_json(conversations), self._own_scope, json.dumps(list(speakers)))
-        return {number for (number,) in self.db.execute(_WITH_SPEAKERS, values)}
 
     def spellings(self, word: str) -> list[str]:
         """The words one edit away from `word` (lower case) that visible notes contain in any form, at most 8, the most

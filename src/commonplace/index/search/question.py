@@ -16,10 +16,10 @@ from commonplace.index.facets import quoted
 from commonplace.index.search import weights
 from commonplace.index.search.parse import MAX_TERMS, asks_several, focus_of, read_question
 from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
-from commonplace.index.search.synonyms import forms, synonyms
+from commonplace.index.search.word_forms import forms
 from commonplace.text.tokens import flatten, is_cjk, query_text
 
-PREFIX_FROM = 4
+_PREFIX_FROM = 4
 """Letters from which on a word also matches as a prefix."""
 
 _MAX_HELD = 1_500
@@ -31,6 +31,8 @@ _MIN_COSINE = 0.2
 _FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
 """Meaning counts from the cosine that this share of the notes do not reach, and from this far below the highest."""
 _MAX_BETTER = 5
+_ASKING = 40
+"""A turn asks when so much of it, in percent, is questions."""
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
@@ -45,14 +47,14 @@ without a vector is left out."""
 class Word:
     """A word of the question.
 
-    `rows`: the notes that contain it or a form of it; `synonym_rows`: those that contain a synonym or a longer word it
-    begins; `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has
-    this name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
+    `rows`: the notes that contain it or a form of it; `longer_rows`: those that contain a longer word it begins;
+    `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has this
+    name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
     """
 
     text: str
     rows: Sequence[int]
-    synonym_rows: Sequence[int]
+    longer_rows: Sequence[int]
     weight: float
     is_speaker: bool
     match: str
@@ -62,7 +64,7 @@ class Word:
     @property
     def is_cut(self) -> bool:
         """Whether more notes contain it than were looked at."""
-        return max(len(self.rows), len(self.synonym_rows)) >= _MAX_HELD
+        return max(len(self.rows), len(self.longer_rows)) >= _MAX_HELD
 
 
 class _WordLookup:
@@ -79,7 +81,7 @@ class _WordLookup:
         texts = texts[: MAX_TERMS * 8]
         speakers = self.context.speakers(texts)
         found = [self._word(text, text in speakers) for text in texts]
-        found = [word for word in found if word.rows or word.synonym_rows or word.is_speaker]
+        found = [word for word in found if word.rows or word.longer_rows or word.is_speaker]
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
@@ -97,17 +99,17 @@ class _WordLookup:
         is_latin = not is_cjk(text)
         own = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
         rows = self._rows(own)
-        others = []
-        if is_latin and len(rows) < _COMMON:
-            others = [*map(quoted, synonyms(text)), *([f"{quoted(text)}*"] if len(text) >= PREFIX_FROM else [])]
-        synonym_rows = self._rows(" OR ".join(others)) if others else []
-        weight = self._rarity(rows or synonym_rows)
-        spelled = () if rows or synonym_rows or is_speaker else self.context.spellings(text)
+        longer = f"{quoted(text)}*" if is_latin and len(rows) < _COMMON and len(text) >= _PREFIX_FROM else ""
+        longer_rows = self._rows(longer) if longer else []
+        weight = self._rarity(rows or longer_rows)
+        spelled = () if rows or longer_rows or is_speaker else self.context.spellings(text)
         if spelled:
             own = _match(spelled)
             rows = self._rows(own)
             weight = self._rarity(rows) * weights.WEIGHTS.spelled
-        return Word(text, rows, synonym_rows, weight, is_speaker, " OR ".join([own, *others]), spelled=spelled)
+        return Word(
+            text, rows, longer_rows, weight, is_speaker, f"{own} OR {longer}" if longer else own, spelled=spelled
+        )
 
     def _look_up_names(self, words: Sequence[Word]) -> None:
         """Which notes have the words in their names: asked once for all, then for each."""
@@ -141,16 +143,16 @@ class TermScorer(dict[int, float]):
         table = weights.WEIGHTS
         few = {} if all(word.is_speaker or word.text in names for word in words) else dict.fromkeys(names, table.name)
         self._title = table.title
-        self._words = [(word.weight * few.get(word.text, 1.0), table.synonym if word.rows else 1.0) for word in words]
+        self._words = [(word.weight * few.get(word.text, 1.0), table.longer if word.rows else 1.0) for word in words]
 
     def __missing__(self, bits: int) -> float:
         score = 0.0
-        for at, (weight, synonym) in enumerate(self._words):
+        for at, (weight, longer) in enumerate(self._words):
             one = bits >> 3 * at & 7
             if one & 1:
                 score += weight
             elif one & 2:
-                score += weight * synonym
+                score += weight * longer
             if one & 4:
                 score += weight * self._title
         self[bits] = score
@@ -162,7 +164,7 @@ class QuestionRanking:
 
     `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
     `total`: how many contain a word or are scored. `features`: of the scored notes. `bits`: a bitmask for each of them,
-    three bits per word: exact, synonym, title. `cosines`: of meanings, scaled to 0 to 1.
+    three bits per word: exact, longer, title. `cosines`: of meanings, scaled to 0 to 1.
     """
 
     def __init__(self, context: SearchContext, text: str, today: date | None = None, near: Nearness | None = None):
@@ -190,7 +192,8 @@ class QuestionRanking:
         self._neighbor_scores = self._score_neighbors(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self._scorer.__getitem__, together), default=0.0) or 1.0
-        self._present = context.with_speakers(self._best, self.speakers) if self.speakers else set()
+        self._full = sum(word.weight for word in self.words) or 1.0
+        self._within_one, self._replies = self._look_beside(own)
         self._better: dict[int, int] = {}
         self.scores = self._scores(own)
         self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
@@ -244,7 +247,8 @@ class QuestionRanking:
             "conversation": table.conversation * (words + meaning if place is None else self._best.get(place, 0.0)),
             "conversation_words": table.conversation_words * self._scorer[together] / self._most,
             "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
-            "present": table.present if place in self._present else 0.0,
+            "within_one": table.within_one * self._within(row),
+            "replies": table.replies * self._replies.get(row, 0.0),
             "own": table.own * note.first_person / 4,
             "asks": table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
@@ -257,14 +261,12 @@ class QuestionRanking:
         """The sum of all features of each note: what `shares` tells, computed for all at once."""
         table, periods, scorer = self._table, self.question.periods, self._scorer
         own_score, neighbors, bits = own.get, self._neighbor_scores.get, self.bits.get
+        replies = self._replies.get
         conversation, coverage = table.conversation, table.conversation_words / self._most
         question_share, own_share = table.asks / 100, table.own / 4
         time_share = table.timed if self.question.when else 0.0
         around = {
-            place: conversation * best
-            + coverage * scorer[self._together[place]]
-            + (table.present if place in self._present else 0.0)
-            for place, best in self._best.items()
+            place: conversation * best + coverage * scorer[self._together[place]] for place, best in self._best.items()
         }
         days = {note.day for note in self.features.values()} if periods else ()
         dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
@@ -275,9 +277,10 @@ class QuestionRanking:
             score = table.words * alone + neighbors(row, 0.0) + question_share * question
             score += own_share * first_person + time_share * has_time
             if place is None:
-                score += conversation * alone + coverage * scorer[bits(row, 0)]
+                score += conversation * alone + coverage * scorer[bits(row, 0)] + table.within_one * self._within(row)
             else:
                 score += around.get(place, 0.0)
+                score += table.within_one * self._within(row) + table.replies * replies(row, 0.0)
                 if speaker in self.speakers:
                     score += table.speaker
             if dated:
@@ -381,6 +384,29 @@ class QuestionRanking:
                         found[row] = found.get(row, 0.0) + part * own[source]
         return found
 
+    def _look_beside(self, own: Mapping[int, float]) -> tuple[dict[int, int], dict[int, float]]:
+        """The words that turns contain together with the turns beside them; and what the turn before lends to one that
+        answers it: somebody else's question is worth its own score."""
+        notes = self.features
+        said = [row for row, note in notes.items() if note.conversation is not None]
+        beside = self.context.neighbors(said, 1) if said else {}
+        self._look_up({row for sides in beside.values() for side in sides for row in side} - self.bits.keys())
+        within, replies = dict[int, int](), dict[int, float]()
+        bits = self.bits.get
+        for row, (before, after) in beside.items():
+            held = bits(row, 0)
+            for one in (*before, *after):
+                held |= bits(one, 0)
+            within[row] = held
+            asker = notes.get(before[0]) if before else None
+            if asker is not None and asker.question >= _ASKING and asker.speaker != notes[row].speaker:
+                replies[row] = own.get(asker.row, 0.0)
+        return within, replies
+
+    def _within(self, row: int) -> float:
+        """The share of the question's rarity that a note contains together with the turns beside it."""
+        return min(1.0, self._scorer[self._within_one.get(row, self.bits.get(row, 0))] / self._full)
+
 
 def newest_first(scores: Mapping[int, float]) -> list[int]:
     """The notes by score, of equal score the newest first: `best_first` without asking the index."""
@@ -391,7 +417,9 @@ def _without_names(text: str, words: Sequence[Word], size: int) -> str:
     """The question for comparing meanings among `size` notes: names of speakers that very many notes contain do not
     distinguish notes, and are put as "someone"."""
     often = {
-        word.text for word in words if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= max(size, _NAMED_SIZE))
+        word.text
+        for word in words
+        if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= max(size, _NAMED_SIZE))
     }
     if not often or all(word.is_speaker for word in words):
         return text
@@ -403,7 +431,7 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     lists = [
         (bit << 3 * at, rows)
         for at, word in enumerate(words)
-        for bit, rows in ((1, word.rows), (2, word.synonym_rows), (4, word.name_rows))
+        for bit, rows in ((1, word.rows), (2, word.longer_rows), (4, word.name_rows))
         if rows
     ]
     found: dict[int, set[int]] = {}

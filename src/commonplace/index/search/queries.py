@@ -47,7 +47,7 @@ _VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and 
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
-    " order by f.position {way}, f.row {way} limit ?3))"
+    " order by f.position {way}, f.row {way} limit 3))"
 )
 _NEIGHBORS = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
@@ -334,10 +334,10 @@ class SearchContext:
         found = "select row from feature where day between ? and ? order by row desc limit ?"
         return [row for (row,) in self.db.execute(found, (first, last, most))]
 
-    def neighbors(self, rows: Collection[int], reach: int = 3) -> dict[int, tuple[list[int], list[int]]]:
-        """Of each note, the visible notes before it in its conversation and those after it, up to `reach` each, the
+    def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
+        """Of each note, the visible notes before it in its conversation and those after it, up to three each, the
         nearest first."""
-        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope, reach)).fetchall()
+        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope)).fetchall()
         return {row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]")) for row, before, after in found}
 
     def speakers(self, words: Sequence[str]) -> set[str]:

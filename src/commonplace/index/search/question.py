@@ -374,6 +374,7 @@ class QuestionRanking:
         table, found = self._table, dict[int, float]()
         able = {row: own[row] for row, note in self.features.items() if note.conversation is not None}
         neighbors = self.context.neighbors(newest_first(able)[: table.sources]) if able else {}
+        self._neighbors = neighbors
         rows = {row for sides in neighbors.values() for side in sides for row in side}
         self._add(rows - self.features.keys())
         for side, share in ((0, table.after), (1, table.before)):
@@ -385,22 +386,19 @@ class QuestionRanking:
         return found
 
     def _look_beside(self, own: Mapping[int, float]) -> tuple[dict[int, int], dict[int, float]]:
-        """The words that turns contain together with the turns beside them; and what the turn before lends to one that
+        """The words that the best turns and those beside them contain together; and what a turn lends to the one that
         answers it: somebody else's question is worth its own score."""
-        notes = self.features
-        said = [row for row, note in notes.items() if note.conversation is not None]
-        beside = self.context.neighbors(said, 1) if said else {}
-        self._look_up({row for sides in beside.values() for side in sides for row in side} - self.bits.keys())
         within, replies = dict[int, int](), dict[int, float]()
-        bits = self.bits.get
-        for row, (before, after) in beside.items():
-            held = bits(row, 0)
-            for one in (*before, *after):
-                held |= bits(one, 0)
-            within[row] = held
-            asker = notes.get(before[0]) if before else None
-            if asker is not None and asker.question >= _ASKING and asker.speaker != notes[row].speaker:
-                replies[row] = own.get(asker.row, 0.0)
+        bits, notes = self.bits.get, self.features
+        for row, sides in self._neighbors.items():
+            for side in sides:
+                if side and side[0] in notes:
+                    both = bits(row, 0) | bits(side[0], 0)
+                    within[row] = within.get(row, 0) | both
+                    within[side[0]] = within.get(side[0], 0) | both
+            answer = notes.get(sides[1][0]) if sides[1] else None
+            if answer is not None and notes[row].question >= _ASKING and answer.speaker != notes[row].speaker:
+                replies[answer.row] = own[row]
         return within, replies
 
     def _within(self, row: int) -> float:

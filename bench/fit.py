@@ -29,8 +29,8 @@ from commonplace.index.search.question import QuestionRanking, newest_first  # n
 from haystacks import read  # noqa: E402
 from retrieval import PAGE, ByWords, Place  # noqa: E402
 
-FITTED = ("words", "before", "after", "around", "conversation", "conversation_words", "within_one", "replies",
-          "speaker", "own", "asks", "date", "timed")  # fmt: skip
+FITTED = ("words", "before", "after", "around", "conversation", "conversation_words", "speaker",
+          "own", "asks", "date", "timed")  # fmt: skip
 """The features whose weights are fitted; those inside `words` and `several` keep theirs."""
 
 
@@ -155,13 +155,11 @@ def feature_table(ranking: QuestionRanking, rows: Sequence[int]) -> np.ndarray:
             "around": sum(lent(side, at) for side in sides for at in (1, 2)),
             "conversation": own.get(row, 0.0) if place is None else ranking._best.get(place, 0.0),
             "conversation_words": scorer[together] / ranking._most,
-            "within_one": ranking._within(row),
             "speaker": float(place is not None and note.speaker in ranking.speakers),
             "own": note.first_person / 4,
             "asks": note.question / 100,
             "date": sum(period.share(note.day) for period in periods),
             "timed": float(when and note.has_time),
-            "replies": ranking._replies.get(row, 0.0),
         }
         lines.append([values[name] for name in FITTED])
     return np.array(lines).reshape(len(rows), len(FITTED))

@@ -108,7 +108,7 @@ class _Search:
             if relaxed.total:
                 return relaxed
         found = self._strict(parsed)
-        if is_long and 0 < found.total < self.limit and not parse.is_address(parsed):
+        if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
             return self._topped_up(parsed, today, near)
         if found.total:
             return found

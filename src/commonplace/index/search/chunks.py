@@ -181,7 +181,7 @@ class ChunkRanking:
         full = max([*together.values(), *map(scorer.__getitem__, held.values())], default=0.0) or 1.0
         neighbors = self._neighbor_scores(matching)
         for row, some in self.chunks.items():
-            self._score_note(row, some, neighbors, speakers, together[row] / full, scorer)
+            self._score_note(row, some, neighbors, speakers, together[row] / full)
         self._read_closely(every)
         for row, some in self.chunks.items():
             self.scores[row] = self._blended(row, max(one.score for one in some))
@@ -213,20 +213,17 @@ class ChunkRanking:
         return found
 
     def _score_note(
-        self, row: int, some: list[Chunk], neighbors: dict[int, float], speakers: set[str], together: float,
-        scorer: TermScorer,
-    ) -> None:  # fmt: skip
+        self, row: int, some: list[Chunk], neighbors: dict[int, float], speakers: set[str], together: float
+    ) -> None:
         """All features of the chunks of a note but those that need their text."""
         table, note = self._table, self._features[row]
         day = sum(period.share(note.day) for period in self._question.periods)
         usual = table.conversation * max(one.own for one in some) + table.conversation_words * together
         usual += table.date * day + self._ranking.shares(row).get("meaning", 0.0)
-        for at, one in enumerate(some):
-            near = scorer[reduce(or_, (each.bits for each in some[max(0, at - 1) : at + 2]))]
+        for one in some:
             beside = neighbors.get(id(one), 0.0)
             one.is_relevant = bool(one.bits or beside)
             one.score = table.words * self._word_share(row) * one.own + beside + usual
-            one.score += table.within_one * min(1.0, near / self._ranking._full)
             one.score += table.speaker if one.is_relevant and one.speaker in speakers else 0.0
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:

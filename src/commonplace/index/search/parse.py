@@ -159,9 +159,12 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
     return size >= least
 
 
-def is_address(query: ParsedQuery) -> bool:
-    """Whether a query is one piece without a blank that names a thing: `city/tram`, `a-b-c`."""
-    return len(query.terms) == 1 and query.terms[0].open
+def says_much(query: ParsedQuery) -> bool:
+    """Whether notes that hold some of the words are worth showing beside those that hold all: a long CJK run, or three
+    informative words. An address (`city/tram`) is one piece and names one thing."""
+    if any(is_cjk(one.words[-1]) for one in query.terms):
+        return True
+    return len(query.terms) > 1 and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
 
 
 def is_prose(query: ParsedQuery) -> bool:

@@ -31,8 +31,6 @@ _MIN_COSINE = 0.2
 _FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
 """Meaning counts from the cosine that this share of the notes do not reach, and from this far below the highest."""
 _MAX_BETTER = 5
-_ASKING = 40
-"""A turn asks when so much of it, in percent, is questions."""
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
@@ -192,8 +190,6 @@ class QuestionRanking:
         self._neighbor_scores = self._score_neighbors(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self._scorer.__getitem__, together), default=0.0) or 1.0
-        self._full = sum(word.weight for word in self.words) or 1.0
-        self._within_one, self._replies = self._look_beside(own)
         self._better: dict[int, int] = {}
         self.scores = self._scores(own)
         self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
@@ -247,8 +243,6 @@ class QuestionRanking:
             "conversation": table.conversation * (words + meaning if place is None else self._best.get(place, 0.0)),
             "conversation_words": table.conversation_words * self._scorer[together] / self._most,
             "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
-            "within_one": table.within_one * self._within(row),
-            "replies": table.replies * self._replies.get(row, 0.0),
             "own": table.own * note.first_person / 4,
             "asks": table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
@@ -261,7 +255,6 @@ class QuestionRanking:
         """The sum of all features of each note: what `shares` tells, computed for all at once."""
         table, periods, scorer = self._table, self.question.periods, self._scorer
         own_score, neighbors, bits = own.get, self._neighbor_scores.get, self.bits.get
-        replies = self._replies.get
         conversation, coverage = table.conversation, table.conversation_words / self._most
         question_share, own_share = table.asks / 100, table.own / 4
         time_share = table.timed if self.question.when else 0.0
@@ -277,10 +270,9 @@ class QuestionRanking:
             score = table.words * alone + neighbors(row, 0.0) + question_share * question
             score += own_share * first_person + time_share * has_time
             if place is None:
-                score += conversation * alone + coverage * scorer[bits(row, 0)] + table.within_one * self._within(row)
+                score += conversation * alone + coverage * scorer[bits(row, 0)]
             else:
                 score += around.get(place, 0.0)
-                score += table.within_one * self._within(row) + table.replies * replies(row, 0.0)
                 if speaker in self.speakers:
                     score += table.speaker
             if dated:
@@ -374,7 +366,6 @@ class QuestionRanking:
         table, found = self._table, dict[int, float]()
         able = {row: own[row] for row, note in self.features.items() if note.conversation is not None}
         neighbors = self.context.neighbors(newest_first(able)[: table.sources]) if able else {}
-        self._neighbors = neighbors
         rows = {row for sides in neighbors.values() for side in sides for row in side}
         self._add(rows - self.features.keys())
         for side, share in ((0, table.after), (1, table.before)):
@@ -384,26 +375,6 @@ class QuestionRanking:
                     if row in self.features:
                         found[row] = found.get(row, 0.0) + part * own[source]
         return found
-
-    def _look_beside(self, own: Mapping[int, float]) -> tuple[dict[int, int], dict[int, float]]:
-        """The words that the best turns and those beside them contain together; and what a turn lends to the one that
-        answers it: somebody else's question is worth its own score."""
-        within, replies = dict[int, int](), dict[int, float]()
-        bits, notes = self.bits.get, self.features
-        for row, sides in self._neighbors.items():
-            for side in sides:
-                if side and side[0] in notes:
-                    both = bits(row, 0) | bits(side[0], 0)
-                    within[row] = within.get(row, 0) | both
-                    within[side[0]] = within.get(side[0], 0) | both
-            answer = notes.get(sides[1][0]) if sides[1] else None
-            if answer is not None and notes[row].question >= _ASKING and answer.speaker != notes[row].speaker:
-                replies[answer.row] = own[row]
-        return within, replies
-
-    def _within(self, row: int) -> float:
-        """The share of the question's rarity that a note contains together with the turns beside it."""
-        return min(1.0, self._scorer[self._within_one.get(row, self.bits.get(row, 0))] / self._full)
 
 
 def newest_first(scores: Mapping[int, float]) -> list[int]:

@@ -24,8 +24,6 @@ class QuestionWeights:
     around: float = 0.23  # the scores of the notes two and three places away, on either side
     conversation: float = 0.51  # the best note of the same conversation
     conversation_words: float = 0.44  # how many of the words its conversation contains in all
-    within_one: float = 0.19  # the share of the question's rarity that it contains together with the notes beside it
-    replies: float = 0.14  # the score of the note before it, when that is another speaker's question
     speaker: float = 0.8  # the question names who said it (or where it comes from)
     own: float = 0.19  # first person ("I", "my"): the text is about its speaker
     asks: float = -0.58  # it is a question itself: answers are wanted

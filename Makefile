@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook check-bundles docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -74,8 +74,16 @@ bench-asking: .venv/ready
 bench-gate: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/gate.py $(DATA) $(OPTIONS)
 
+# OPTIONS: say, --prompts 100.
+bench-hook: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/hook.py $(OPTIONS)
+
 bench-lifecycle: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/lifecycle.py
+
+# The plugin, the extension and the bundle, by the programs they are for (from npm); skipped where they cannot be had.
+check-bundles: .venv/ready
+	@$(BIN)/python tools/check_clients.py bundles
 
 docs: .venv/ready
 	@$(BIN)/python tools/reference.py

@@ -1,11 +1,12 @@
 """How often upkeep is right, on a set somebody else wrote: categories, duplicates, reminders, times, links.
 
-    python bench/classify.py FILE [--failures]
+    python bench/classify.py FILE [--failures] [--meaning]
 
 FILE is JSON, each key a list of cases: `classify` (text, category, acceptable, lang), `duplicates` (a, b, kind: same,
 near or different), `reminders` (text, expected: the days, now), `remind` (phrase, now, expected: a day or a time, or
 `repeat` and the first one, or `refuse`; several with ` or `), `links` (memories: [text, category]; pairs: positions).
-Only the totals are printed; with --failures also each case that went wrong.
+Only the totals are printed; with --failures also each case that went wrong. With --meaning the installed embedding
+model helps to classify.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,7 @@ if str(SOURCE) not in sys.path:
 
 from commonplace.config import Settings  # noqa: E402
 from commonplace.errors import TimeRefused  # noqa: E402
-from commonplace.jobs.classify import Classifier  # noqa: E402
+from commonplace.jobs.classify import Classifier, learn  # noqa: E402
 from commonplace.jobs.dedup import near_pairs, plan_duplicates  # noqa: E402
 from commonplace.jobs.job import MERGE, MemoryState  # noqa: E402
 from commonplace.jobs.linking import plan_links  # noqa: E402
@@ -37,6 +40,8 @@ NOW = datetime(2026, 4, 15, 10, tzinfo=UTC)
 CLOSE = ("soul", "lessons", "people")
 """The categories no memory may wrongly be put into more often than before."""
 SETTINGS = Settings(Path("unused"), Path("unused"), timezone="UTC")
+HOME = [SETTINGS]
+"""The settings categories are chosen with: under --meaning of a home that has the vectors of the examples."""
 
 Outcome = tuple[str, bool, str]
 """The name of a total, whether the case counts for it, and the case in words."""
@@ -47,7 +52,7 @@ def state(text: str, number: int = 0, category: str = "inbox", now: datetime = N
 
 
 def categories(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
-    classifier = Classifier(SETTINGS)
+    classifier = Classifier(HOME[0])
     for each in cases:
         found = classifier.choose(state(each["text"]))
         said = f"{each['text']} -> {found.reason}; wanted {each['category']} {each['acceptable']}"
@@ -117,7 +122,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--failures", action="store_true")
+    parser.add_argument("--meaning", action="store_true")
     given = parser.parse_args()
+    if given.meaning:
+        HOME[0] = replace(SETTINGS, home=Path(tempfile.mkdtemp()))
+        while learn(HOME[0]):
+            continue
     cases = json.loads(given.file.read_text(encoding="utf-8"))
     for part, measure in PARTS.items():
         right, total = Counter[str](), Counter[str]()

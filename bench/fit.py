@@ -100,7 +100,7 @@ def _asked(conversation) -> list[Asked]:
     with TemporaryDirectory(prefix="commonplace-fit-") as folder:
         pipeline = ByWords(Place(Path(folder)))
         pipeline.load(conversation.turns)
-        usual = search.QuestionRanking
+        usual = QuestionRanking
         seen: list[tuple[list[int], np.ndarray, list[str]]] = []
 
         class Recorded(QuestionRanking):
@@ -112,7 +112,7 @@ def _asked(conversation) -> list[Asked]:
                 paths = dict(self.context.db.execute("select row, path from note"))
                 seen.append((rows, feature_table(self, rows), [paths[row] for row in rows]))
 
-        search.QuestionRanking = Recorded
+        setattr(search, "QuestionRanking", Recorded)  # noqa: B010
         try:
             for question in conversation.questions:
                 if question.category not in (1, 2, 3, 4):
@@ -126,7 +126,7 @@ def _asked(conversation) -> list[Asked]:
                 wanted = np.array([pipeline.known[path] in evidence for path in paths])
                 found.append(Asked(conversation.id, table, wanted, len(evidence)))
         finally:
-            search.QuestionRanking = usual
+            setattr(search, "QuestionRanking", usual)  # noqa: B010
             pipeline.close()
     return found
 

@@ -76,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         groups: dict[str, list] = {"": rows}
         if one.measure == "recall":
             for row in rows:
-                groups.setdefault(f"  {CATEGORIES[row[0].category]}", []).append(row)
+                kind = row[0].category
+                groups.setdefault(f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []).append(row)
         for group, some in groups.items():
             _print(group if group else one.name, some, before.get(one.name, {}))
     if asked.keep:

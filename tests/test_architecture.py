@@ -31,13 +31,15 @@ BELOW = {
     "faces": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
     "jobs": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
     "transfer": {"errors", "clock", "text", "note", "query", "engine"},
-    "ingest": {"errors", "clock", "text", "note", "engine"},
+    "ingest": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "anthropic": {"errors", "engine", "faces"},
     "serve": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", ""},
+    "clients": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs"},
     "cli": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", "transfer", "ingest",
-            "serve", "llm", ""},
+            "serve", "clients", "llm", ""},
     "__main__": {"cli"},
-    "": {"errors", "engine", "note", "query", "faces"},
+    "api": {"engine", "ingest", "jobs", "note", "query", "transfer"},
+    "": {"api", "errors", "note", "query", "faces"},
 }  # fmt: skip
 VALUES = {
     "commonplace.index.rows", "commonplace.store.journal", "commonplace.store.base", "commonplace.store.files",

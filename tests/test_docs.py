@@ -26,7 +26,7 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["cli.md", "tools.md"])
+@pytest.mark.parametrize("name", ["cli.md", "clients.md", "tools.md", "memory.1"])
 def test_the_reference_pages_are_what_the_code_generates(name: str, request: pytest.FixtureRequest) -> None:
     now = reference().PAGES[name]()
     path = ROOT / "docs" / name
@@ -35,7 +35,8 @@ def test_the_reference_pages_are_what_the_code_generates(name: str, request: pyt
     assert path.read_text("utf-8") == now, "run: python tools/reference.py"
 
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = sorted([*(ROOT / each for each in TOP), *(ROOT / "docs").rglob("*.md")])
 
 
 def blocks(page: Path, language: str) -> list[str]:

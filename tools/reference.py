@@ -1,4 +1,4 @@
-"""Writes docs/cli.md and docs/tools.md from the code: `python tools/reference.py`.
+"""Writes docs/cli.md, docs/tools.md and docs/memory.1 from the code: `python tools/reference.py`.
 
 For developers; no part of the package. A test checks that the pages are what this writes.
 """
@@ -13,7 +13,11 @@ import click
 
 from commonplace import config
 from commonplace.cli import command_group
+from commonplace.cli.manual import page
 from commonplace.cli.syntax import Command, Group, PositionalWords
+from commonplace.clients.install import snippet
+from commonplace.clients.table import Server, clients
+from commonplace.clients.table import entry as client_entry
 from commonplace.engine.memory_rows import KEYS
 from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
 from commonplace.faces.tool import Tool, Toolset
@@ -28,10 +32,15 @@ This page is made from the code by `tools/reference.py`; how things are meant is
 
 Global options stand before or after the name of the command. An id may be cut to any beginning of at least
 4 characters that only one memory has. Exit status: 0 done (also when nothing was found), 1 the operation
-failed, 2 wrong usage, 130 interrupted; an error is one line on stderr, `Error: …`.
+failed, 2 wrong usage, 130 interrupted; an error is one line on stderr, `Error: …`, near misses and the valid
+values may stand below it. `add`, `ls`, `show`, `rm` are other names of `write`, `list`, `read`, `delete`.
+
+On a terminal tables are as wide as it is, in colour unless `NO_COLOR` is set, and what is longer than the screen
+goes through `PAGER`; in a pipe nothing of this happens.
 
 With `--json` stdout is one document, whose first key is `"schema": "<command>/1"`; after a failure it is
-`{"schema", "error": {"code", "message"}}`. Times in text are local, in JSON UTC with `Z`.
+`{"schema", "error": {"code", "message"}}`. A command that was given several ids has the documents in a list under
+`results`. Times in text are local, in JSON UTC with `Z`.
 """
 
 TOOLS_HEAD = """# The tools
@@ -39,6 +48,67 @@ TOOLS_HEAD = """# The tools
 This page is made from the code by `tools/reference.py`. Every transport offers these tools: `memory mcp`
 (by default the toolsets {defaults}; `--tools` chooses), and `memory call TOOL JSON` for a single call.
 """
+
+
+CLIENTS_HEAD = """# Clients
+
+This page is made by `tools/reference.py` from the table that `memory install` works with.
+
+    memory install                    # who is here, who is connected; nothing is changed
+    memory install --all              # connects every client found; or name them: memory install codex zed
+    memory install --dry-run --all    # the differences it would make
+    memory uninstall --all
+
+**What changes.** One entry, and the hooks (`docs/hooks.md`; `--no-hooks` leaves them out). Comments, order, line ends,
+trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
+that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
+unless you say `--replace`. What a file was before is kept in `.commonplace/install/` of the memory, the last 5 copies
+of each client; `cp` brings one back. If another program changes the file meanwhile, its change is kept. At the end the
+command that was written is started once and asked for its tools.
+
+**What is written.** The full path of `memory`, because programs with windows do not have your shell's PATH; in the
+files of a project (`--project`), which others check out, `memory` alone. Another home or configuration (`MEMORY_HOME`,
+`--home`, `--config`, `--agent`) becomes part of the command. `--http URL` writes an address instead, and `--token-env
+NAME` the name of the variable with its token: a token itself is never written.
+
+**Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
+skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
+([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the
+plugin are left alone.
+
+`checked` below: *run*, the program itself read what `memory install` wrote; *read*, its documentation says so.
+"""
+
+
+def clients_page() -> str:
+    """docs/clients.md: where each client keeps its servers, and what is written there."""
+    rows = ["| client | `memory install` | its file | in a project | hooks | checked |\n|---|---|---|---|---|---|\n"]
+    for each in clients().values():
+        hooks = f"`{each.hooks['file']}`" if each.hooks else ""
+        cells = (each.title, f"`{each.id}`", _places(each.file), _places(each.project), hooks, each.checked)
+        rows.append(f"| {' | '.join(cells)} |\n")
+    parts = [CLIENTS_HEAD, "".join(rows), "## By hand\n"]
+    server = Server("memory", ("memory", "mcp"))
+    shown: dict[str, list[Any]] = {}
+    for each in clients().values():
+        text, kind = (
+            snippet(each.format, [client_entry(each, server)]),
+            each.format.partition("-")[0].replace("yaml", "yml"),
+        )
+        shown.setdefault(f"```{kind}\n{text}```\n", []).append(each)
+    for text, same in shown.items():
+        parts.append(f"**{', '.join(each.title for each in same)}**\n\n{text}")
+    parts += [
+        f"{each.title}: {note}\n" for each in clients().values() for note in (each.note, each.hooks.get("note")) if note
+    ]
+    parts.append("Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n")
+    return "\n".join(parts)
+
+
+def _places(value: Any) -> str:
+    if isinstance(value, dict):
+        return "<br>".join(f"{system}: {_places(each)}" for system, each in value.items())
+    return " or ".join(f"`{each}`" for each in ([value] if isinstance(value, str) else value or []))
 
 
 def cli_page() -> str:
@@ -69,6 +139,8 @@ def _command(each: Command, context: click.Context) -> str:
     parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(each) + "\n"]
     if own:
         parts.append(_options(context, own))
+    if each.example:
+        parts.append(f"Example: `{each.example}`\n")
     if each.takes_now:
         parts.append("Takes `--now`.\n")
     if each.keys:
@@ -145,12 +217,18 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-PAGES = {"cli.md": cli_page, "tools.md": tools_page}
+def manual() -> str:
+    """docs/memory.1: the manual page, installed with the package."""
+    group = command_group()
+    return page(click.Context(group, info_name="memory", **group.context_settings))
+
+
+PAGES = {"cli.md": cli_page, "clients.md": clients_page, "tools.md": tools_page, "memory.1": manual}
 
 
 def main() -> None:
-    for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), "utf-8")
+    for name, text in PAGES.items():
+        (DOCS / name).write_text(text(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from commonplace.engine import Memory, open_memory
+    from commonplace.api import Memory, open_memory
     from commonplace.errors import (
         Ambiguous,
         CannotUndo,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "open_memory": "commonplace.engine", "Memory": "commonplace.engine", "Draft": "commonplace.note.model",
+    "open_memory": "commonplace.api", "Memory": "commonplace.api", "Draft": "commonplace.note.model",
     "Note": "commonplace.note.model", "Query": "commonplace.query", "Hit": "commonplace.index.rows",
     "Session": "commonplace.faces.agent.session",
 }  # fmt: skip
@@ -56,3 +56,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES.get(name, "commonplace.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -25,7 +25,7 @@ _WEB = ("http://", "https://")
 
 _FIELDS: dict[str, dict[str, str] | None] = {
     "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
-    "daemon": {"decay_exempt": ""}
+    "daemon": {"decay_exempt": "", "keep": ""}
     | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
     "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
     "timezone": None,
@@ -35,12 +35,13 @@ _FIELDS: dict[str, dict[str, str] | None] = {
     "agent": {"context_chars": "context_chars"},
     "history": {"days": "history_days"},
     "gate": {"secrets": "", "own_secrets": "", "suspicious": "gate_suspicious", "rules": ""},
+    "limits": {key: key for key in ("note_bytes", "agent_notes_per_day", "agent_bytes_per_day")},
     "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
     "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
     "bank": {"debug": "bank_debug"},
     "memory_tool": {"create_existing": "", "instructions": "", "view_max_characters": "view_max_characters"},
     "projects": None,
-    "notes": {"default_project": "", "agents_may_add_projects": "agents_may_add_projects"},
+    "notes": {"default_project": "", "roots": "", "agents_may_add_projects": "agents_may_add_projects"},
     "graph": {"file": "", "memoryFilePath": "", "reply_chars": "graph_reply_chars"},
     "memoryFilePath": {},
 }
@@ -60,6 +61,7 @@ class Settings:
     agents: Mapping[str, str] = field(default_factory=dict)
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
+    keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
     ingestion_off: frozenset[str] = frozenset()
@@ -68,12 +70,16 @@ class Settings:
     gate_own_secrets: str = "warn"
     gate_suspicious: bool = True
     gate_rules: str | None = None
+    note_bytes: int = 64 << 20
+    agent_notes_per_day: int = 10_000
+    agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
+    roots: tuple[str, ...] = ()
     graph_file: str | None = None
     graph_reply_chars: int = 80_000
     context_chars: int = 8000
@@ -115,15 +121,42 @@ def load(
     given = home or environ.get("MEMORY_HOME") or None
     folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
-    found = _File(path)
+    found = _File(path, _read(path))
     if given is None and (root := found.section("storage").get("root")):
         folder = _absolute(root)
+    return _settings(folder, found, environ)
+
+
+def unread(home: str | os.PathLike[str] | None = None, file: str | os.PathLike[str] | None = None) -> Settings:
+    """The settings `load` gives where the file says nothing."""
+    folder = _absolute(home or os.environ.get("MEMORY_HOME") or "~/.memory")
+    return Settings(folder, _absolute(file) if file else folder / "config.yaml")
+
+
+def _settings(folder: Path, found: _File, environ: Mapping[str, str]) -> Settings:
     values = found.plain() | found.choices() | found.names() | found.ingestion()
     values |= found.llm(environ) | found.semantic(environ)
     if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
         values["bank_debug"] = True
     values["instructions"], warnings = found.instructions()
-    return Settings(folder, path, warnings=(*warnings, *found.unknown()), **values)
+    return Settings(folder, found.path, warnings=(*warnings, *found.unknown()), **values)
+
+
+def stored(path: Path, key: str) -> Any:
+    """What the file at `path` says for a key such as `daemon.interval`; None: nothing. Raises ConfigError."""
+    value: Any = _read(path)
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def with_key(path: Path, key: str, value: Any) -> str:
+    """The text of the file at `path` with a key set (None = taken out), checked as a whole; its other lines, comments
+    and order stay. Raises ConfigError."""
+    is_plain = key.count(".") == 1 and not isinstance(value, list | dict)
+    text = change(path, {key: value}) if is_plain else _round_trip(_text(path), {key: value}, deep=True)
+    _settings(path.parent, _File(path, _parsed(path, text)), {})
+    return text
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:
@@ -133,9 +166,9 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
 class _File:
     """A configuration file; its methods give values of Settings and raise ConfigError."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, rows: dict[str, Any]):
         self.path = path
-        self.rows = _read(path)
+        self.rows = rows
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")
@@ -184,11 +217,12 @@ class _File:
     def choices(self) -> dict[str, Any]:
         """The values that must be known words."""
         values: dict[str, Any] = {}
-        if (exempt := self.section("daemon").get("decay_exempt")) is not None:
-            names = exempt if isinstance(exempt, list) else [exempt]
-            if unknown := [each for each in names if each not in CATEGORIES]:
-                raise self.refuse(f'daemon.decay_exempt: invalid category "{unknown[0]}"')
-            values["decay_exempt"] = tuple(names)
+        for key in ("decay_exempt", "keep"):
+            if (given := self.section("daemon").get(key)) is not None:
+                names = given if isinstance(given, list) else [given]
+                if unknown := [each for each in names if each not in CATEGORIES]:
+                    raise self.refuse(f'daemon.{key}: invalid category "{unknown[0]}"')
+                values[key] = tuple(names)
         if (method := self.section("notification").get("method")) is not None:
             if method not in _NOTIFY_METHODS:
                 raise self.refuse(f'notification.method must be one of {", ".join(_NOTIFY_METHODS)}, got "{method}"')
@@ -219,6 +253,10 @@ class _File:
                 raise self.refuse(f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
         if (default := self.section("notes").get("default_project")) is not None:
             values["default_project"] = str(default)
+        roots = self.section("notes").get("roots") or []
+        if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
+            raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
+        values["roots"] = tuple(str(_absolute(each)) for each in roots)
         graph = self.section("graph")
         if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
             values["graph_file"] = str(place)
@@ -302,12 +340,19 @@ def _read(path: Path) -> dict[str, Any]:
     """The keys and values of a YAML file; none if it does not exist. Raises ConfigError."""
     if path.name == "config.yaml" and path.exists() and not path.is_file():  # reading a pipe would never end
         raise ConfigError(f"load config: {path}: it is no regular file; remove it")
+    return _parsed(path, _text(path))
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return {}
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
     if (plain := read_plain(text)) is not None:
         return plain
     import yaml
@@ -400,6 +445,8 @@ def _scalar(value: Any) -> str:
     """A YAML scalar; what is not plainly safe is quoted as JSON, which YAML reads."""
     import json
 
+    if isinstance(value, bool | int):
+        return json.dumps(value)
     text = str(value)
     return text if re.fullmatch(r"[A-Za-z/~][\w/.~-]*", text) and text.lower() not in _YAML_WORDS else json.dumps(text)
 
@@ -416,8 +463,8 @@ def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
         return False
 
 
-def _round_trip(text: str, changes: Mapping[str, Any]) -> str:
-    """The same through ruamel.yaml, for files written in another style."""
+def _round_trip(text: str, changes: Mapping[str, Any], *, deep: bool = False) -> str:
+    """The same through ruamel.yaml, for files written in another style; `deep`: each dot of a key parts a section."""
     import io
 
     from ruamel.yaml import YAML
@@ -426,7 +473,25 @@ def _round_trip(text: str, changes: Mapping[str, Any]) -> str:
     yaml.preserve_quotes = True
     yaml.width = 4096
     rows = yaml.load(text) or {}
-    _apply(rows, changes)
+    if deep:
+        for name, value in changes.items():
+            _set_deep(rows, name.split("."), value)
+    else:
+        _apply(rows, changes)
     out = io.StringIO()
     yaml.dump(rows, out)
     return out.getvalue()
+
+
+def _set_deep(rows: dict[str, Any], parts: list[str], value: Any) -> None:
+    *sections, last = parts
+    for name in sections:
+        if not isinstance(rows.get(name), dict):
+            if value is None:
+                return
+            rows[name] = {}
+        rows = rows[name]
+    if value is None:
+        rows.pop(last, None)
+    else:
+        rows[last] = value

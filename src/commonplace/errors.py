@@ -15,6 +15,7 @@ CommonplaceError            code           exit
 ├── NotFound                not_found      1    no such note (or none the caller may see)
 ├── Ambiguous               ambiguous      1    one name, several notes
 ├── Exists                  exists         1    the destination is taken
+├── Unusable                unusable       1    a path that cannot be used, for reasons the caller may not know
 ├── Conflict                conflict       1    the note changed since it was read
 ├── CountMismatch           count          1    find_text occurs another number of times
 ├── SectionError            section        1    a heading is missing or stands twice
@@ -25,6 +26,7 @@ CommonplaceError            code           exit
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
 │   └── Busy            busy           1    somebody else has the lock; call again
+├── LimitExceeded           limit          1    a note too large, or more than an agent may write in a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
 └── ConfigError             config         1    config.yaml cannot be read
 
@@ -34,7 +36,7 @@ needs to say it in its own words. Codes: contract 000b, section 8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 
@@ -43,10 +45,29 @@ class CommonplaceError(Exception):
 
     code = "error"
     exit_code = 1
+    hint = ""
+    """What a person may read under the sentence: near misses, the values there are."""
 
-    def __init__(self, message: str):
+    def __init__(self, message: str, hint: str = ""):
         super().__init__(message)
         self.message = message
+        if hint:
+            self.hint = hint
+
+
+def near(given: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Those of `names` that `given` may be a misspelling of, nearest first."""
+    from difflib import get_close_matches  # 4 ms, for errors only
+
+    known = {each.lower(): each for each in names}
+    return [known[each] for each in get_close_matches(given.lower(), list(known), most)]
+
+
+def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
+    """The hint for a value that is none of `names`: the nearest, then all of them."""
+    names = list(names)
+    guess = near(given, names, 1)
+    return (f"Did you mean {guess[0]}? " if guess else "") + (f"{what}: {', '.join(names)}." if names else "")
 
 
 class InvalidInput(CommonplaceError):
@@ -175,6 +196,16 @@ class Exists(CommonplaceError):
         )
 
 
+class Unusable(CommonplaceError):
+    """A path that cannot be used, and it is not said why: what lies there may be another agent's."""
+
+    code = "unusable"
+
+    def __init__(self, path: str):
+        self.path = path
+        super().__init__(f"The path {path} cannot be used. Choose another one.")
+
+
 class Conflict(CommonplaceError):
     """The file's checksum is `now`, the caller read `given`."""
 
@@ -298,6 +329,12 @@ class Busy(StorageError):
     def __init__(self, holder: str):
         CommonplaceError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}")
         self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}. {_AGAIN}"
+
+
+class LimitExceeded(CommonplaceError):
+    """More than `limits` of the configuration allow."""
+
+    code = "limit"
 
 
 class CannotUndo(CommonplaceError):

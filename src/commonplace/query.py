@@ -10,8 +10,8 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from commonplace import clock
-from commonplace.errors import InvalidInput, TimeframeError
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE
+from commonplace.errors import InvalidInput, TimeframeError, choices
+from commonplace.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE, SCOPE_HINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class Query:
     time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
     day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
     the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
-    `metadata` is contract 000b's `metadata_filters`.
+    `archived`: only archived memories, or none; None = those a search finds besides, and no list. `metadata` is
+    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and `client` tell who
+    wrote the text, and with what program.
     """
 
     text: str = ""
@@ -49,6 +51,14 @@ class Query:
     contains: str | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
+    archived: bool | None = None
+    by: str | None = None
+    client: str | None = None
+
+    @property
+    def lists_archived(self) -> bool:
+        """Whether a list of what passes shows archived memories: only when they are asked for."""
+        return self.archived or (self.archived is None and self.phase == ARCHIVED)
 
     def replace(self, **changes: Any) -> Query:
         """A copy with these fields changed."""
@@ -56,10 +66,10 @@ class Query:
 
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
-_ONE = ("source", "scope", "status")
+_ONE = ("source", "scope", "status", "by", "client")
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
-    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|before|after|as_of):"
+    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
     re.I,
 )
@@ -97,15 +107,17 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 
 def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
-    checks = ("category", category, CATEGORIES.__contains__), ("phase", phase, PHASES.__contains__)
-    for name, value, is_known in (*checks, ("scope", scope, SCOPE.fullmatch)):
-        if value is not None and not is_known(value):
-            raise InvalidInput(f'invalid {name} "{value}"')
+    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
+        if value is not None and value not in known:
+            raise InvalidInput(f'invalid {name} "{value}"', choices(value, known))
+    if scope is not None and not SCOPE.fullmatch(scope.lower()):
+        raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
 
 
 def memory_query(
     *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
-    tags: Iterable[str] = (), first: datetime | None = None, until: datetime | None = None,
+    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None,
+    until: datetime | None = None,
 ) -> Query:  # fmt: skip
     """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
 
@@ -113,24 +125,43 @@ def memory_query(
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
+    scope = scope and scope.lower()
     return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
-                 tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
+                 archived=archived, tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
 
 
-def day(text: str | None, name: str, zone: tzinfo | None, after: int = 0) -> datetime | None:
-    """Midnight at which the day `text` (YYYY-MM-DD) begins in `zone`, or the day `after` days later, as UTC.
+def day(
+    text: str | None, name: str, zone: tzinfo | None, after: int = 0, now: datetime | None = None
+) -> datetime | None:
+    """Midnight at which the day `text` begins in `zone`, or `after` days behind its end, as UTC.
 
-    `zone` None is the system's. None for no text. Raises InvalidInput naming the parameter `name`.
+    `text` is YYYY-MM-DD, or a time frame of `clock.since` such as `yesterday` or `last week`, which ends with its
+    last day; amounts (`7d`) name the one day so long before `now`. `zone` None is the system's. None for no text.
+    Raises InvalidInput naming the parameter `name`.
     """
     if text is None:
         return None
     try:
-        if len(text) != len("YYYY-MM-DD"):
+        if len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit():
+            first, days = date.fromisoformat(text), 1
+        elif text[:4].isdigit() and text[4:5] == "-":
             raise ValueError(text)
-        begins = datetime.combine(date.fromisoformat(text) + timedelta(days=after), time())
-        return clock.to_utc(begins, zone)
-    except (ValueError, OverflowError):
-        raise InvalidInput(f'invalid {name} date: "{text}"') from None
+        else:
+            first = clock.since(text, now or clock.now(), zone).astimezone(zone).date()
+            days = _frame_days("".join(text.lower().split()), first)
+        return clock.to_utc(datetime.combine(first + timedelta(days=days * after), time()), zone)
+    except (ValueError, OverflowError, TimeframeError):
+        raise InvalidInput(f'invalid {name} date: "{text}"', _DAYS) from None
+
+
+_DAYS = "A day is YYYY-MM-DD, today, yesterday, 7d (so long ago), last week, last month, 昨天, 本周 or 上周."
+
+
+def _frame_days(frame: str, first: date) -> int:
+    """How many days a named time frame that begins on `first` has."""
+    if frame == "lastmonth":
+        return ((first.replace(day=28) + timedelta(days=4)).replace(day=1) - first).days
+    return 7 if frame in ("thisweek", "本周", "lastweek", "上周") else 1
 
 
 def split_list(text: str | None) -> list[str]:

@@ -23,7 +23,7 @@ def test_the_log_tells_what_was_said_of_an_update(terminal: Any) -> None:
     terminal.ok("call", "update", update("y"))
     plain, told = terminal.ok("log").splitlines()
     assert plain.endswith(" append     owner    banks/projects/p/readme.md")
-    assert told.endswith(" banks/projects/p/readme.md (trigger: commit, conversation: a b, update: 3)")
+    assert told.endswith(" banks/projects/p/readme.md (+8 more) (trigger: commit, conversation: a b, update: 3)")
     entries = json.loads(terminal.ok("log", "--json"))["entries"]
     assert "details" not in entries[0]
     assert entries[1]["details"] == {"trigger": "commit", "conversation": "a\nb", "update": "3"}

@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import commonplace
 import commonplace.cli
 from commonplace.cli import COMMANDS, output
+from commonplace.cli.syntax import Command
 
 PACKAGE = Path(commonplace.__file__).parent
 
@@ -30,7 +32,7 @@ PACKAGE = Path(commonplace.__file__).parent
         (["list", "-x"], "unknown flag: -x", "Run 'memory list --help' for usage."),
         (["write"], "requires at least 1 arg(s), only received 0", "Run 'memory write --help' for usage."),
         (["read"], "accepts 1 arg(s), received 0", "Run 'memory read --help' for usage."),
-        (["read", "a", "b"], "accepts 1 arg(s), received 2", "Run 'memory read --help' for usage."),
+        (["backlinks", "a", "b"], "accepts 1 arg(s), received 2", "Run 'memory backlinks --help' for usage."),
         (["link", "a"], "accepts 2 arg(s), received 1", "Run 'memory link --help' for usage."),
         (["list", "x"], "accepts 0 arg(s), received 1", "Run 'memory list --help' for usage."),
         (["log", "a", "b"], "accepts at most 1 arg(s), received 2", "Run 'memory log --help' for usage."),
@@ -274,3 +276,39 @@ def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyP
                 shown += os.read(leader, 10_000).decode()
     os.close(leader)
     assert "Indexing" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("serach x", "Did you mean search?"),
+        ("ad x", "Did you mean add"),
+        ("project remov x", "Did you mean remove?"),
+        ("list --limt 3", "Did you mean --limit"),
+        ("list --category preference", "Did you mean preferences? One of: soul, character,"),
+        ("list --phase all", "One of: inbox, organized, archived."),
+        ("list --scope al", "A scope is global, or agent:NAME"),
+        ("list --agent No.Na/me", "An agent's name is of a-z"),
+        ("search x --from soonish", "A day is YYYY-MM-DD, today, yesterday,"),
+        ("log --since soonish", "Use e.g. 2h, 7d, yesterday,"),
+        ("context x --project note", "Did you mean notes? Projects: banks,"),
+        ("ingest --source obsidan", "Did you mean obsidian? One of: all, claude,"),
+        ("call read_not", "Did you mean read_note"),
+        ("read Plann", "Did you mean notes/plan?"),
+    ],
+)
+def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any, line: str, hint: str) -> None:
+    terminal.ok("call", "write_note", '{"title": "Plan", "folder": "", "content": "x"}')
+    ran = terminal(*line.split())
+    assert ran.err.splitlines()[-1].startswith(hint)
+    assert ran.err.startswith("Error: ")
+
+
+def test_every_command_has_an_example_that_names_it() -> None:
+    group = commonplace.cli.command_group()
+    for name in COMMANDS:
+        found = group.get_command(click.Context(group), name)
+        inner = [found] if isinstance(found, Command) else [found.get_command(None, each) for each in found._modules]
+        for each in inner:
+            path = f"memory {each.name}" if each is found else f"memory {name} {each.name}"
+            assert each.example.startswith(path), each.name

@@ -136,6 +136,7 @@ def test_erase_asks_on_a_terminal_and_refuses_elsewhere(terminal: Any, monkeypat
             return True
 
     monkeypatch.setattr("io.TextIOWrapper", Typed)
+    monkeypatch.setenv("NO_COLOR", "1")
     ran = terminal("erase", a, stdin="n\n")
     assert (ran.status, ran.err) == (
         1, f"{place}\nErase 1 for good, with every older version? [y/N] Error: nothing was erased\n"

@@ -17,14 +17,18 @@ ENTRY = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "a
 STATUS = [
     "home", "memories", "projects", "index", "daemon", "last_dream", "pending_reminders", "unreadable_files",
     "semantic",
+    "written_today",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
+SETTING = ["key", "value", "default", "set", "meaning"]
 RUNS: list[tuple[list[str], list[str]]] = [
     (["write", "x"], ["memory"]),
-    (["read", "ID"], ["memory"]),
+    (["read", "ID"], ["memory", "provenance"]),
     (["list"], ["memories", "shown", "total"]),
     (["search", "x"], ["query", "memories", "total"]),
     (["search", "x", "--ranked"], ["query", "memories", "total"]),
+    (["search", "x", "--archived"], ["query", "memories", "total"]),
+    (["list", "--archived"], ["memories", "shown", "total"]),
     (["context", "x"], ["question", "context"]),
     (["supersede", "ID", "OTHER"], ["old", "new"]),
     (["supersede", "ID", "one, otherwise"], ["old", "new"]),
@@ -40,6 +44,10 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["ingest", "--dry-run"], ["sources", "total"]),
     (["upgrade", "ID"], ["memory", "changed"]),
     (["decay", "--now", "2027-01-01"], ["actions", "decayed"]),
+    (["archive", "ID"], ["memories"]),
+    (["archive", "ID", "--dry-run"], ["memories"]),
+    (["pin", "ID", "OTHER"], ["memories"]),
+    (["unpin", "ID"], ["memories"]),
     (["consolidate"], ["jobs"]),
     (["dream", "--report"], ["level", "processed", "actions", "report"]),
     (["remind", "tea", "tomorrow"], REMIND),
@@ -61,6 +69,19 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["graph", "import", "-"], ["entities", "relations", "skipped"]),
     (["export", "--output", "FILE"], ["exported", "file"]),
     (["import"], ["imported", "updated", "unchanged", "skipped"]),
+    (["graph", "show", "Anna"], ["entity", "relations"]),
+    (["edit", "ID"], ["id", "path", "changed"]),
+    (["config", "get", "timezone"], SETTING),
+    (["config", "set", "timezone", "UTC"], SETTING),
+    (["config", "unset", "timezone"], SETTING),
+    (["config", "list"], ["file", "settings"]),
+    (["kv", "set", "key", "value"], ["namespace", "key", "expires_at"]),
+    (["kv", "get", "editor"], ["namespace", "key", "value"]),
+    (["kv", "list"], ["namespace", "entries"]),
+    (["kv", "del", "editor"], ["namespace", "key"]),
+    (["man"], ["page"]),
+    (["install"], ["clients", "server"]),
+    (["uninstall", "zed"], ["clients"]),
     (["call", "list_memory_projects"], ["tool", "is_error", "text", "structured"]),
     (["completion", "bash"], ["shell", "script"]),
     (["help", "write"], ["command", "text"]),
@@ -68,6 +89,7 @@ RUNS: list[tuple[list[str], list[str]]] = [
 INNER = {
     "old": ["id", "project", "path"],
     "new": ["id", "project", "path"],
+    "settings": SETTING,
     "project": PROJECT,
     "projects": PROJECT,
     "entries": ENTRY,
@@ -91,7 +113,12 @@ def command_of(argv: list[str]) -> Command:
 
 
 @pytest.mark.parametrize(("argv", "keys"), RUNS, ids=lambda each: " ".join(each))
-def test_the_document_of_a_command_has_its_keys_in_order(terminal: Any, argv: list[str], keys: list[str]) -> None:
+def test_the_document_of_a_command_has_its_keys_in_order(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, argv: list[str], keys: list[str]
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    terminal.ok("kv", "set", "editor", "vim")
+    terminal.ok("graph", "import", "-", stdin='{"type":"entity","name":"Anna","entityType":"person","observations":[]}')
     terminal.ok("project", "add", "work", str(terminal.folder / "work"))
     words = {"ID": terminal.write("one [[nobody]]"), "OTHER": terminal.write("two"), "GONE": terminal.write("three")}
     words["DIR"] = str(terminal.folder / "dir")
@@ -112,4 +139,4 @@ def test_the_document_of_a_command_has_its_keys_in_order(terminal: Any, argv: li
 
 
 def test_every_command_is_among_these_but_those_with_an_output_of_their_own() -> None:
-    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "embed"}
+    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "embed", "hook"}

@@ -204,16 +204,17 @@ def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any)
 @pytest.fixture
 def interfering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Somebody tags and moves a memory just before the first change of it; lists the categories it then went to."""
-    real, gone_to = Upkeep.change, []
+    real, gone_to = Upkeep.change_all, []
 
-    def change(self: Upkeep, info: Any, keys: Any, verb: str, **more: Any) -> Any:
+    def change_all(self: Upkeep, memories: Any, keys: Any, verb: str, **more: Any) -> Any:
         if not gone_to:
+            ((info, _),) = memories
             gone_to.append("people" if info.category == "inbox" else info.category)
             tagged = self.memory.memory_id(self.memory.tag(info, ["meanwhile"]).id)
-            real(self, tagged, {"phase": "organized"}, "upgrade", category=gone_to[0])
-        return real(self, info, keys, verb, **more)
+            real(self, [(tagged, gone_to[0])], {"phase": "organized"}, "upgrade")
+        return real(self, memories, keys, verb, **more)
 
-    monkeypatch.setattr(Upkeep, "change", change)
+    monkeypatch.setattr(Upkeep, "change_all", change_all)
     return gone_to
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
     [
         (["write", "x", "--category", "../../../pwned"], 'invalid category "../../../pwned"'),
         (["write", "x", "--scope", "agent:"], 'invalid scope "agent:"'),
-        (["write", "x", "--scope", "agent:UP"], 'invalid scope "agent:UP"'),
+        (["write", "x", "--scope", "agent:-UP"], 'invalid scope "agent:-UP"'),
         (["list", "--category", "Soul"], 'invalid category "Soul"'),
         (["list", "--scope", "all"], 'invalid scope "all"'),
         (["search", "x", "--phase", "long"], 'invalid phase "long"'),
@@ -144,7 +145,7 @@ def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
 )
 def test_a_bad_argument_is_named_once(terminal: Any, argv: list[str], message: str) -> None:
     ran = terminal(*argv)
-    assert (ran.status, ran.out, ran.err) == (1, "", f"Error: {message}\n")
+    assert (ran.status, ran.out, ran.error, ran.err.count("Error:")) == (1, "", message, 1)
     assert [path for path in terminal.folder.rglob("*.md") if path.is_file()] == []
 
 
@@ -265,3 +266,62 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
     assert len(terminal("context", "invoices", "--max-tokens", "10", "--json").json["context"]) <= 40
     assert terminal.ok("context", "submarine") == "Nothing found that fits into 2000 tokens.\n"
     assert terminal("context", "x", "--project", "nope").status == 1
+
+
+@pytest.mark.promise("shell-3")
+def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
+    ids = [terminal.write(f"deploy step {number}") for number in range(3)]
+    a, b, c = (each[:8] for each in ids)
+    assert terminal.ok("tag", a, b, "--add", "x") == f"Tags of {a}: [x]\nTags of {b}: [x]\n"
+    assert terminal.ok("upgrade", a, b, "--category", "skills").count("Upgraded memory") == 2
+    assert terminal("upgrade", c, "nobody").error == "memory not found: nobody"
+    assert terminal("tag", c, "nobody", "--add", "x").error == "memory not found: nobody"
+    assert terminal("rm", c, "nobody").error == "memory not found: nobody"
+    rows = terminal("show", a, b, c, "--json").json["results"]
+    assert [(row["memory"]["category"], row["memory"]["tags"]) for row in rows] == [
+        ("skills", ["x"]), ("skills", ["x"]), ("inbox", []),
+    ]  # fmt: skip
+    assert terminal.ok("rm", *ids, a) == "".join(f"Deleted memory: {each}\n" for each in ids)
+    assert terminal.ok("ls") == "No memories found.\n"
+    terminal.ok("undo")
+    assert terminal("ls", "--json").json["total"] == 3
+
+
+def test_deleting_several_takes_all_their_ids_from_the_links_of_others(terminal: Any) -> None:
+    a, b, c = (terminal.write(text) for text in ("one", "two", "three"))
+    for pair in ((a, b), (a, c), (b, c)):
+        terminal.ok("link", *pair)
+    terminal.ok("delete", a, b)
+    assert terminal("read", c, "--json").json["memory"]["links"] == []
+
+
+def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
+    ref = terminal.write("dark mode")
+    terminal.ok("call", "write_note", '{"title": "Plan", "folder": "sub", "content": "dark mode, too"}')
+    for line in terminal.ok("log").splitlines():
+        assert "dark mode" in terminal.ok("read", line.split()[-1])
+    found = terminal.ok("search", "--all", "dark", "mode")
+    assert found.endswith("\nnotes/sub/Plan.md  Plan\n\nFound: 1 memories, 1 other notes\n")
+    row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
+    assert (row["permalink"], row["content"]) == ("notes/sub/plan", "dark mode, too")
+    assert terminal("search", "--all", "dark", "--json").json["notes"][0]["path"] == "sub/Plan.md"
+    assert terminal("read", ref[:8], "Plan", "--json").json["results"][1]["note"] == row
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "found"),
+    [
+        ("last week", None, ["new", "week"]), ("上周", "上周", ["week"]), (None, "last week", ["week", "old"]),
+        ("today", "today", ["new"]), ("7d", "7d", []), ("2026-05-01", "yesterday", ["week"]),
+        ("last month", "last month", ["old"]),
+    ],
+)  # fmt: skip
+def test_days_may_be_relative(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, first: str | None, last: str | None, found: list[str]
+) -> None:
+    for text, at in (("old", "2026-04-20T10:00Z"), ("week", "2026-05-03T23:00Z"), ("new", "2026-05-05T09:00Z")):
+        terminal.write(text, "--now", at)
+    bounds = [word for name, day in (("--from", first), ("--to", last)) if day for word in (name, day)]
+    monkeypatch.setattr("commonplace.clock.now", lambda: datetime(2026, 5, 5, 12, tzinfo=UTC))
+    rows = terminal("search", "", *bounds, "--json").json["memories"]
+    assert [row["content"] for row in rows] == found

@@ -70,7 +70,7 @@ def test_what_cannot_be_a_project_is_said_in_one_line(terminal: Any, vault: Path
         (["default", "nope"], "no such project: nope"),
     ]:
         ran = terminal("project", *argv)
-        assert (ran.status, ran.out, ran.err) == (1, "", f"Error: {message}\n")
+        assert (ran.status, ran.out, ran.error, ran.err.count("Error:")) == (1, "", message, 1)
     ran = terminal("project", "add", "root", "/", "--json")
     assert (ran.status, ran.json["error"]["code"]) == (1, "project_refused")
     assert ran.err.count("Error: ") == 1

@@ -9,6 +9,8 @@ import click
 import pytest
 
 from commonplace.cli import main
+from commonplace.engine import Memory
+from commonplace.note.model import Draft
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_json_lists_the_same(near: Any) -> None:
 def test_a_kind_there_is_not_is_refused_with_those_there_are(near: Any) -> None:
     ran = near("review", "--kind", "x")
     assert (ran.status, ran.out) == (1, "")
-    assert ran.error.startswith('invalid kind "x" (one of merge, category, archive, reminder')
+    assert ran.error.startswith('invalid kind "x" (one of project, suspicious, contradiction, merge, category')
 
 
 def test_an_agent_is_asked_nothing(near: Any) -> None:
@@ -78,6 +80,22 @@ def test_on_a_terminal_u_takes_the_last_answer_back_and_s_leaves_it_for_later(
     assert "Taken back." in shown
     assert "Answered 0 of 2 questions." in shown
     assert len(near.ok("review").splitlines()) == 2
+
+
+def test_u_takes_its_own_answer_back_though_somebody_else_wrote_meanwhile(
+    near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = Memory.decide
+
+    def and_somebody_writes(memory: Memory, *given: Any) -> Any:
+        item = decide(memory, *given)
+        memory.as_caller(None, "mcp").write(Draft("from elsewhere", project="categories"))
+        return item
+
+    monkeypatch.setattr(Memory, "decide", and_somebody_writes)
+    assert "Taken back." in press(near, monkeypatch, "1uq")
+    assert near.ok("list", "--category", "people").endswith("Showing 2 of 2 memories\n")
+    assert "from elsewhere" in near.ok("list")
 
 
 def test_the_answer_given_last_can_be_undone_from_the_shell(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,49 @@ def test_names_are_offered(
     assert [each.name for each in terminal.home.iterdir()] == ["config.yaml"]
 
 
+@pytest.mark.promise("shell-5")
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("memory read ", ["ONE", "TWO"]),
+        ("memory edit TW", ["TWO"]),
+        ("memory tag x --add in", ["infra"]),
+        ("memory tag x --add new,na", ["new,naming"]),
+        ("memory list --scope a", ["agent:claude"]),
+        ("memory list --source ma", ["manual"]),
+        ("memory undo ", ["2", "1"]),
+        ("memory context x --project w", ["work"]),
+        ("memory config get daemon.i", ["daemon.interval"]),
+    ],
+)
+def test_what_the_home_holds_is_offered(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str, values: list[str]
+) -> None:
+    two = terminal.write("the second", "--tags", "infra,naming", "--scope", "agent:claude")
+    one = terminal.write("the first")
+    (terminal.home / "config.yaml").write_text("projects:\n  work: /nowhere\n")
+    before = sorted(terminal.home.rglob("*"))
+    found = offered(terminal, monkeypatch, line.replace("TW", two[:4]))
+    assert found == [{"ONE": one, "TWO": two}.get(value, value) for value in values]
+    assert sorted(terminal.home.rglob("*")) == before
+    monkeypatch.setenv("MEMORY_AGENT", "copilot")
+    assert two not in offered(terminal, monkeypatch, "memory read ")
+
+
+def test_an_id_is_offered_with_a_preview_and_fast(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ref = terminal.write("the staging server is called heron\nand more")
+    monkeypatch.setenv("_MEMORY_COMPLETE", "zsh_complete")
+    monkeypatch.setenv("COMP_WORDS", "memory read ")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    program = [sys.executable, "-X", "importtime", "-m", "commonplace"]
+    done = subprocess.run(
+        program, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout.decode() == f"plain\n{ref}\nthe staging server is called heron and more\n"
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert not loaded & {"yaml", "mcp", "numpy", "asyncio", "pydantic", "commonplace.engine.memory"}
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_printed(terminal: Any, shell: str) -> None:
     script = terminal.ok("completion", shell)

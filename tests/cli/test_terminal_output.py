@@ -24,7 +24,8 @@ class Tty(io.BytesIO):
 
 @pytest.fixture
 def tty(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The command with all its streams on a terminal."""
+    """The command with all its streams on a terminal without colours."""
+    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(io, "BytesIO", Tty)
     return terminal
 

@@ -93,34 +93,26 @@ def test_it_is_listed_for_its_agent_and_the_owner_alone(callers, root):
 @pytest.mark.parametrize("name", OTHERS)
 def test_its_place_is_taken_for_others(callers, root, name):
     before = shape(root)
-    assert callers[name]("create", path="/memories/mine.md", file_text="x") == (
-        "File /memories/mine.md already exists",
-        True,
-    )
-    assert callers[name]("rename", old_path="/memories/shared/all.md", new_path="/memories/mine.md") == (
-        "The destination /memories/mine.md already exists",
-        True,
-    )
+    unusable = ("The path /memories/mine.md cannot be used. Choose another one.", True)
+    assert callers[name]("create", path="/memories/mine.md", file_text="x") == unusable
+    assert callers[name]("rename", old_path="/memories/shared/all.md", new_path="/memories/mine.md") == unusable
     assert shape(root) == before
 
 
 @pytest.mark.promise("000a-12.13")
 @pytest.mark.parametrize("name", OTHERS)
-def test_others_can_neither_delete_nor_rename_it_nor_a_folder_that_holds_it(callers, root, name):
+def test_others_can_neither_delete_nor_rename_it_and_it_stays_when_its_folder_goes(callers, root, name):
     before = shape(root)
     gone = ("The path /memories/mine.md does not exist", True)
     assert callers[name]("delete", path="/memories/mine.md") == gone
     assert callers[name]("rename", old_path="/memories/mine.md", new_path="/memories/moved.md") == gone
-    for command in (
-        {"command": "delete", "path": "/memories/shared"},
-        {"command": "rename", "old_path": "/memories/shared", "new_path": "/memories/moved"},
-    ):
-        text, failed = callers[name](**command)
-        assert failed
-        assert "another agent" in text
-        assert "zebra" not in text
-        assert "Invalid path" not in text
     assert shape(root) == before
+    assert not callers[name]("rename", old_path="/memories/shared", new_path="/memories/moved")[1]
+    assert (root / "moved" / "all.md").exists()
+    assert not callers[name]("delete", path="/memories/moved")[1]
+    missing = ("The path /memories/shared does not exist", True)
+    assert callers[name]("delete", path="/memories/shared") == missing
+    assert (root / "shared" / "mine.md").read_text() == OF_A
 
 
 @pytest.mark.promise("000a-12.13")

@@ -80,13 +80,11 @@ TOOL_CALLS = TABLES["tool_calls"]
 
 
 def fill(home: Path, *contents: dict[str, str]) -> None:
-    """Files with the same times in both homes; folders that hold Y's notes alone are there anyway."""
+    """Files with the same times in both homes."""
     for content in contents:
         for path, text in content.items():
             put(home / path, text)
             os.utime(home / path, (1_778_000_000, 1_778_000_000))
-    for folder in {str(Path(path).parent) for path in HIDDEN}:
-        (home / folder).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
@@ -132,7 +130,11 @@ def kept(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_answers_as_if_foreign_notes_did_not_exist(terminal: Any, homes: tuple[Path, Path]) -> None:
+def test_every_command_answers_as_if_foreign_notes_did_not_exist(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch, homes: tuple[Path, Path]
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+
     def run(home: Path) -> str:
         ran = terminal("--home", str(home), "--agent", "x", *argv)
         return f"{ran.status}\n{ran.out}\n{ran.err}"

@@ -7,8 +7,10 @@ opened again, and each cell must hold the last acknowledged value or the one tha
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -18,14 +20,17 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from commonplace import Draft, Memory, cli, faces, open_memory
 from commonplace.engine.graph import opener
 from commonplace.engine.overview import Overview
 from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.note.edit import Append
 from commonplace.store.layout import Layout
 
 KILLS_A_HOME = 25
+MEMORIES = ("memory", "agent", "archived", "superseded", "merged", "imported", "ingested")
 LEFT = (".tmp-*", ".memory.md-*", ".pending*-*", "*.new")
 
 
@@ -51,6 +56,9 @@ class Work:
         with redirect_stdout(StringIO()):
             status = cli.main(["--home", str(self.home), *arguments])
         assert status == 0, arguments
+
+    def beside(self, name: str) -> Path:
+        return self.home.parent / f"{self.home.name}-{name}"
 
     # Cells that hold one value.
     def set_created(self, value: str) -> None:
@@ -117,7 +125,51 @@ class Work:
         self.memory.delete(("notes", f"undone/{value}.md"))
         self.memory.undo()
 
+    def add_archived(self, value: str) -> None:
+        note = self.memory.write(Draft(f"archived {value}", project="categories"))
+        self.command("archive", note.id)
+        if value.endswith(("2", "7")):
+            self.command("restore", note.id)
+
+    def add_superseded(self, value: str) -> None:
+        old = self.memory.write(Draft(f"before {value}o", project="categories"))
+        self.memory.supersede(old.id, Draft(f"after {value}", project="categories"))
+
+    def add_merged(self, value: str) -> None:
+        """Two memories of one text, which a dream makes one."""
+        for _ in "ab":
+            self.memory.write(Draft(f"a merged thing was said about {value}", project="categories"))
+        self.command("dream", "--level", "3")
+
+    def add_imported(self, value: str) -> None:
+        line = {"id": str(uuid4()), "content": f"imported {value}", "created_at": "2026-01-02T03:04:05Z"}
+        self.beside("import.jsonl").write_text(json.dumps(line) + "\n")
+        self.command("import", "--input", str(self.beside("import.jsonl")))
+
+    def add_ingested(self, value: str) -> None:
+        folder = self.beside("vault")
+        folder.mkdir(exist_ok=True)
+        (folder / f"{value}.md").write_text(f"ingested {value}\n")
+        self.command("ingest", "--source", "obsidian", "--path", str(folder))
+
+    def add_erased(self, value: str) -> None:
+        """What was written, edited, archived or superseded, and then erased: the one list whose values are gone."""
+        note = self.memory.write(Draft(f"erased {value}", project="categories"))
+        self.memory.edit(note.id, Append(f"again erased {value}"))
+        if value.endswith(("1", "4")):
+            self.command("archive", note.id)
+        self.command("erase", note.id, "--yes")
+
     # Jobs: they change no cell.
+    def run_review(self, value: str) -> None:
+        for item in self.memory.review(limit=2):
+            self.memory.decide(item, item.choices[int(value[-1]) % len(item.choices)][0])
+
+    def run_export(self, value: str) -> None:
+        self.command("export", "--output", str(self.beside("export.jsonl")))
+        lines = self.beside("export.jsonl").read_text().splitlines()
+        assert all(json.loads(line) for line in lines)
+
     def run_jobs(self, value: str) -> None:
         for _, step in self.jobs.steps():
             step()
@@ -153,7 +205,7 @@ class Work:
         """What each cell holds, and each list."""
         find = self.home.glob
         graph = self.file.read_text() if self.file.exists() else "".join(p.read_text() for p in find("graph/**/*.md"))
-        memories = "".join(p.read_text() for p in find("categories/**/*.md"))
+        memories = "".join(p.read_text() for top in ("categories", "archive") for p in find(f"{top}/**/*.md"))
         return {
             "created": {self.text("memories/created.md")},
             "replaced": {self.text("memories/replaced.md")},
@@ -166,7 +218,7 @@ class Work:
             "bank": {next(iter(find("banks/projects/p/**/f.md"))).read_text().strip()},
             "pair": {p.name for p in find("notes/pair/*") if len(list(p.glob("*.md"))) == 2},
             "undone": {p.stem for p in find("notes/undone/*.md")},
-            **{name: set(_values(memories)) for name in ("memory", "agent")},
+            **{name: set(_values(memories)) for name in MEMORIES},
             **{name: set(_values(graph)) for name in ("entity", "observation")},
         }
 
@@ -222,7 +274,7 @@ class Home:
                 if not (block := os.read(reader, 1 << 16)):
                     break
                 said += block
-                end = end or time.monotonic() + chance.uniform(0, 0.2)
+                end = end or time.monotonic() + chance.uniform(0, 0.3)
         os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         while block := os.read(reader, 1 << 16):
@@ -259,7 +311,13 @@ class Home:
                 if name != "pair":
                     assert len(found) == 1, (name, found)
                 self.may[name] = found
+            erased = [value.encode() for value in self.must["erased"]]
+            for path in filter(Path.is_file, self.path.rglob("*")) if erased else ():
+                data = path.read_bytes()
+                assert not [value for value in erased if re.search(value + rb"(?![0-9])", data)], path
             for name, wanted in self.must.items():
+                if name == "erased":
+                    continue
                 assert wanted <= held[name], (name, wanted - held[name])
             numbers = [change.number for change in one.memory.log(limit=0)]
             assert numbers == list(range(len(numbers), 0, -1)) or len(numbers) == len(set(numbers))

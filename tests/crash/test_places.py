@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from commonplace import Draft, open_memory
+from commonplace.engine.doctor import examine as doctor
 from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput
+from commonplace.note.edit import Append
 from commonplace.query import Query
 from crash.test_kill import ENVIRONMENT, KILLS, SECONDS
 
@@ -186,3 +189,37 @@ def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_noth
     ran = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS + KILLS)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line", ["# h\n", "- [fact] x #t%d\n", "see [[Note %d]]\n", "- knows [[N %d]]\n", "> [[q %d]]\n"]
+)
+def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(tmp_path: Path, line: str) -> None:
+    text = "".join(line % number if "%" in line else line for number in range(6_000_000 // len(line)))
+    _put(tmp_path / "home/notes/big.md", f"[[first]]\n- [fact] first #one\n{text}\n\nlastword\n")
+    begin = process_time()
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        memory.sync()
+        assert process_time() - begin < 15
+        note = memory.read("notes/big", count=False)
+        assert max(map(len, (note.observations, note.relations, note.headings))) <= 11_100
+        assert [hit.note.title for hit in memory.search("lastword")] == ["big"]
+        assert "partly_read" in [finding.code for finding in doctor(memory)]
+        memory.edit("notes/big", Append("another\n"))
+        assert memory.search("lastword another").total == 1
+        with memory.engine.guard:
+            assert memory.index.is_sound()
+
+
+def test_a_graph_note_is_read_whole(tmp_path: Path) -> None:
+    said = "".join(f"- said {number}\n" for number in range(12_000))
+    _put(tmp_path / "home/graph/Ada.md", f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{said}")
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        assert len(memory.read("graph/Ada", count=False).observations) == 12_000
+        assert "partly_read" not in [finding.code for finding in doctor(memory)]
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text)

@@ -102,3 +102,73 @@ def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(
             looking.join()
             sys.setswitchinterval(interval)
     assert seen == {frozenset(built_in)}
+
+
+@pytest.fixture
+def agent(tmp_path, monkeypatch):
+    """The home as agent `x` sees it; its owner keeps notes in `user`, and allows agents the folder `allowed`."""
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    (tmp_path / "user" / "notes").mkdir(parents=True)
+    (tmp_path / "allowed").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.yaml").write_text(f"notes:\n  roots: ['{tmp_path / 'allowed'}']\n")
+    with open_memory(tmp_path / "home") as memory:
+        yield memory.as_caller("x")
+
+
+@pytest.mark.promise("trust-projects")
+def test_an_agent_adds_folders_below_the_allowed_ones_without_asking(agent, tmp_path):
+    for name, folder in (("a", tmp_path / "allowed" / "a"), ("b", tmp_path / "home" / "projects" / "b")):
+        assert agent.add_project(name, str(folder))[1] == "created"
+        assert folder.is_dir()
+    assert agent.as_caller(None).review() == []
+
+
+@pytest.mark.promise("trust-projects")
+def test_what_an_agent_asks_for_elsewhere_waits_for_the_owner(agent, tmp_path):
+    folder, owner = tmp_path / "user" / "notes", agent.as_caller(None)
+    (tmp_path / "allowed" / "link").symlink_to(folder)
+    for given in (folder, folder, tmp_path / "allowed" / "link", tmp_path / "allowed" / ".." / "user" / "notes"):
+        added, action = agent.add_project("vault", str(given))
+        assert (action, added.root) == ("asked", folder)
+    assert "vault" not in {each.name for each in agent.projects}
+    (item,) = owner.review()
+    assert (item.kind, item.refs) == ("project", (str(folder),))
+    assert "Agent x" in item.text
+    assert agent.review() == []
+    owner.decide(item.key, "y")
+    assert owner.project("vault").root == folder
+    assert owner.review() == []
+
+
+def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
+    owner = agent.as_caller(None)
+    agent.add_project("vault", str(tmp_path / "user" / "notes"))
+    owner.decide(owner.review()[0].key, "n")
+    assert agent.add_project("vault", str(tmp_path / "user" / "notes"))[1] == "asked"
+    assert owner.review() == []
+    assert "vault" not in {each.name for each in owner.projects}
+
+
+@pytest.mark.promise("trust-projects")
+@pytest.mark.parametrize(
+    "folder",
+    ["/etc", "/usr/share/doc", "/", "~", "~/.claude", "~/.config/Code", "~/Library/Application Support/Claude",
+     "~/notes/.obsidian", "HOME", "HOME/notes/x", "HOME/.commonplace", "HOME/projects", "HOME/projects/../notes",
+     "ALLOWED/etc", "ALLOWED/own"],
+)  # fmt: skip
+def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
+    (tmp_path / "allowed" / "etc").symlink_to("/etc")
+    (tmp_path / "allowed" / "own").symlink_to(tmp_path / "home" / ".commonplace")
+    given = folder.replace("HOME", str(tmp_path / "home")).replace("ALLOWED", str(tmp_path / "allowed"))
+    with pytest.raises(errors.ProjectRefused):
+        agent.add_project("new", given)
+    assert agent.as_caller(None).review() == []
+
+
+def test_the_requests_of_agents_are_bounded(agent, tmp_path):
+    for number in range(100):
+        agent.add_project(f"p{number}", str(tmp_path / "user" / f"p{number}"))
+    with pytest.raises(errors.ProjectRefused, match="wait for the owner"):
+        agent.add_project("more", str(tmp_path / "user" / "more"))
+    assert len(agent.as_caller(None).review(limit=0)) == 100

@@ -103,11 +103,23 @@ def test_a_memory_changed_here_is_not_set_back_by_its_unchanged_file(ground):
     assert ground.take() == (0, 1, 0)
 
 
-@pytest.mark.parametrize("verb", ["delete", "expire", "decay"])
-def test_what_was_removed_is_brought_back_only_on_demand(ground, verb):
+def test_an_archived_memory_is_there_and_follows_its_file(ground):
     ground.put(a="one", b="two")
     ground.take()
-    ground.upkeep.remove(ground.one("a"), verb)
+    info = ground.one("a")
+    ground.upkeep.archive(info, "decay", "decay")
+    assert ground.take() == (0, 0, 2)
+    assert ground.take(again=True) == (0, 0, 2)
+    ground.put(a="one, rewritten", c="one")
+    assert ground.take() == (1, 1, 1)
+    note = ground.memory.read(info.id)
+    assert (note.content, note.phase, note.path.partition("/")[0]) == ("one, rewritten", "organized", "knowledge")
+
+
+def test_what_was_removed_is_brought_back_only_on_demand(ground):
+    ground.put(a="one", b="two")
+    ground.take()
+    ground.memory.delete(ground.one("a"))
     assert ground.take() == (0, 0, 2)
     ground.put(a="one, rewritten")  # the file is known
     assert ground.take() == (0, 0, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,10 @@ class Home:
             for path in sorted(home.rglob("*"))
             if path.is_file() and ".commonplace" not in path.parts
         }
+
+    def forgotten_undos(self) -> dict[str, bytes]:
+        """As `tree`, without what memories remember of actions that were taken back."""
+        return {path: re.sub(rb"kept_from:\n(?:  - .*\n)+", b"", data) for path, data in self.tree().items()}
 
     def everything(self) -> dict[str, bytes]:
         """As `tree`, with what the program keeps for itself, but for the index."""

@@ -43,6 +43,7 @@ SAME = [
     ("a  b", "a b"),
     ("a \t b", "a b"), ("a   \nb\t", "a\nb"), ("\n\n a\n\n", " a"), ("one\ntwo", "one\ntwo\nthree"),
     ("two\nthree", "one\ntwo\nthree"), ("one\nthree", "one\ntwo\nthree."), ("one\nthree.", "one\ntwo\nthree"),
+    ("same text here", "Same  text here"), ("The key lies under the mat.", "the key lies under the mat"),
     ("a\n\nb", "a\nb"), ("  - x\n  - y", "list\n  - x\n  - y"),
 ]  # fmt: skip
 
@@ -74,6 +75,14 @@ TRAPS = [
     ("a, b", "a b"), ("...", "."), ("a;b", "a:b"), ("'x'", '"x"'), ("a-b", "a–b"), ("don't", "don’t"),
     ("one.\ntwo", "one\ntwo"), ("rm -rf ./a", "rm -rf /a"), ("a\u00a0b", "ab"), ("简体", "簡體"), ("a\\nb", "a\nb"),
     ("http://x/a", "http://x/A"), ("#tag", "tag"), ("*bold*", "bold"), ("x = 1", "x == 1"), ("a && b", "a & b"),
+    ("Use it now", "USE it now"), ("Ab cd", "ab cd"), ("A is bigger than b", "a is bigger than b"),
+    ("Sw0rd fish is it", "sw0rd fish is it"), ("The key is AbC", "The key is abC"), ("McX is my key", "mcX is my key"),
+    ("Make -B all now", "make -B all now"), ("Run my_job at night", "run my_job at night"),
+    ("Élan is here", "élan is here"),
+    ("Call tom at home", "call Tom at home"), ("Path=x is set here", "path=x is set here"),
+    ("One two\nthree", "one two\nthree"),
+    ("Correct-horse battery staple now", "correct-Horse battery staple now"), ("Git push /a b", "git push /a b"),
+    ("Say: Open sesame please", "Say: open sesame please"), ("Room Bc is free", "room bc is free"),
 ]  # fmt: skip
 
 

@@ -14,8 +14,12 @@ pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra 
 
 from commonplace import config
 from commonplace.engine import Memory, open_memory
-from commonplace.engine.embedding import Embedding
+from commonplace.engine.embedding import Embedding, known_texts
+from commonplace.index.vectors.model_choice import Choice
+from commonplace.index.vectors.runtimes import open_model
+from commonplace.jobs import classify
 from commonplace.jobs import tick as ticks
+from commonplace.jobs.job import MemoryState
 from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve import turns
@@ -53,6 +57,34 @@ def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(memory: Memor
     tick.stop = lambda: True
     tick.keep_up()
     assert embedded(memory) == 64
+
+
+def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_them(
+    memory: Memory, monkeypatch: Any
+) -> None:
+    texts = ("we cook dinner in the kitchen", "the train to the city is slow", "面包和奶酪")
+    others = [(f"x {at}", "soul") for at in range(33)]
+    known = classify.Examples([*zip(texts, ("habits", "project", "people"), strict=True), *others])
+    monkeypatch.setattr(classify, "examples", lambda: known)
+    daemon = Scheduler(memory)
+    chosen = [choice(memory, "Lunch!"), choice(memory, "奶酪和面包")]
+    assert [each.layer for each in chosen] == ["fallback", "example"]
+    assert dict(daemon.steps())["embed"]() == 32
+    assert choice(memory, "Lunch!") == chosen[0]  # half of the examples decide nothing
+    daemon.keep_up()
+    assert choice(memory, "Lunch!").layer == "example"
+    assert choice(memory, "奶酪和面包") == chosen[1]
+    vectors = known_texts(memory.settings, texts)
+    assert vectors is not None
+    by_hand = open_model(Choice(memory.settings.semantic_model)).embed([*texts[:2], "Lunch!"])
+    assert vectors.cosines("Lunch!") == pytest.approx([*(by_hand[:2] @ by_hand[2]), 0.0], abs=1e-5)
+    assert vectors.cosines("奶酪") == []
+    assert embedded(memory) == 0
+
+
+def choice(memory: Memory, text: str) -> classify.Choice:
+    state = MemoryState("a", "global", text, "inbox", memory.clock())
+    return classify.Classifier(memory.settings).choose(state)
 
 
 def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,7 +35,8 @@ def two(own: dict, other: dict | None = None) -> list[MemoryState]:
 
 def points(reason: str) -> float:
     """The score of a link's evidence."""
-    return reason.count('tag "') + 1.5 * reason.count('link "') + 2 * reason.count('name "') + reason.count('term "')
+    terms = reason.count('term "') + len(re.findall('term "[\u4e00-\u9fff]{4}', reason))
+    return reason.count('tag "') + 1.5 * reason.count('link "') + 2 * reason.count('name "') + min(3, terms)
 
 
 def reasons(known: list[MemoryState]) -> list[str]:
@@ -115,8 +117,9 @@ def test_of_many_shared_terms_three_count_the_rarest():
     assert reasons(known) == ['term "loki-stack", term "prometheus", term "tempo2"']
 
 
-def test_neighbouring_shared_pairs_of_han_characters_count_once():
-    assert reasons(two({"content": "数据库迁移"})) == []
+def test_neighbouring_shared_pairs_of_han_characters_count_once_and_four_characters_twice():
+    assert reasons(two({"content": "数据库"})) == []
+    assert reasons(two({"content": "数据库迁移"})) == ['term "数据库迁移"']
     assert reasons(two({"content": "数据库迁移，回滚方案"})) == ['term "回滚方案", term "数据库迁移"']
     apart = {"content": "方案回滚：迁移数据库", "category": "people"}
     assert reasons(two({"content": "数据库迁移，回滚方案"}, apart)) == ['term "回滚", term "数据库", term "方案"']
@@ -187,7 +190,8 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
 
     def score(a: int, b: int) -> float:
         rare = {t for t in (words[a] & words[b]) | (pairs[a] & pairs[b]) if counts[t] <= max(5, len(known) / 100)}
-        groups = len(rare & words[a]) + len(phrases(known[a].content, rare & pairs[a]))
+        said = phrases(known[a].content, rare & pairs[a])
+        groups = len(rare & words[a]) + len(said) + sum(len(each) > 3 for each in said)
         shared_tags = sum(with_tag[tag] <= 10 for tag in tags[a] & tags[b])
         return min(3, groups) + shared_tags + 1.5 * len(set(known[a].targets) & set(known[b].targets))
 

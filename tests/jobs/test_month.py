@@ -19,7 +19,7 @@ from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
 
 START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)  # a Friday
-CONFIG = "timezone: UTC\ndaemon:\n  dream: false\nnotification:\n  method: file\n"
+CONFIG = "timezone: UTC\ndaemon:\n  dream: false\n  keep: []\nnotification:\n  method: file\n"
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Month:
         return (self.now - START).days
 
     def write(self, text, category=None, **more):
-        return self.memory.write(Draft(text, project="categories", category=category, **more)).id
+        return self.memory.write(Draft(text, project="categories", category=category, source="claude", **more)).id
 
     def until(self, day):
         """Let the daemon work each day at nine, up to this one."""

@@ -11,6 +11,7 @@ from commonplace import errors
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.job import SET_BY
 from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.note.model import Draft
 from jobs.homes import Home
 
 ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -86,6 +87,34 @@ def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
     assert kinds(home) == ["category"]
     assert [each.id for each in dream.run(home.memory, 1).actions] == [unsure]
     assert kinds(home) == []
+
+
+def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is_sure(home: Home) -> None:
+    agent = home.memory.as_caller("claude", "mcp")
+    unsure, sure, unread = (
+        agent.write(Draft(text, project="categories")).id for text in (UNSURE, "lesson: never force push", "wvut yxzb")
+    )
+    for _ in range(3):
+        home.memory.read(unsure)
+        home.memory.read(sure)
+    daemon = Scheduler(home.memory.as_caller(None, FACE))
+    for days in (0, 30):
+        home.later(days=days)
+        for name, step in daemon.steps():
+            if name != "dream":
+                step()
+    assert (home.category(unsure), home.category(sure)) == ("inbox", "lessons")
+    assert home.ids() == {unsure, sure}
+    assert home.info(unread).phase == "archived"
+    assert home.memory.review(kind="category")[0].refs == (unsure,)
+    assert [each.id for each in home.job("upgrade").actions] == [unsure]
+
+
+def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> None:
+    home.memory.as_caller("claude", "mcp").write(Draft("the build took long", project="categories", category="project"))
+    mine = home.write("the boiler needs water", "knowledge")
+    home.later(days=40)
+    assert [each.refs for each in home.memory.review(kind="archive")] == [(mine,)]
 
 
 def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_not(home: Home) -> None:

@@ -127,11 +127,20 @@ def test_any_written_time_is_read(value: str) -> None:
     assert note(f"created_at: {value}").created == CHANGED
 
 
-@pytest.mark.parametrize("value", ["everyone", "Global", "'agent:'", "agent:X y", "[a]", "''", "true", "agent:../x"])
+@pytest.mark.parametrize("value", ["everyone", "'agent:'", "agent:X y", "[a]", "''", "true", "agent:../x"])
 def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
     found = note(f"scope: {value}")
     assert found.scope not in ("global", "")
     assert found.warnings[0].startswith("bad scope")
+
+
+@pytest.mark.parametrize(
+    ("value", "scope"),
+    [("Global", "global"), ("GLOBAL", "global"), ("Agent:Bob", "agent:bob"), (" 'AGENT:x' ", "agent:x")],
+)
+def test_a_scope_counts_without_case(value: str, scope: str) -> None:
+    found = note(f"scope: {value}")
+    assert (found.scope, found.warnings) == (scope, [])
 
 
 def test_an_empty_scope_is_global() -> None:

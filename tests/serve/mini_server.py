@@ -36,8 +36,11 @@ class Pad:
     def __init__(self, lines=None, agent=None, face=None):
         self.lines, self.agent, self.face = [] if lines is None else lines, agent, face
 
-    def as_caller(self, agent, face):
+    def as_caller(self, agent, face, **by):
         return Pad(self.lines, agent, face)
+
+    def using(self, tool):
+        return self
 
     def close(self):
         print("memory closed", file=sys.stderr)

@@ -43,3 +43,14 @@ def test_the_owners_table_goes_before_ours_and_knows_names_in_any_case():
 @pytest.mark.parametrize("client", ["x" * 5000, "a\nb", "Ünïcode é", "100%", "A" + "-" * 50, "a\x00b"])
 def test_every_agent_can_stand_in_a_scope(client):
     assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*", agent_of(client))
+
+
+def test_the_star_of_the_owners_table_stands_for_every_client_not_in_it():
+    table = {"my-editor": "bob", "*": "Guest"}
+    clients = ("My Editor", "claude-code", "bob", "anything", "")
+    assert [agent_of(client, table) for client in clients] == ["bob", *["guest"] * 4]
+
+
+@pytest.mark.parametrize("client", ["owner", "Owner", "manual", "import", "web", "FILE"])
+def test_no_client_is_called_what_stands_for_somebody_else(client):
+    assert agent_of(client) == f"{client.lower()}-client"

@@ -69,8 +69,8 @@ def test_one_round_does_the_jobs_in_order_and_exits(home):
     with open_memory(home, face="cli") as memory:
         Upkeep(memory).put(
             [
-                a_record(1, "over", "inbox", expires=old),
-                a_record(2, "nobody reads this", created=old),
+                a_record(1, "over", "inbox", expires=old, source="claude"),
+                a_record(2, "nobody reads this", "knowledge", created=old, source="claude"),
                 a_record(3, "I prefer tea", "inbox", access_count=5, created=datetime.now(UTC),
                          expires=datetime.now(UTC) + timedelta(days=1)),
             ],

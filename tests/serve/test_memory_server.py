@@ -34,3 +34,32 @@ def test_the_clients_name_decides_whose_notes_it_sees(memory_mcp, tmp_path):
     server = memory_mcp("--agent", "claude")
     server.handshake(client="cursor-vscode")
     assert server.call("memory", view)["isError"] is False
+
+
+@pytest.mark.promise("trust-provenance")
+def test_a_note_says_which_client_and_tool_wrote_it(memory_mcp):
+    server = memory_mcp()
+    server.handshake(client="owner")  # what it calls itself makes it nobody else
+    note = {"title": "N", "content": "---\nwho: owner\n---\nx"}
+    assert server.call("write_note", note)["isError"] is False
+    assert server.call("memory", {"command": "create", "path": "/memories/m.md", "file_text": "y"})["isError"] is False
+    for name, tool in (("N", "write_note"), ("memories/m", "memory")):
+        found = server.call("read_note", {"identifier": name})["structuredContent"]["provenance"]
+        assert (found["who"], found["trust"], found["tool"]) == ("agent:owner-client", "agent", tool)
+        assert found["client"].startswith("owner ")
+        assert len(found["session"]) == 8
+    hits = server.call("search_notes", {"query": "client:owner"})["structuredContent"]["results"]
+    assert [each["by"] for each in hits] == ["agent:owner-client"] * 2
+
+
+@pytest.mark.promise("trust-projects")
+def test_a_client_is_told_that_the_owner_is_asked(memory_mcp, tmp_path):
+    server = memory_mcp()
+    server.handshake(client="cursor-vscode")
+    given = {"project_name": "vault", "project_path": str(tmp_path / "vault")}
+    reply = server.call("create_memory_project", given)
+    assert reply["structuredContent"]["action"] == "asked"
+    assert "memory review" in reply["content"][0]["text"]
+    assert not (tmp_path / "vault").exists()
+    refused = server.call("create_memory_project", {**given, "project_path": "/etc"})
+    assert refused["structuredContent"]["code"] == "project_refused"

@@ -142,6 +142,16 @@ def test_a_daemon_of_one_agent_serves_no_other(memory):
     assert reply == {"id": 1, "error": 'this daemon serves agent "x" alone'}
 
 
+def test_a_request_may_name_its_program_and_session(ask, memory):
+    write = {"id": 1, "method": "memory_write", "params": {"content": "told by a desk"}, "agent": "Y"}
+    for client, session in (("desk 2", "s9"), (7, "\x1b[2J")):
+        note = json.loads(ask({**write, "client": client, "session": session})["result"]["content"])
+        found = memory.memory_id(note["id"]).provenance
+        is_text = client == "desk 2"
+        assert (found.who, found.tool) == ("agent:y", "memory_write")
+        assert (found.client, found.session) == (("desk 2", "s9") if is_text else ("socket", None))
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

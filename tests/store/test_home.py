@@ -154,6 +154,20 @@ def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_u
         os.close(fd)
 
 
+def test_a_journal_that_cannot_be_opened_again_leaves_no_closed_descriptor_in_use(home, notes):
+    commit(home, put(notes, "a.md", "one"))
+    home.layout.journal.unlink()
+    home.layout.journal.mkdir()
+    with pytest.raises(IsADirectoryError), home.lock:
+        pass
+    others = [os.open(os.devnull, os.O_RDWR) for _ in range(20)]  # would get the number of a closed one
+    home.layout.journal.rmdir()
+    commit(home, put(notes, "b.md", "two"))
+    assert [change.path for change in home.history.changes()] == ["b.md"]
+    for fd in others:
+        os.close(fd)  # an error, had the journal closed it
+
+
 def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(home, monkeypatch):
     for arguments, shown in (
         (["/usr/bin/memory", "write", "my secret"], "memory write"),

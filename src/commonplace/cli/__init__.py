@@ -21,18 +21,35 @@ if TYPE_CHECKING:
     from commonplace.cli.syntax import Group
 
 _MODULES = {
-    "memory_commands": "write supersede read list search context delete tag link unlink backlinks resolve-links",
+    "memory_commands": "write supersede read delete tag link unlink resolve-links",
+    "search_commands": "list search context backlinks",
+    "edit_command": "edit",
     "ingest_commands": "ingest",
-    "lifecycle_commands": "upgrade decay consolidate dream remind notify",
+    "lifecycle_commands": "upgrade decay consolidate archive pin unpin dream remind notify",
     "review_commands": "review",
     "upkeep_commands": "status doctor reindex embed",
     "history_commands": "log undo restore erase",
     "project_commands": "project",
+    "config_commands": "config",
+    "kv_commands": "kv",
     "exchange_commands": "graph export import",
     "daemon_commands": "serve",
+    "install_commands": "install uninstall",
     "tool_commands": "mcp call agent",
+    "hook_commands": "hook",
     "syntax": "completion help",
+    "manual": "man",
 }
+_TITLES = {
+    "memory_commands": "Memories", "search_commands": "Memories", "edit_command": "Memories",
+    "lifecycle_commands": "Upkeep and reminders", "review_commands": "Upkeep and reminders",
+    "upkeep_commands": "Health", "history_commands": "History",
+    "project_commands": "Projects and settings", "config_commands": "Projects and settings",
+    "ingest_commands": "Moving in and out", "exchange_commands": "Moving in and out",
+    "kv_commands": "Graph and entries", "daemon_commands": "For agents and programs",
+    "tool_commands": "For agents and programs", "syntax": "This command", "manual": "This command",
+}  # fmt: skip
+"""The section of the help in which the commands of a module stand."""
 COMMANDS = {name: module for module, names in _MODULES.items() for name in names.split()}
 """Every command with its module below commonplace.cli."""
 
@@ -58,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     invocation = Invocation()
     output.prepare()
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
+        status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
+        return 0 if invocation.command == "hook" else status  # a client takes others as a wish to block what is done
     except BrokenPipeError:
         output.silence()
         return 0
@@ -95,7 +113,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
     except CommonplaceError as error:
         message, details = output.error_sentence(error), output.error_details(error)
-        return _failed(invocation, message, error.code, error.exit_code, **details)
+        return _failed(invocation, message, error.code, error.exit_code, output.error_hint(error), **details)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
@@ -123,7 +141,7 @@ def command_group() -> Group:
 
     more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
     version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
-    return Group("memory", COMMANDS, now=True, params=[version], help=_HELP)
+    return Group("memory", COMMANDS, now=True, titles=_TITLES, params=[version], help=_HELP)
 
 
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.

@@ -25,7 +25,7 @@ _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
 
 
-@command("serve")
+@command("serve", example="memory serve --once")
 @option("--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s].")
 @flag("--once", "One round of upkeep, without socket, then exit.")
 @flag("--no-socket", "Upkeep alone.")
@@ -60,6 +60,7 @@ def serve(
 
 
 def _serve(call: Invocation, settings: Settings, every: timedelta, served: Registry | None, *, once: bool) -> int:
+    from commonplace.clients import hook
     from commonplace.engine import open_memory
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
@@ -82,7 +83,7 @@ def _serve(call: Invocation, settings: Settings, every: timedelta, served: Regis
                 output.failure(str(error))
         memory = held.enter_context(open_memory(config=settings, face=FACE))
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
-        daemon = Daemon(tick, every, callers, served, listener)
+        daemon = Daemon(tick, every, callers, served, listener, {hook.METHOD: hook.served})
         if once:
             return 0 if daemon.tick() else 1
         where = "no socket" if listener is None else f"socket: {listener.path}"

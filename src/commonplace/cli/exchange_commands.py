@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -18,9 +18,9 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_option, flag, option, text_from
-from commonplace.errors import CommonplaceError
-from commonplace.query import check_memory
+from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_option, flag, option, stored, text_from
+from commonplace.errors import CommonplaceError, near
+from commonplace.query import check_memory, memory_query
 from commonplace.store.files import reason, remove_left
 from commonplace.text.neutral import flat
 
@@ -36,7 +36,7 @@ _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 _BLOCK = 1 << 20
 
 
-@command("export", keys=("exported", "file"))
+@command("export", keys=("exported", "file"), example="memory export --output memories.jsonl")
 @option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
 @category_option("Only this category.")
 @option("--scope", help="Only this scope: global or agent:NAME.")
@@ -70,7 +70,9 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
             for line in lines:
                 output.text(line, as_json=True)
         else:
-            count = _write_file(Path(file).expanduser(), lines)
+            with output.progress("Exporting") as progress:
+                total = memory.list(memory_query(category=category, scope=scope), limit=1)[1] if progress else 0
+                count = _write_file(Path(file).expanduser(), _counting(lines, total, progress))
             call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
         if secrets:
             done = "is redacted" if redact else "is exported as it is; --redact takes it out"
@@ -78,6 +80,13 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
 
 
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
+
+
+def _counting(lines: Iterable[str], total: int, progress: Callable[[int, int], None] | None) -> Iterator[str]:
+    for done, each in enumerate(lines, 1):
+        yield each
+        if progress is not None:
+            progress(done, max(total, done))
 
 
 def _write_file(place: Path, lines: Iterable[str]) -> int:
@@ -108,7 +117,9 @@ def _write_lines(stream: IO[bytes], lines: Iterable[str]) -> int:
     return sum(stream.write(line.encode("utf-8", "backslashreplace") + b"\n") > 0 for line in lines)
 
 
-@command("import", keys=("imported", "updated", "unchanged", "skipped"))
+@command(
+    "import", keys=("imported", "updated", "unchanged", "skipped"), example="memory import --input memories.jsonl"
+)  # fmt: skip
 @option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
 @option("--from", "moved", nargs=2, type=(Names("kind", lambda: _KINDS), str), metavar="KIND PATH", help=_MOVE)
 @option("--project", metavar="NAME", help="With --from basic-memory: the project its notes go to.")
@@ -258,12 +269,43 @@ def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> No
 
 graph = Group(
     "graph",
-    {"export": "exchange_commands", "import": "exchange_commands"},
-    help="Hand out the knowledge graph as JSON Lines, or take one in.",
+    dict.fromkeys(("show", "export", "import"), "exchange_commands"),
+    help="Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.",
 )
 
 
-@command("export", "[FILE]", keys=("file", "count", "lines"))
+@command(
+    "show", "NAME...", keys=("entity", "relations"), example="memory graph show Anna",
+    complete=lambda context, given: stored(context, "entity"),
+)  # fmt: skip
+def graph_show(call: Invocation, *words: str) -> None:
+    """Show an entity: its type, what is said of it, and its relations, both ways.
+
+    The words of NAME are joined by blanks.
+    """
+    name = " ".join(words)
+    with call.memory() as memory:
+        from commonplace.engine.graph import graph_in
+
+        graph = graph_in(memory, _graph_file(call))
+        found = graph.named([name])
+        if not found:
+            every = graph.keys()
+            found = [each for each in every if each.name.casefold() == name.casefold()]
+        if not found:
+            known = near(name, (each.name for each in every))
+            hint = f"Did you mean {' or '.join(known)}?" if known else ""
+            raise Failure(f"no such entity: {name}", "not_found", hint)
+        entity, said = found[0], graph.observations(found[:1])[0]
+        edges = [each for each in graph.relations({entity.name}) if entity.name in (each.source, each.target)]
+    lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]
+    lines += [f"{each.source} -> {each.type} -> {each.target}" for each in edges]
+    shown = {"name": entity.name, "entityType": entity.type, "observations": said}
+    rows = [{"from": each.source, "to": each.target, "relationType": each.type} for each in edges]
+    call.answer("\n".join(lines), entity=shown, relations=rows)
+
+
+@command("export", "[FILE]", keys=("file", "count", "lines"), example="memory graph export graph.jsonl")
 def graph_export(call: Invocation, file: str | None = None) -> None:
     """Write the graph to FILE, one entity or relation a line; without FILE, print it.
 
@@ -288,7 +330,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     call.answer(f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None)
 
 
-@command("import", "FILE", keys=("entities", "relations", "skipped"))
+@command("import", "FILE", keys=("entities", "relations", "skipped"), example="memory graph import graph.jsonl")
 def graph_import(call: Invocation, file: str) -> None:
     """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
 

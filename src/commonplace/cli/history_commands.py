@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,23 +27,48 @@ _SHOWN = 20
 _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
 
 
-@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True)
+@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True, example="memory log --since yesterday")
 @option("--limit", type=Number(), default=20, help="How many at most; 0 = all.")
 @option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
 @option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
-def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, since: Text) -> None:
-    """List changes, newest first; with REF (an id, or a path as shown here) those of one note."""
+@option("--run", type=Number(1), metavar="N", help="The changes of one run of a job, by the number of its first.")
+def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, since: Text, run: int | None) -> None:
+    """List changes, newest first; with REF (an id, or a path as shown here) those of one note.
+
+    What one run of a job did is one line; --run opens it.
+    """
     with call.memory() as memory:
         start = _timeframe(memory, since, "--since date") if since is not None else None
-        changes = memory.log(ref, limit=limit, agent=agent, since=start)
-        if call.json:
-            return call.document(entries=[_entry(change) for change in changes])
         zone = memory.settings.zone
-        lines = []
-        for each in changes:
-            row = each.number, minute(each.time, zone), each.verb, each.agent or "owner", _place(each)
-            lines.append(_LOG_ROW.format(*row, _details(each)))
-        call.answer("\n".join(lines) or "No changes found.")
+        if run is not None:
+            every = memory.log(ref, limit=0, agent=agent, since=start)
+            runs = [[each] for each in every if each.run == run and each.undoes is None][: limit or None]
+        elif call.json:
+            runs = [[each] for each in memory.log(ref, limit=limit, agent=agent, since=start)]
+        else:
+            runs = memory.log_by_run(ref, limit=limit, agent=agent, since=start)
+        if call.json:
+            return call.document(entries=[_entry(change) for change, *_ in runs])
+        call.answer("\n".join(_line(each, zone) for each in runs) or "No changes found.")
+
+
+def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
+    """The line of a change, or of the changes of one run, newest first."""
+    last = changes[0]
+    if len(changes) > 1:
+        numbers = f"#{changes[-1].number}-{last.number}"
+        return f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
+    row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
+    return _LOG_ROW.format(*row, _more(last) + _details(last))
+
+
+def _more(change: Change) -> str:
+    """` (+2 more)` for a change of three notes; one that went to another folder is one note."""
+    here = {(each.project, each.root, each.to or each.path) for each in change.texts() if each.do != "remove"}
+    names = {path.rpartition("/")[2] for _, _, path in here}
+    gone = [each for each in change.texts() if each.do == "remove" and each.path.rpartition("/")[2] not in names]
+    more = len(here) + len(gone) - 1
+    return f" (+{more} more)" if more > 0 else ""
 
 
 def _timeframe(memory: Memory, text: str, name: str) -> datetime:
@@ -51,12 +76,13 @@ def _timeframe(memory: Memory, text: str, name: str) -> datetime:
     try:
         return memory.since(text)
     except TimeframeError:
-        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code) from None
+        hint = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
 
 
 def _place(change: Change) -> str:
     """`project/path`; for a project that only one process of the home had, the path from the file system's root."""
-    place = change.root or change.project
+    place = change.root or change.project.removeprefix(".")
     return f"{place}/{change.path}" if change.path else place
 
 
@@ -71,13 +97,24 @@ def _entry(change: Change) -> dict[str, Any]:
     touched = sorted(change.texts(), key=lambda each: (each.project, each.path) != (change.project, change.path))
     about = next(iter(touched), None)
     own = {"change": change.number, "old_hash": about and about.old, "new_hash": about and about.new}
-    further = {key: value for key in ("details", "root") if (value := getattr(change, key))}
+    further = {key: value for key in ("details", "root", "run") if (value := getattr(change, key))}
     return {key: getattr(change, key, None) for key in _ENTRY_KEYS} | own | further
 
 
-@command("undo", "[N]", keys=("undone", "change"))
-def undo(call: Invocation, number: str | None = None) -> None:
-    """Take a change back: number N of `memory log`, else the latest. An undo is a change too."""
+@command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")
+@option("--run", type=Number(1), metavar="N", help="All changes of one run of a job, by the number of its first.")
+def undo(call: Invocation, number: str | None = None, *, run: int | None) -> None:
+    """Take a change back: number N of `memory log`, else the latest. An undo is a change too.
+
+    A job leaves a memory alone whose change was taken back.
+    """
+    if run is not None:
+        if number is not None:
+            raise Usage("N and --run exclude each other")
+        with call.memory() as memory:
+            change, done = memory.undo_run(run)
+            said = f"Undid #{done[-1].number}-{done[0].number}: {done[0].verb} ({len(done)} memories)"
+            return call.answer(said, undone=done[-1].number, change=change.number)
     digits = None if number is None else number.removeprefix("#")
     if digits is not None and not digits.isdecimal():
         raise Usage(f'invalid value "{number}" for N: not a number')
@@ -88,7 +125,7 @@ def undo(call: Invocation, number: str | None = None) -> None:
         call.answer(f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number)
 
 
-@command("restore", "REF", keys=("path", "change"))
+@command("restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday")
 @option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
 @option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
@@ -114,7 +151,7 @@ def _moment(memory: Memory, text: str) -> datetime:
         return _timeframe(memory, text, "--at time")
 
 
-@command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True)
+@command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True, example="memory erase notes/Plan.md --dry-run")
 @option("--agent", metavar="NAME", help="All notes this agent made or keeps private.")
 @option("--project", metavar="NAME", help="All notes of this project.")
 @option("--source", metavar="TEXT", help="All notes with this source.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
+from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -29,6 +30,7 @@ class Invocation:
     config: str | None = None
     agent: str | None = None
     json: bool = False
+    no_pager: bool = False
     now: datetime | None = None
     offset: tzinfo | None = None
     """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
@@ -44,8 +46,9 @@ class Invocation:
             from commonplace.errors import InvalidInput
 
             if not is_agent(name):
-                raise InvalidInput(f'invalid agent "{name}"')
-        return name
+                hint = "An agent's name is of a-z, 0-9, dots, dashes and underscores."
+                raise InvalidInput(f'invalid agent "{name}"', hint)
+        return name and name.lower()
 
     def settings(self) -> Settings:
         """The settings of the home. Raises ConfigError."""
@@ -98,7 +101,25 @@ class Invocation:
         if self.json:
             self.document(**data)
         else:
-            output.text(text)
+            output.text(text, paged=not self.no_pager)
+
+    def answer_each(self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n") -> None:
+        """Print the results for several references; a lone one as if no more could be named."""
+        self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a person will read the answer."""
+        from commonplace.cli.terminal import is_terminal
+
+        return not self.json and is_terminal()
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, **more: Any) -> None:
+        """Print rows for a person, and the lines `last` under them."""
+        from commonplace.cli.terminal import table
+
+        lines = [*table(head, rows, **more), *(["", *map(flat, last)] if last else [])]
+        output.text("\n".join(lines), painted=True, paged=not self.no_pager)
 
     def document(self, **data: Any) -> None:
         """Print the JSON document of this command."""

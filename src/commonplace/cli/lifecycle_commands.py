@@ -7,18 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.memory_commands import category_option, content_from, minute, new_memory_options, preview
+from commonplace.cli.memory_commands import (
+    category_option,
+    content_from,
+    memories_named,
+    minute,
+    new_memory_options,
+    preview,
+)
 from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
-from commonplace.errors import CommonplaceError
-from commonplace.note.model import CATEGORIES, INBOX
+from commonplace.errors import CommonplaceError, choices
+from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.engine.upkeep import Upkeep
     from commonplace.index.rows import NoteInfo
+    from commonplace.jobs.classify import Classifier
     from commonplace.jobs.job import Action, Outcome
     from commonplace.note.timephrase import Reading
 
@@ -28,6 +37,7 @@ _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
 _REMINDER_ROW = Row("{:<8} {:<16} {}")
 _LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
+_ORGANIZED = tuple(each for each in CATEGORIES if each != INBOX)
 _dry_run_option = dry_run_option("Only say what would be done.")
 
 
@@ -36,41 +46,47 @@ def _lines(actions: Iterable[Action]) -> str:
     return "\n".join(each.line() for each in actions) or "Nothing to do."
 
 
-@command("upgrade", "ID", keys=("memory", "changed"), now=True)
-@category_option("One of the categories [by its words].")
+@command("upgrade", "ID...", keys=("memory", "changed"), now=True, example="memory upgrade 5a1f --category people")
+@category_option(f"One of {', '.join(_ORGANIZED)} [by its words].")
 @_dry_run_option
-def upgrade(call: Invocation, ref: str, *, category: Text, dry_run: bool) -> None:
-    """Organize a memory: out of the inbox, into a category, for good."""
-    if category is not None and (category not in CATEGORIES or category == INBOX):
-        raise Failure(f'invalid category "{category}"')
+def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None:
+    """Organize a memory: out of the inbox, into a category, for good.
+
+    Several are one change: all are organized, or none. Their documents are in the list `results`.
+    """
+    if category is not None and category not in _ORGANIZED:
+        raise Failure(f'invalid category "{category}"', hint=choices(category, _ORGANIZED))
     with call.memory() as memory:
         from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs.classify import Classifier
-        from commonplace.jobs.job import OWNER, SET_BY, MemoryState, apply
+        from commonplace.jobs.job import OWNER, MemoryState, organize_all
         from commonplace.jobs.lifecycle import plan_upgrade_of
 
         upkeep = Upkeep(memory)
-        corrected = upkeep.every() if category is None else []
-        states = [MemoryState.of(each, upkeep.content(each)) for each in corrected if each.may_say((SET_BY,))]
-        classifier = Classifier(memory.settings, states)
+        classifier = _classifier(memory, upkeep)
         by = OWNER if memory.agent is None else None
 
-        def organized(info: NoteInfo) -> tuple[NoteInfo, Action | None]:
-            action = plan_upgrade_of(MemoryState.of(info, upkeep.content(info)), classifier, category, by)
-            if action is not None and not dry_run:
-                (info,) = apply(upkeep, action, info, None)
-            return info, action
+        def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
+            back = {each.id for each in infos if each.phase == ARCHIVED and not dry_run}
+            infos = [memory.find_ref(memory.bring_back(each, category)) if each.id in back else each for each in infos]
+            states = (MemoryState.of(each, upkeep.content(each)) for each in infos)
+            actions = [plan_upgrade_of(each, classifier, category, by) for each in states]
+            if not dry_run:
+                infos = organize_all(upkeep, infos, actions)
+            return infos, actions, back
 
-        info, action = upkeep.retried(ref, organized)
-        said = _lines([action] if action else []) if dry_run else f"Upgraded memory {info.id} to long-term"
-        row = record(memory, info, upkeep.content(info))
-        call.answer(said, memory=row, changed=action is not None)
+        infos, actions, back = upkeep.retried_all(refs, organized)
+        texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
+        if dry_run:
+            texts = [_lines(each for each in actions if each)]
+        rows = [record(memory, info, upkeep.content(info)) for info in infos]
+        changed = (action is not None or info.id in back for info, action in zip(infos, actions, strict=True))
+        call.answer_each(texts, [{"memory": row, "changed": has} for row, has in zip(rows, changed, strict=True)])
 
 
-@command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True)
+@command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True, example="memory decay --dry-run")
 @_dry_run_option
 def decay(call: Invocation, *, dry_run: bool) -> None:
-    """Remove organized memories that are old and were never read. `memory undo` brings one back."""
+    """Archive organized memories that are old and were neither read nor used. Reading one brings it back."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import lifecycle
@@ -84,7 +100,59 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
         call.answer(said, actions=[each.document() for each in outcome.actions], decayed=count)
 
 
-@command("consolidate", keys=("jobs",), now=True)
+def _classifier(memory: Memory, upkeep: Upkeep) -> Classifier:
+    """What knows the owner's corrections."""
+    from commonplace.jobs.classify import Classifier
+    from commonplace.jobs.job import SET_BY, MemoryState
+
+    corrected = [MemoryState.of(each, upkeep.content(each)) for each in upkeep.every() if each.may_say((SET_BY,))]
+    return Classifier(memory.settings, corrected)
+
+
+@command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
+@_dry_run_option
+def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
+    """Put memories into the archive: out of lists, still found by ranked search.
+
+    Reading one, or `memory restore ID`, brings it back.
+    """
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+        from commonplace.jobs.job import MemoryState
+        from commonplace.jobs.lifecycle import organize
+
+        upkeep = Upkeep(memory)
+        infos = memories_named(memory, refs)
+        classifier, states = _classifier(memory, upkeep), [MemoryState.of(each, upkeep.content(each)) for each in infos]
+        chosen = {each.id: organize("", "", each, classifier).category for each in states}
+        if not dry_run:
+            infos = upkeep.archive_all(infos, chosen)
+        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+@command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
+def pin(call: Invocation, *refs: str) -> None:
+    """Keep memories: they neither expire nor decay nor merge away, and stand first in memory.md."""
+    _pin(call, refs, pinned=True)
+
+
+@command("unpin", "ID...", keys=("memories",), example="memory unpin 5a1f")
+def unpin(call: Invocation, *refs: str) -> None:
+    """Let upkeep treat pinned memories as others again."""
+    _pin(call, refs, pinned=False)
+
+
+def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
+    with call.memory() as memory:
+        from commonplace.engine.upkeep import Upkeep
+
+        infos = Upkeep(memory).pin(memories_named(memory, refs), pinned=pinned)
+        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+@command("consolidate", keys=("jobs",), now=True, example="memory consolidate --dry-run")
 @_dry_run_option
 def consolidate(call: Invocation, *, dry_run: bool) -> int:
     """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
@@ -116,7 +184,12 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
     return 1 if failed else 0
 
 
-@command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True)
+@command(
+    "dream",
+    keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()},
+    now=True,
+    example="memory dream --level 2 --dry-run",
+)
 @option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
 @_dry_run_option
 @flag("--report", "Show the report of the last dream again.")
@@ -136,7 +209,9 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
                 lines = _dream_lines(memory, found, with_report=True)
             row = found or {"level": None, "processed": 0, "actions": [], "report": None}
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
-        done = dream.run(memory, level, dry_run=dry_run, endpoint=dream.endpoint_of(memory.settings))
+        with output.progress("Dreaming") as progress:
+            endpoint = dream.endpoint_of(memory.settings)
+            done = dream.run(memory, level, dry_run=dry_run, endpoint=endpoint, progress=progress)
         is_deep = level == dream.LEVELS[-1]
         said = _lines(done.actions) if dry_run else _dream_lines(memory, done.report, with_report=is_deep)
         return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
@@ -149,7 +224,7 @@ def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) ->
     return "\n".join([head, *(report.lines(found["report"], memory.settings.reading_zone) if with_report else ())])
 
 
-@command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True)
+@command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True, example="memory remind call Bob tomorrow at 3pm")
 @option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
 @new_memory_options
 @dry_run_option("Only say what time is read.")
@@ -159,10 +234,7 @@ def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) ->
 def remind(
     call: Invocation, *words: str, when: Text, dry_run: bool, shows: bool, every: bool, done: Text, **new: Any
 ) -> None:
-    """Set a reminder at the time TEXT names, in English or Chinese.
-
-    memory remind call Bob tomorrow at 3pm
-    """
+    """Set a reminder at the time TEXT names, in English or Chinese."""
     if shows and done is not None:
         raise Usage("--list and --done do not go together")
     if every and not shows:
@@ -212,12 +284,15 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
         found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
-        lines = []
+        rows = []
         for info, each in found:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
-            lines.append(_REMINDER_ROW.format(info.id[:8], when, preview(content_of(memory, info), 60)))
+            rows.append((info.id[:8], when, content_of(memory, info)))
+        if call.on_terminal and rows:
+            return call.table(("ID", "When", "Reminder"), rows)
+        lines = [_REMINDER_ROW.format(id, when, preview(content, 60)) for id, when, content in rows]
         call.answer("\n".join(lines) or "No reminders.")
 
 
@@ -230,7 +305,7 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
         call.answer(f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}", id=info.id, memory=row)
 
 
-@command("notify", keys=("notified", "pending"), now=True)
+@command("notify", keys=("notified", "pending"), now=True, example="memory notify --dry-run")
 @dry_run_option("Only say what would fire.")
 def notify(call: Invocation, *, dry_run: bool) -> None:
     """Fire the reminders that are due: list them in pending.md and show them on the desktop."""

@@ -6,32 +6,30 @@ Also how a memory is shown as text: block, row, preview.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure, Row, error_sentence
-from commonplace.cli.syntax import Names, Number, Text, Usage, command, dry_run_option, flag, option, text_from
-from commonplace.clock import parse_stamp
-from commonplace.engine.memory_rows import contents, holding, read_record, record, records
-from commonplace.errors import NotFound, TimeframeError
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, PHASES, Draft
-from commonplace.query import check_memory, day, memory_query, split_list
+from commonplace.cli.output import Failure, error_sentence
+from commonplace.cli.syntax import Names, Stored, Text, command, dry_run_option, option, text_from
+from commonplace.clock import parse_stamp, stamp
+from commonplace.engine.memory_rows import home_path, read_record, record
+from commonplace.errors import Ambiguous, CommonplaceError, NotFound, TimeframeError
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
+from commonplace.query import check_memory, split_list
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.rows import Hit, NoteInfo
+    from commonplace.index.rows import NoteInfo
     from commonplace.note.model import Note
 
-DEFAULT_TOKENS = 2_000
 _REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)").fullmatch
 """What can only be meant as the id or the address of a note, not as a text."""
-NO_LIMIT = 1 << 30
-LIST_ROW = Row("{:<8} {:<10} {:<10} {:<10} {:<20} {}")
-SEARCH_ROW = Row("{:<8} {:<10} {:<10} {}")
 _PLACE = ("id", "project", "path")
 _BLOCK = """\
 ID:     {id}
@@ -46,29 +44,28 @@ Created: {created_at}
 Updated: {updated_at}"""
 
 
-def category_option(help: str = "One of the categories.") -> Callable[..., Any]:
+_CATEGORIES = f"One of {', '.join(CATEGORIES)}."
+
+
+def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
     """The option `--category` with its help text."""
     return option("--category", type=Names("category", lambda: CATEGORIES), help=help)
 
 
-def _tags_option(help: str) -> Callable[..., Any]:
-    return option("--tags", metavar="A,B", callback=lambda _, __, value: split_list(value), help=help)
+def tags_option(help: str) -> Callable[..., Any]:
+    return option("--tags", type=Stored("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
 
 
-def _limit_option(default: int) -> Callable[..., Any]:
-    return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
-
-
-_phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox or organized.")
-_scope_option = option("--scope", help="global or agent:NAME.")
-_as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
+scope_option = option("--scope", type=Stored("text", "scope"), help="global or agent:NAME.")
+as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
 
 
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
     function = option("--source", default="manual", help="Where it comes from.")(function)
-    function = option("--scope", default=GLOBAL, help="global or agent:NAME.")(function)
-    return _tags_option("Tags, separated by commas.")(function)
+    scope = option("--scope", type=Stored("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
+    function = scope(function)
+    return tags_option("Tags, separated by commas.")(function)
 
 
 def content_from(words: tuple[str, ...], **checked: Text) -> str:
@@ -80,7 +77,7 @@ def content_from(words: tuple[str, ...], **checked: Text) -> str:
     return text
 
 
-@command("write", "CONTENT...", keys=("memory",), now=True)
+@command("write", "CONTENT...", keys=("memory",), now=True, example="memory write The staging server is called heron")
 @category_option()
 @new_memory_options
 @option("--valid-from", metavar="DATE", help="Since when it is so [its date, else when it is written].")
@@ -94,10 +91,16 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     with call.memory() as memory:
         note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
         kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
-        call.answer(f"Created {kind} memory: {note.id}", memory=record(memory, note, note.content))
+        said = f"Created {kind} memory: {note.id}"
+        if note.expires is not None and output.is_terminal():
+            said += (
+                f"\nArchived on {_local(note.expires, memory.settings.zone)[:10]} unless read, sorted or pinned before."
+            )
+        call.answer(said, memory=record(memory, note, note.content))
 
 
-@command("supersede", "OLD", "NEW...", keys={"old": _PLACE, "new": _PLACE}, now=True)
+@command("supersede", "OLD", "NEW...", keys={"old": _PLACE, "new": _PLACE}, now=True,
+         example="memory supersede 5a1f The staging server is called egret")  # fmt: skip
 @option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
     """Say that NEW holds now in place of OLD, which stays readable.
@@ -106,20 +109,12 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     reads the text from stdin.
     """
     with call.memory() as memory:
-        old = _named(memory, ref)
+        old = any_note(memory, ref)
         reference = words[0] if len(words) == 1 and _REFERENCE(words[0]) else None
-        new = _draft_after(old, content_from(words)) if reference is None else _named(memory, reference)
+        new = _draft_after(old, content_from(words)) if reference is None else any_note(memory, reference)
         before, after = memory.supersede(old, new, valid_from=valid_from)
         said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         call.answer(said, old=_place(before), new=_place(after))
-
-
-def _named(memory: Memory, ref: str) -> NoteInfo:
-    """The memory of an id or its beginning, else any note `ref` names."""
-    try:
-        return memory.memory_id(ref)
-    except NotFound:
-        return memory.find(ref)
 
 
 def _draft_after(old: NoteInfo, text: str) -> Draft:
@@ -134,16 +129,73 @@ def _place(note: Note | NoteInfo) -> dict[str, str]:
     return {key: getattr(note, key) for key in _PLACE}
 
 
-@command("read", "ID", keys=("memory",))
-@_as_of_option
-def read(call: Invocation, ref: str, *, as_of: Text) -> None:
-    """Show a memory. Counts as one access."""
+@command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
+@as_of_option
+def read(call: Invocation, *refs: str, as_of: Text) -> None:
+    """Show a memory. Counts as one access.
+
+    ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title, an address. Such
+    a note stands in the document under the key `note`. Several stand one below the other; their documents are in the
+    list `results`.
+    """
     with call.memory() as memory:
-        info = memory.memory_id(ref)
-        if (moment := _as_of(memory, as_of)) is not None:
-            info = memory.version_at(info, moment)
-        row = read_record(memory, info)
-        call.answer("" if call.json else _block(row, memory.settings.zone), memory=row)
+        infos = [any_note(memory, ref) for ref in refs]
+        if (moment := as_of_moment(memory, as_of)) is not None:
+            infos = [memory.version_at(each, moment) for each in infos]
+        texts, rows = [], []
+        for info in infos:
+            if info.project in MEMORY_PROJECTS:
+                row = read_record(memory, info)
+                rows.append({"memory": row, "provenance": info.provenance.row()})
+                texts.append("" if call.json else _block(row, memory.settings.zone))
+            else:
+                note = memory.read(info)
+                rows.append({"note": _note_row(note), "provenance": note.provenance.row()})
+                texts.append("" if call.json else _note_block(note, memory.settings.zone))
+        call.answer_each(texts, rows, "\n\n")
+
+
+def any_note(memory: Memory, ref: str) -> NoteInfo:
+    """The note `ref` names: a memory by its id, else one of any project, by all that `log`, `search` and tools print.
+
+    Raises NotFound, Ambiguous.
+    """
+    try:
+        return memory.memory_id(ref)
+    except NotFound as missing:
+        names = {each.name.lower(): each.name for each in memory.projects}
+        for sign in ("/", ": "):
+            project, found, rest = ref.partition(sign)
+            if found and (name := names.get(project.lower())):
+                with suppress(CommonplaceError):
+                    return memory.find_ref((name, rest)) if sign == "/" else memory.find(rest, name)
+        try:
+            return memory.find(ref)
+        except Ambiguous:
+            raise
+        except CommonplaceError as error:
+            near = error.suggestions if isinstance(error, NotFound) else ()
+            raise NotFound(ref, missing.project, near) from None
+
+
+def place_of(info: Note | NoteInfo) -> str:
+    """`project/path`, as `log` shows it."""
+    return f"{info.project}/{info.path}"
+
+
+def _note_row(note: Note) -> dict[str, Any]:
+    """A note of another project in JSON."""
+    row = {key: getattr(note, key) for key in ("id", "title", "type", "project", "path", "permalink", "checksum")}
+    times = {"created_at": stamp(note.created), "updated_at": stamp(note.changed)}
+    return row | {"tags": list(note.tags), "content": note.content} | times
+
+
+def _note_block(note: Note, zone: tzinfo | None) -> str:
+    """The text of `read` for a note of another project."""
+    rows = {"ID": note.id, "Title": note.title, "Type": note.type, "Path": place_of(note), "Link": note.permalink}
+    rows |= {"Tags": f"[{' '.join(note.tags)}]", "Created": _local(note.created, zone)}
+    rows |= {"Updated": _local(note.changed, zone)}
+    return "\n".join([*(f"{name + ':':<9}{value}" for name, value in rows.items()), "", note.content])
 
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
@@ -166,7 +218,7 @@ def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
     return "\n".join([*lines, "", row["content"]])
 
 
-def _as_of(memory: Memory, text: Text) -> datetime | None:
+def as_of_moment(memory: Memory, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
     try:
         return None if text is None else memory.as_of(text)
@@ -191,129 +243,48 @@ def preview(content: str, length: int) -> str:
     return flat if len(flat) <= length else flat[:length] + "..."
 
 
-@command("list", keys=("memories", "shown", "total"))
-@_phase_option
-@category_option()
-@_scope_option
-@option("--source", help="Only from this source.")
-@_as_of_option
-@_limit_option(50)
-def list_(call: Invocation, *, limit: int, as_of: Text, **filters: Any) -> None:
-    """List memories, newest first."""
-    wanted = memory_query(**filters)
-    with call.memory() as memory:
-        wanted = wanted.replace(as_of=_as_of(memory, as_of))
-        infos, total = memory.list(wanted, limit=limit, order="created")
-        if call.json:
-            return call.document(memories=records(memory, infos), shown=len(infos), total=total)
-        if not infos:
-            return call.answer("No memories found.")
-        zone = memory.settings.zone
-        lines = [LIST_ROW.format("ID", "Phase", "Category", "Source", "Created", "Preview"), "-" * 100]
-        marks = memory.validity_marks(infos)
-        for info, content in zip(infos, contents(memory, infos), strict=True):
-            cells = info.id[:8], info.phase, info.category, info.source or "", minute(info.created, zone)
-            lines.append(LIST_ROW.format(*cells, preview(content, 40) + _mark(marks, info)))
-        call.answer("\n".join([*lines, "", f"Showing {len(infos)} of {total} memories"]))
-
-
-def _mark(marks: Mapping[int, str], info: NoteInfo) -> str:
-    """What a row says of a memory that is not valid all the time."""
-    return f" ({marks[info.row]})" if info.row in marks else ""
-
-
-@command("search", "QUERY", keys=("query", "memories", "total"))
-@_tags_option("All of these tags.")
-@_scope_option
-@_phase_option
-@category_option()
-@option("--from", "first", metavar="YYYY-MM-DD", help="Created on this day or later.")
-@option("--to", "last", metavar="YYYY-MM-DD", help="Created on this day or earlier.")
-@_as_of_option
-@_limit_option(0)
-@flag("--ranked", "Search words in title, tags and text; best first.")
-@option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
-def search(
-    call: Invocation, text: str, *, first: Text, last: Text, as_of: Text, limit: int, ranked: bool, most: int | None,
-    **filters: Any,
-) -> None:  # fmt: skip
-    """Find memories whose text holds QUERY, newest first. An empty QUERY finds all."""
-    if most is not None and not ranked:
-        raise Usage("--max-tokens needs --ranked")
-    wanted = memory_query(**filters)
-    with call.memory() as memory:
-        zone = memory.settings.zone
-        wanted = wanted.replace(created_from=day(first, "--from", zone), created_until=day(last, "--to", zone, after=1))
-        wanted = wanted.replace(as_of=_as_of(memory, as_of))
-        hits: Iterable[Hit] = ()
-        if ranked and text.strip():
-            wanted = wanted.replace(text=text)
-            hits = ranking = memory.search(wanted, limit=limit or NO_LIMIT, max_tokens=most or None)
-            found, total = [hit.note for hit in hits], ranking.total
-        else:
-            found, total = holding(memory, wanted, text, limit)
-        if call.json:
-            rows = records(memory, found)
-            for row, hit in zip(rows, hits, strict=False):
-                row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
-            return call.document(query=text, memories=rows, total=total)
-        if not found:
-            return call.answer("No matching memories found.")
-        call.answer("\n".join([*_rows(memory, found, 80), "", f"Found: {total} memories"]))
-
-
-def _rows(memory: Memory, infos: list[NoteInfo], length: int) -> list[str]:
-    """Lines of id, phase, category and a preview of `length` characters."""
-    marks = memory.validity_marks(infos)
-    return [
-        SEARCH_ROW.format(info.id[:8], info.phase, info.category, preview(content, length) + _mark(marks, info))
-        for info, content in zip(infos, contents(memory, infos), strict=True)
-    ]
-
-
-@command("context", "QUESTION", keys=("question", "context"))
-@option("--max-tokens", type=Number(), default=DEFAULT_TOKENS, help="How long at most; a token is about 4 characters.")
-@option("--project", metavar="NAME", help="Only notes of this project [all].")
-@_as_of_option
-def context(call: Invocation, question: str, *, max_tokens: int, project: Text, as_of: Text) -> None:
-    """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
-    with call.memory() as memory:
-        projects = None if project is None else (memory.project(project).name,)
-        most = max_tokens or DEFAULT_TOKENS
-        found = memory.context_for(question, max_tokens=most, projects=projects,
-                                   as_of=_as_of(memory, as_of))  # fmt: skip
-        call.answer(found or f"Nothing found that fits into {most} tokens.", question=question, context=found)
-
-
-@command("delete", "ID", keys=("id", "path"))
+@command("delete", "ID...", keys=("id", "path"), example="memory delete 5a1f 77c2")
 @dry_run_option("Only say what would be deleted.")
-def delete(call: Invocation, ref: str, *, dry_run: bool) -> None:
-    """Delete a memory. `memory undo` brings it back."""
+def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
+    """Delete a memory. `memory undo` brings it back.
+
+    Several are one change: all are deleted, or none. Their documents are in the list `results`.
+    """
     with call.memory() as memory:
-        info = memory.memory_id(ref)
+        infos = memories_named(memory, refs)
         if not dry_run:
-            memory.delete(info)
+            memory.delete(*infos)
         verb = "Would delete" if dry_run else "Deleted"
-        call.answer(f"{verb} memory: {info.id}", id=info.id, path=f"{CATEGORY_PROJECT}/{info.path}")
+        rows = [{"id": info.id, "path": home_path(info)} for info in infos]
+        call.answer_each([f"{verb} memory: {info.id}" for info in infos], rows)
 
 
-@command("tag", "ID", keys=("id", "tags"))
-@option("--add", metavar="A,B", help="Tags to add.")
-@option("--remove", metavar="A,B", help="Tags to remove.")
-def tag(call: Invocation, ref: str, *, add: str | None, remove: str | None) -> None:
-    """Add tags to a memory or take them away."""
+def memories_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
+    """The memories with these ids, each once. Raises NotFound, Ambiguous."""
+    return list({info.id: info for info in map(memory.memory_id, refs)}.values())
+
+
+@command("tag", "ID...", keys=("id", "tags"), example="memory tag 5a1f --add infra,naming")
+@option("--add", type=Stored("A,B", "tag"), help="Tags to add.")
+@option("--remove", type=Stored("A,B", "tag"), help="Tags to remove.")
+def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> None:
+    """Add tags to a memory or take them away.
+
+    Several are one change: all are tagged, or none. Their documents are in the list `results`.
+    """
     with call.memory() as memory:
-        note = memory.tag(memory.memory_id(ref), split_list(add), split_list(remove))
-        call.answer(f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]", id=note.id, tags=list(note.tags))
+        notes = memory.tag_many(memories_named(memory, refs), split_list(add), split_list(remove))
+        texts = [f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]" for note in notes]
+        call.answer_each(texts, [{"id": note.id, "tags": list(note.tags)} for note in notes])
 
 
-@command("link", "A", "B", keys=("source", "target", "changed"))
+@command("link", "A", "B", keys=("source", "target", "changed"), example="memory link 5a1f 77c2")
 def link(call: Invocation, a: str, b: str) -> None:
     """Link two memories, both ways."""
     _change_links(call, "Linked", a, b)
 
 
-@command("unlink", "A", "B", keys=("source", "target", "changed"))
+@command("unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2")
 def unlink(call: Invocation, a: str, b: str) -> None:
     """Remove the links between two memories, both ways."""
     _change_links(call, "Unlinked", a, b)
@@ -336,21 +307,11 @@ def _change_links(call: Invocation, done: str, a: str, b: str) -> None:
         call.answer(said, source=source.id, target=target.id, changed=changed)
 
 
-@command("backlinks", "ID", keys=("id", "memories"))
-def backlinks(call: Invocation, ref: str) -> None:
-    """List the memories that link to a memory, newest first."""
-    with call.memory() as memory:
-        info = memory.memory_id(ref)
-        found = [each for each in memory.backlinks(info) if each.project == CATEGORY_PROJECT]
-        if call.json:
-            return call.document(id=info.id, memories=records(memory, found))
-        if not found:
-            return call.answer("No backlinks found.")
-        head = [SEARCH_ROW.format("ID", "Phase", "Category", "Preview"), "-" * 80]
-        call.answer("\n".join([*head, *_rows(memory, found, 50), "", f"Found: {len(found)} backlinks"]))
-
-
-@command("resolve-links", keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")})
+@command(
+    "resolve-links",
+    keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
+    example="memory resolve-links --dry-run",
+)
 @dry_run_option("Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
+from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused, choices
 from commonplace.text.neutral import flat, json_escape, visible
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague
 class Failure(CommonplaceError):
     """An error already worded for the command; `code` as in contract 000b, 8."""
 
-    def __init__(self, message: str, code: str = "invalid"):
-        super().__init__(message)
+    def __init__(self, message: str, code: str = "invalid", hint: str = ""):
+        super().__init__(message, hint)
         self.code = code
 
 
@@ -41,6 +41,15 @@ def error_sentence(error: CommonplaceError) -> str:
     if isinstance(error, ProjectRefused) and error.reason.startswith("it overlaps project "):
         return f"{error.folder} {error.reason.removeprefix('it ')}"
     return str(error)
+
+
+def error_hint(error: CommonplaceError) -> str:
+    """What stands under the sentence on stderr: near misses and the values there are."""
+    if isinstance(error, ProjectNotFound):
+        return choices(error.name, error.names, "Projects")
+    if isinstance(error, NotFound) and error.suggestions:
+        return f"Did you mean {' or '.join(error.suggestions)}?"
+    return error.hint
 
 
 def error_details(error: CommonplaceError) -> dict[str, Any]:
@@ -68,15 +77,18 @@ class Row:
         return self._template.format(*(flat(str(each)) for each in cells))
 
 
-def text(content: str, *, as_json: bool = False) -> None:
-    """Print `content` and a newline on stdout. Raises Failure, BrokenPipeError.
+def text(content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False) -> None:
+    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is longer than that.
 
     On a terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
-    `as_json`. A pipe or file gets the text as it is.
+    `as_json`; but for what is `painted`, whose cells are clean. A pipe or file gets the text as it is. Raises Failure,
+    BrokenPipeError.
     """
+    if sys.stdout is not None and sys.stdout.isatty():
+        content = content if painted else visible(content, json_escape) if as_json else visible(content)
+        if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
+            return
     with _writing():
-        if sys.stdout.isatty():
-            content = visible(content, json_escape) if as_json else visible(content)
         sys.stdout.write(content + "\n")
 
 
@@ -85,11 +97,42 @@ def line(content: str) -> None:
     text(flat(content))
 
 
+def _page(content: str) -> bool:
+    """Show `content` in the pager: PAGER, else less. False if it fits on the screen, or there is no pager."""
+    import shlex
+    import shutil
+    import subprocess
+
+    size = shutil.get_terminal_size()
+    if sum(1 + len(line) // max(size.columns, 1) for line in content.split("\n")) < size.lines:
+        return False
+    command = shlex.split(os.environ.get("PAGER", "less")) or ["cat"]
+    if command[0] == "cat":
+        return False
+    try:
+        pager = subprocess.Popen(
+            command, stdin=subprocess.PIPE, env={"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
+        )
+    except OSError:
+        return False
+    with suppress(OSError, KeyboardInterrupt):  # the reader has seen enough
+        pager.communicate(content.encode("utf-8", "backslashreplace") + b"\n")
+    while pager.poll() is None:
+        with suppress(KeyboardInterrupt):
+            pager.wait()
+    return True
+
+
 def json_value(value: Any) -> None:
     """Print one JSON value on stdout."""
     import json
 
     text(json.dumps(value, ensure_ascii=False, indent=2), as_json=True)
+
+
+def is_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def notice(line: str) -> None:
@@ -108,8 +151,12 @@ def warnings(texts: Sequence[str]) -> None:
 
 def failure(message: str, *, lines: bool = False) -> None:
     """Print an error message on stderr: one line, unless it is a reply of several `lines`."""
-    message = message if lines else flat(message)
-    notice(message if message.startswith("Error: ") else f"Error: {message}")
+    from commonplace.cli.terminal import paint
+
+    if sys.stderr is not None:
+        message = message.removeprefix("Error: ")
+        shown = visible(message) if lines else flat(message)
+        sys.stderr.write(f"{paint('Error:', 'error', sys.stderr)} {shown}\n")
 
 
 def log_form(form: str) -> logging.Formatter:

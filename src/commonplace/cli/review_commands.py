@@ -18,7 +18,7 @@ _ITEM_KEYS = ("key", "kind", "text", "refs", "choices")
 _KEYS = "s later, u undo the last answer, q quit"
 
 
-@command("review", keys={"items": _ITEM_KEYS, "more": ()})
+@command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
 @option("--limit", type=Number(), default=50, help="How many at most; 0 = all.")
 @option("--kind", metavar="KIND", help="Only merge, category, archive or reminder questions, and what else there is.")
 def review(call: Invocation, *, limit: int, kind: Text) -> None:
@@ -63,14 +63,15 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
         elif key in dict(item.choices):
             try:
                 memory.decide(item, key)
-                answered.append((at, memory.log(limit=1)[0].number))
+                answered.append((at, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
             except CommonplaceError as error:  # changed meanwhile: the next question is as good
                 output.failure(output.error_sentence(error))
             at += 1
         else:
             output.text("Press one of the keys shown.")
-    output.text(f"Answered {len(answered)} of {len(items)} questions. memory undo takes the last answer back.")
+    remedy = " memory undo takes the last answer back." if answered else ""
+    output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
 
 
 def _take_back(memory: Memory, answered: list[tuple[int, int]], at: int) -> int:

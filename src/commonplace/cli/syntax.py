@@ -18,6 +18,7 @@ import click
 from commonplace.cli import output
 from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 from commonplace.cli.output import Failure
+from commonplace.errors import near
 
 Completion = Callable[[click.Context, Sequence[str]], Sequence[str]]
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
@@ -25,10 +26,19 @@ Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
+_TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
+"""Words of commands the contract gives one argument: where none is given, its words say so (contract 001, 1)."""
+_OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
+"""What the shell is offered for a positional argument of this name."""
+ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
+"""Other names of commands: of the first of these the group has."""
 
 
 class Usage(click.UsageError):
     """Wrong usage, already in our words, by default of the current command."""
+
+    guesses: Sequence[str] = ()
+    """What may have been meant."""
 
     def __init__(self, message: str, ctx: click.Context | None = None):
         super().__init__(message, ctx or click.get_current_context(silent=True))
@@ -76,9 +86,42 @@ class Names(click.ParamType):
         self._values = values
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
+        before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
+        return [
+            _completion(f"{before}{comma}{value}", text)
+            for value, _, text in (each.partition("\t") for each in self._values())
+            if value.startswith(last)
+        ]
 
-        return [CompletionItem(value) for value in self._values() if value.startswith(incomplete)]
+
+def _completion(value: str, text: str) -> Any:
+    from click.shell_completion import CompletionItem
+
+    return CompletionItem(value, help=text or None)
+
+
+class Stored(Names):
+    """A value the home may know: tags, scopes, projects, ... (`kind`, see engine/completion.py), called `name`."""
+
+    def __init__(self, name: str, kind: str):
+        super().__init__(name, lambda: [])
+        self._kind = kind
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        self._values = lambda: stored(ctx, self._kind, incomplete.rpartition(",")[2])
+        return super().shell_complete(ctx, param, incomplete)
+
+
+def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
+    """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if there is one."""
+    from commonplace.engine.completion import offers
+    from commonplace.errors import CommonplaceError
+
+    invocation = ctx.find_object(Invocation) or Invocation()
+    try:
+        return offers(invocation.settings(), kind, prefix, invocation.caller)
+    except CommonplaceError:
+        return []
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
@@ -104,13 +147,20 @@ class PositionalWords(click.Argument):
         count, least, most = len(words), self.least, self.most
         if ctx.resilient_parsing or (least <= count and (most is None or count <= most)):
             return words
-        if most is None:
+        if most is None and self.names[-1] not in _TOOK_ONE:
             raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
-        number = least if least == most else f"at most {most}" if least == 0 else f"between {least} and {most}"
+        number = least if most in (least, None) else f"at most {most}" if least == 0 else f"between {least} and {most}"
         raise Usage(f"accepts {number} arg(s), received {count}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        values = [] if self._complete is None else self._complete(ctx, ctx.params.get("words") or ())
+        given = ctx.params.get("words") or ()
+        name = self.names[min(len(given), len(self.names) - 1)].strip("[.]") if self.names else ""
+        if self._complete is not None:
+            values = self._complete(ctx, given)
+        elif name in _OFFERED and (self.most is None or len(given) < self.most):
+            values = stored(ctx, _OFFERED[name], incomplete)
+        else:
+            values = []
         return Names("word", lambda: values).shell_complete(ctx, self, incomplete)
 
 
@@ -132,6 +182,7 @@ def _global_options() -> dict[str, click.Option]:
             ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
             ("agent", "Act as this agent [MEMORY_AGENT, else the owner].", {"metavar": "NAME"}),
             ("json", "Answer with one JSON document.", {"is_flag": True}),
+            ("no-pager", "Print long output at once, also on a terminal.", {"is_flag": True}),
             ("now", "Take this for the present time.", {"type": Moment(), "metavar": "ISO"}),
         )
     }
@@ -176,12 +227,14 @@ class Command(_Documented):
 
     `keys` are those of its JSON document after `schema`, each with the keys of the objects in it; empty when
     the command prints its output itself. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own.
+    `example`: a line of the shell, shown in the help.
     """
 
     def __init__(
         self, name: str, words: Sequence[str], keys: Keys = (), complete: Completion | None = None, **more: Any
     ):
         self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
+        self.example: str = more.pop("example", "")
         super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
         self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
         self.params = [PositionalWords(words, complete), *self.params]
@@ -204,17 +257,25 @@ class Command(_Documented):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [piece for piece in super().collect_usage_pieces(ctx) if piece]
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
+
 
 class Group(_Documented, click.Group):
     """Commands by name. `modules` has each one's module below commonplace.cli, imported when asked for.
 
     A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`.
-    `now`: takes `--now`, for those of its commands that do.
+    `now`: takes `--now`, for those of its commands that do. `titles`: the section of the help for each module.
     """
 
-    def __init__(self, name: str, modules: Mapping[str, str], *, now: bool = False, **more: Any):
+    def __init__(
+        self, name: str, modules: Mapping[str, str], *, now: bool = False, titles: Mapping[str, str] = {}, **more: Any
+    ):
         super().__init__(name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more)
         self._modules = modules
+        self._titles = titles
         self.add_globals(*([] if now else ["now"]))
         self.callback = _help_without_command
 
@@ -228,13 +289,42 @@ class Group(_Documented, click.Group):
         attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace("-", "_")
         return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
+    def named(self, given: str) -> str:
+        """The name of the command that `given` or the alias `given` means."""
+        if given in self._modules:
+            return given
+        return next((name for name in ALIASES.get(given, "").split() if name in self._modules), given)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        command = self.get_command(ctx, args[0])
+        name = self.named(args[0])
+        command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
-            raise Usage(f'unknown command "{args[0]}" for "{ctx.command_path}"', ctx)
+            raise self.unknown(name, ctx)
         if ctx.parent is None and (invocation := ctx.find_object(Invocation)):
-            invocation.command = args[0]
-        return (args[0] if command else None), command, args[1:]
+            invocation.command = name
+        return (name if command else None), command, args[1:]
+
+    def unknown(self, name: str, ctx: click.Context) -> Usage:
+        """The error for a command there is not, with those it may be."""
+        error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
+        error.guesses = near(
+            name, [*self._modules, *(alias for alias in ALIASES if self.named(alias) in self._modules)]
+        )
+        return error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, module in self._modules.items():
+            found = self.get_command(ctx, name)
+            if found is not None:
+                others = [alias for alias in ALIASES if self.named(alias) == name and alias != name]
+                shown = f"{name} ({', '.join(others)})" if others else name
+                row = shown, found.get_short_help_str(limit=200)
+                sections.setdefault(self._titles.get(module, "Commands"), []).append(row)
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in rows], col_max=width)
 
 
 def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -303,10 +393,17 @@ def usage_hint(error: click.UsageError) -> str:
     takes_text = any(isinstance(each, PositionalWords) and each.most is None for each in error.ctx.command.params)
     if takes_text and isinstance(error, click.NoSuchOption):
         hint += "\nPut -- in front of text that begins with a dash."
-    return hint
+    guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
+    if isinstance(error, click.NoSuchOption):
+        flags = (name for each in error.ctx.command.params if isinstance(each, click.Option) for name in each.opts)
+        guesses = near(error.option_name, [name for name in flags if name.startswith("--")])
+    return hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
 
 
-@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _, given: () if given else _SHELLS)
+@command(
+    "completion", "SHELL", keys=("shell", "script"), complete=lambda _, given: () if given else _SHELLS,
+    example="memory completion zsh",
+)  # fmt: skip
 def completion(call: Invocation, shell: str) -> None:
     """Print the completion script for a shell: bash, zsh or fish.
 
@@ -322,15 +419,21 @@ def completion(call: Invocation, shell: str) -> None:
     call.answer(source.rstrip("\n"), shell=shell, script=source)
 
 
-@command("help", "[COMMAND...]", keys=("command", "text"))
+@command("help", "[COMMAND...]", keys=("command", "text"), example="memory help project add")
 def help_(call: Invocation, *path: str) -> None:
     """Show the help of the program or of a command."""
     context = click.get_current_context().find_root()
-    for name in path:
-        group = context.command
+    for given in path:
+        group, name = context.command, given
+        if isinstance(group, Group):
+            name = group.named(given)
         found = group.get_command(context, name) if isinstance(group, click.Group) else None
         if found is None:
-            raise Usage(f'unknown command "{name}" for "{context.command_path}"', context)
+            raise (
+                group.unknown(name, context)
+                if isinstance(group, Group)
+                else Usage(f'unknown command "{name}" for "{context.command_path}"', context)
+            )
         context = click.Context(found, info_name=name, parent=context, **found.context_settings)
     text = context.get_help()
     call.answer(text, command=context.command_path, text=text)

@@ -17,6 +17,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Names, Text, Usage, command, flag, option, text_from
+from commonplace.errors import near
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -33,16 +34,21 @@ def _toolsets() -> tuple[str, ...]:
 
 
 _TOOLSET_NAMES = Names("list", _toolsets)
+_CALL = 'memory call read_note \'{"identifier": "notes/Plan"}\''
 _FORM = Names("json", lambda: ("json",))
 _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory."
 
 
-@command("mcp")
+@command("mcp", example="memory mcp --tools memory,notes,graph")
 @option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
 @option("--as", "as_", type=Names("preset", lambda: tuple(presets.PRESETS)), help=_SERVERS)
 @option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
 def mcp(call: Invocation, *, tools: Text, as_: Text, graph_file: Text) -> int:
-    """Serve the tools over MCP on stdin and stdout, until the client closes stdin."""
+    """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
+
+    With --agent NAME before the command, that agent is who calls. Without, it is who the client says it is, which
+    is a filter and no boundary: docs/trust.md.
+    """
     if tools is not None and as_ is not None:
         raise Usage("--tools and --as exclude each other")
     from commonplace import __version__
@@ -113,7 +119,7 @@ def _tool_names(context: click.Context, given: Sequence[str]) -> list[str]:
         return []
 
 
-@command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names)
+@command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names, example=_CALL)
 @option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
 def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     """Run one tool of any toolset with the arguments JSON and print its reply.
@@ -127,7 +133,9 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     names = split_list(tools) or _toolsets()
     having = [name for name in (ALL if "all" in names else names) if tool in registry([name], settings).tools]
     if not having:
-        raise Failure(f"tool not found: {tool}", "not_found")
+        known = near(tool, (each for name in names for each in registry([name], settings).tools))
+        hint = f"Did you mean {' or '.join(known)}?" if known else ""
+        raise Failure(f"tool not found: {tool}", "not_found", hint)
     if len(having) > 1:
         raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
     file = presets.graph_file(None, None, settings.graph_file) if having == ["graph"] else None
@@ -142,11 +150,21 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     if run.json or not reply.is_error:
         run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
     if reply.is_error:
-        output.failure(reply.text, lines=True)
+        output.failure(_plain(reply.text), lines=True)
     return int(reply.is_error)
 
 
-@command("agent")
+def _plain(text: str) -> str:
+    """The sentence of an error that a tool words as JSON, or as Markdown (contracts 003 and 004)."""
+    try:
+        row = json.loads(text) if text.startswith("{") else {}
+    except ValueError:
+        row = {}
+    sentence = next((row[key] for key in ("error", "message") if isinstance(row.get(key), str)), text)
+    return sentence.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
+
+
+@command("agent", example="memory agent --list-tools")
 @option("--prompt", metavar="QUERY", help="What the context is about; - reads it from stdin.")
 @option("--input", "file", metavar="FILE", help="Read the calls from FILE [stdin].")
 @click.option("--format", "form", type=_FORM, default="json", help="The form of input and output; there is one.")

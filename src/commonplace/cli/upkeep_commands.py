@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,20 @@ from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
 from commonplace.cli.syntax import Usage, command, dry_run_option, flag
-from commonplace.note.model import CATEGORIES, PHASES
+from commonplace.note.model import ARCHIVED, CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
 from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
+    from commonplace.config import Settings
     from commonplace.engine import Memory
 
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
-_STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic")
+_STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic", "written_today")
 
 
-@command("status", keys=("home", "memories", "projects", *_STATE_KEYS))
+@command("status", keys=("home", "memories", "projects", *_STATE_KEYS), example="memory status")
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
@@ -36,6 +38,7 @@ def status(call: Invocation) -> None:
             "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
             "last_dream": minute(dream, memory.settings.zone) if dream else "never",
             "semantic": _embedded(**row["semantic"]),
+            "written_today": _written(row["written_today"], memory.settings),
         }
         call.answer("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row)
 
@@ -61,13 +64,26 @@ def _status(memory: Memory) -> dict[str, Any]:
         "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
+        "written_today": {agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()},
     }
 
 
+def _written(agents: Mapping[str, Any], settings: Settings) -> str:
+    """What agents wrote today, beside what each of them may."""
+    limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
+    used = (f"{name} {use['notes']:,} notes, {use['bytes']:,} bytes" for name, use in agents.items())
+    return f"{'; '.join(used)} ({limits})" if agents else "nothing by agents"
+
+
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many memories there are in all, in each phase and in each category that has some."""
+    """How many memories there are in all, in each phase (archived: if there are any), and of those not archived in each
+    category that has some."""
     phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
-    every = ((name, sum(n for (_, category), n in counts.items() if category == name)) for name in CATEGORIES)
+    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
+    every = (
+        (name, sum(n for (phase, category), n in counts.items() if category == name and phase != ARCHIVED))
+        for name in CATEGORIES
+    )
     categories = {name: number for name, number in every if number}
     return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 
@@ -103,7 +119,7 @@ def _counts(row: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
 
 
-@command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()})
+@command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()}, example="memory doctor --fix --dry-run")
 @flag("--fix", "Repair what loses nothing.")
 @dry_run_option("With --fix: only say what would be repaired.")
 def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
@@ -127,7 +143,7 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     return 1 if "error" in levels else 0
 
 
-@command("reindex", keys=("notes", "projects", "seconds"))
+@command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")
 def reindex(call: Invocation) -> None:
     """Throw the index away and make it anew from the notes."""
     start = time.perf_counter()
@@ -138,10 +154,12 @@ def reindex(call: Invocation) -> None:
         call.answer(f"Indexed {notes} notes in {projects} projects", notes=notes, projects=projects, seconds=seconds)
 
 
-@command("embed", keys=_EMBED_KEYS)
+@command("embed", keys=_EMBED_KEYS, example="memory embed")
 def embed(call: Invocation) -> None:
     """Make the vectors search by meaning needs, now and all of them."""
     from commonplace.engine.embedding import Embedding, NoModel
+    from commonplace.jobs.classify import learn
+    from commonplace.llm import NoAnswer
 
     start = time.perf_counter()
     with call.memory(watch=True) as memory:
@@ -150,6 +168,9 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             done = embedding.some(math.inf, progress=progress, thorough=True)
+            with suppress(NoAnswer):  # the passages are done; the daemon asks for these again
+                while learn(memory.settings):
+                    continue
         row = _semantic(memory) | {"done": done, "seconds": round(time.perf_counter() - start, 3)}
         foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
         said = f"Embedded {done} passages with {row['model']} ({row['embedded']} in all{foreign})"

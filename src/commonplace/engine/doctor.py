@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from commonplace.engine.engine import Engine, absolute
 from commonplace.engine.freshness import NOT_UTF8
+from commonplace.engine.memory_rows import home_path
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.note.model import CATEGORY_PROJECT
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT
 from commonplace.note.reminder import CATEGORY, Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256
@@ -25,7 +26,9 @@ from commonplace.store.path_guard import open_folder
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _LEFT = "left behind by a program that ended"
-_WARNING_LEVELS = {"bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning"}
+_WARNING_LEVELS = {
+    "bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -166,11 +169,12 @@ def _links(memory: ReadVerbs) -> list[Finding]:
     """Ids in the links of memories that no memory has, and contents edited by hand."""
     engine = memory.engine
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
+    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[0]
     known = {info.id for info in infos}
     known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
     found = []
     for info in infos:
-        place = f"categories/{info.path}"
+        place = home_path(info)
         for link in info.links:
             # For an agent a link to a note it may not see looks the same: only the owner is told.
             if memory.agent is None and link not in known:
@@ -178,8 +182,8 @@ def _links(memory: ReadVerbs) -> list[Finding]:
                 found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
         wanted = info.header.get("content_hash")
         if wanted:
-            file = engine.store(CATEGORY_PROJECT).read(info.path)
-            note = engine.parse(CATEGORY_PROJECT, info.path, file)
+            file = engine.store(info.project).read(info.path)
+            note = engine.parse(info.project, info.path, file)
             if note is not None and sha256(note.content.encode()) != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
     return found
@@ -284,7 +288,8 @@ def _rebuild_index(memory: ReadVerbs, finding: Finding) -> None:
 
 def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
     """Drop every link of this note that leads nowhere."""
-    info = memory.index.notes.get(CATEGORY_PROJECT, finding.path.removeprefix("categories/"))
+    folder, _, path = finding.path.partition("/")
+    info = memory.index.notes.get(CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT, path)
     gone = finding.text.removeprefix("links to ").partition(",")[0]
     if info is not None and gone in info.links:
         with memory.change("unlink", fresh=False) as change:

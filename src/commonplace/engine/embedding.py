@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.engine.engine import verb
@@ -12,16 +14,38 @@ from commonplace.errors import StorageError
 from commonplace.index.vectors import model_choice
 from commonplace.index.vectors.model_choice import NoModel as NoModel
 from commonplace.store.files import make_private, reason
+from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
+    from commonplace.config import Settings
     from commonplace.index.search.question import Nearness
-    from commonplace.index.vectors.nearest import EmbeddingCounts, VectorHit, Vectors
+    from commonplace.index.vectors.nearest import EmbeddingCounts, KnownTexts, VectorHit, Vectors
 
 AT_ONCE, CHARACTERS = 32, 8_000
 """Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
 _NOTES_AT_ONCE = 100
 _NEAREST = 60
 """So many of the nearest passages are weighed besides the notes that hold words of the question."""
+
+
+def _choice(settings: Settings) -> model_choice.Choice:
+    return model_choice.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+
+
+def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
+    """The vectors of texts of the program's own, kept in the home; None without a model."""
+    try:
+        return _known_texts(Layout(settings.home).vectors, _choice(settings), texts)
+    except NoModel:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _known_texts(folder: Path, choice: model_choice.Choice, texts: tuple[str, ...]) -> KnownTexts:
+    model_choice.identify(choice)  # without a model, numpy need not be imported
+    from commonplace.index.vectors.nearest import KnownTexts
+
+    return KnownTexts(folder, choice, texts)
 
 
 class Embedding:
@@ -41,7 +65,7 @@ class Embedding:
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:
                 settings = engine.settings
-                choice = model_choice.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+                choice = _choice(settings)
                 try:
                     model_choice.identify(choice)
                     from commonplace.index.vectors.nearest import Vectors

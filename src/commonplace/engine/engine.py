@@ -16,15 +16,18 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
+from commonplace import clock as clocks
 from commonplace import config
 from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.engine.gate import Gate
+from commonplace.engine.limits import DayUse
+from commonplace.engine.provenance import Writers
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import Note
+from commonplace.note.model import ARCHIVE_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT, Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import ThreadLock, lock_folders, reason
@@ -72,6 +75,8 @@ class Engine:
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
         self.gate = Gate(settings, self.layout.root)
+        self.writers: Writers | None = None
+        self.day_use = DayUse(self.home.history)
         self._config_stamp = _file_stamp(settings.file)
         self._depth = 0
         self._is_writing = False
@@ -132,7 +137,7 @@ class Engine:
         for name, store in self.stores.items():
             if name.lower() == project.lower():
                 return store
-        raise ProjectNotFound(project, sorted(self.stores))
+        raise ProjectNotFound(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
@@ -161,6 +166,8 @@ class Engine:
             if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
                 raise
             result = self._fresh_copy(error, progress)
+        finally:
+            self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
         if self._depth:
             self.freshness.is_current = True
         else:
@@ -170,6 +177,7 @@ class Engine:
     def catch_up(self) -> None:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
         with self.guard:
+            self._check_open()
             if not self.freshness.is_swept and not self._is_writing:
                 self.fresh()
 
@@ -201,6 +209,10 @@ class Engine:
         if note is None:
             return None
         note.suspicious = self.gate.suspicious(note.text)
+        if not store.holds_entities:
+            if self.writers is None:
+                self.writers = Writers(self.home.history, is_system=self.clock is clocks.now)
+            note.provenance = self.writers.of(store.name, path, file)
         return note, file.stamp
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
@@ -211,7 +223,7 @@ class Engine:
         try:
             text = file.data.decode("utf-8")
         except UnicodeDecodeError:
-            if project in ("memories", "categories"):
+            if project in ("memories", *MEMORY_PROJECTS):
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
@@ -290,9 +302,15 @@ class Engine:
         """Forget changes older than `history.days`. Returns how many."""
         try:
             with self.guard, self.home.lock:
-                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days))
+                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), self._living)
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
+
+    def _living(self) -> set[str]:
+        """The SHA-256 of every note there is."""
+        self.fresh()
+        self.index.unpin()
+        return self.index.notes.etags()
 
 
 def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from commonplace.clock import stamp
-from commonplace.engine import locations
+from commonplace.engine import locations, requests
 from commonplace.engine.engine import Engine, absolute, verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.locations import Location
@@ -80,12 +80,14 @@ class Plan:
     files: list[tuple[str, str, str, str]] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
     rows: list[tuple[str, str, str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    """Keys of what the agent asked the owner for."""
 
     @property
     def names(self) -> list[str]:
         """What goes, for people: as `memory log` shows it."""
         found = [os.path.join(root or project, path) for project, path, root in self.places]
-        return sorted({*found, *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows)})
+        return sorted({*found, *self.asked, *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows)})
 
 
 class Erasure:
@@ -223,6 +225,7 @@ class Erasure:
             for each in self._touched(name):
                 self._add_file(plan, each)
         if agent is not None:
+            plan.asked = requests.asked_by(self.memory, agent)
             every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for each in written_by(self.engine, agent):
                 info = self.engine.index.notes.get(each[0], each[1]) if not each[2] else None
@@ -346,8 +349,10 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             if (project, path, root, _) not in in_lines:
                 _remove_file(memory, change, (project, path, root), plan.observation)
         _remove_folders(memory, change)
-        rest = {key: count for key, count in log.counts.items() if key not in keys}
-        if plan.observation is None and log.file.data != log.lines(rest):
+        counts, used = (
+            {key: said for key, said in every.items() if key not in keys} for every in (log.counts, log.used)
+        )
+        if plan.observation is None and log.file.data != (rest := log.lines(counts, used)):
             change.steps.append(Upkeep(memory).log_step(log, rest))
         _remove_answers(engine, change, plan)
     for project in sorted({each[0] for each in in_lines}):
@@ -379,15 +384,17 @@ def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, obs
 
 
 def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
-    """Forget what the owner answered about the notes."""
-    place, names = engine.layout.review, [*plan.ids, *plan.names]
-    with suppress(FileNotFoundError, ValueError):  # a damaged file says nothing; the search names it
-        file = read_file(str(place))
-        known = json.loads(file.data)
-        left = {key: answer for key, answer in known.items() if not any(name in key for name in names)}
-        if len(left) < len(known):
-            data = json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
-            change.steps.append(Step("put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False))
+    """Forget what the owner was asked, and answered, about the notes."""
+    names = [*plan.ids, *plan.names]
+    for place in (engine.layout.review, engine.layout.requests):
+        with suppress(FileNotFoundError, ValueError):  # a damaged file says nothing; the search names it
+            file = read_file(str(place))
+            known = json.loads(file.data)
+            left = {key: answer for key, answer in known.items() if not any(name in key for name in names)}
+            if len(left) < len(known):
+                data = json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
+                step = Step("put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False)
+                change.steps.append(step)
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:

@@ -20,15 +20,16 @@ from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import frontmatter
 from commonplace.note.compose import Record
-from commonplace.note.model import CATEGORY_PROJECT
+from commonplace.note.model import MEMORY_PROJECTS
+from commonplace.query import Query
 from commonplace.store.base import File, sha256
 from commonplace.store.journal import Change, Touched
 
 VERB = "import"
 """What the journal calls a change made here."""
 INGEST = "ingest"
-SOURCE_REF, SOURCE_HASH = "source_ref", "source_hash"
-"""Header keys: the file a memory was made from, and the hash of the text it had then."""
+SOURCE_REF, SOURCE_ROOT, SOURCE_HASH = "source_ref", "source_root", "source_hash"
+"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it had then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
         then by id. Eight bytes each."""
         self.engine.fresh()
-        found = self._index.notes.rows_by_creation(CATEGORY_PROJECT, self.memory.agent, category, scope)
+        found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
         return found
 
@@ -69,7 +70,7 @@ class Exchange:
         self._index.pin()  # opens it again if it was replaced
         if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
-        infos = [info for info in self._index.notes.in_order(rows) if info.project == CATEGORY_PROJECT]
+        infos = [info for info in self._index.notes.in_order(rows) if info.project in MEMORY_PROJECTS]
         return self._with_contents([info for info in infos if self.memory.sees(info.scope)])
 
     @verb
@@ -77,7 +78,7 @@ class Exchange:
         """The memories with exactly these ids, with their contents. Those the caller may not see are there too,
         or two memories would have one id."""
         self.engine.fresh()
-        infos = self._index.notes.with_ids(ids, (CATEGORY_PROJECT,))
+        infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
         infos.sort(key=lambda info: self.memory.sees(info.scope))  # of two with one id the last one counts
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
@@ -93,7 +94,9 @@ class Exchange:
         """The `digest` of every memory there is; some hundred bytes each."""
         self.engine.fresh()
         return {
-            digest(scope, body.removesuffix("\n")) for scope, body in self._index.notes.scoped_bodies(CATEGORY_PROJECT)
+            digest(scope, body.removesuffix("\n"))
+            for project in MEMORY_PROJECTS
+            for scope, body in self._index.notes.scoped_bodies(project)
         }
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
@@ -211,7 +214,7 @@ class Ingested:
         upkeep = Upkeep(self.memory)
         known, merged = IngestedTexts(), set[str]()
         with self.engine.writing():
-            for info in upkeep.every():
+            for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
                 known.hold(info.id, frozenset(_texts_of(upkeep.content(info), info.header)))
                 if isinstance(ref := info.header.get(SOURCE_REF), str):
                     known.refs.setdefault(ref, info)
@@ -241,7 +244,7 @@ class Ingested:
 
     def _removals(self, change: Change) -> Iterator[tuple[str, str]]:
         """Digest and path of the memories a change removed; one that went to another folder is not gone."""
-        here = [each for each in change.files if each.project == CATEGORY_PROJECT]
+        here = [each for each in change.files if each.project in MEMORY_PROJECTS]
         put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
         for each in here:
             is_moved = each.path.rpartition("/")[2] in put

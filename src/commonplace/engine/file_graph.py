@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from commonplace.clock import stamp
+from commonplace.engine import limits
 from commonplace.engine.engine import verb
 from commonplace.engine.entities import (
     Entity,
@@ -20,8 +21,10 @@ from commonplace.engine.entities import (
     unique_entities,
 )
 from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.writing import as_file
 from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageError
 from commonplace.query import Query
+from commonplace.store.change import Step
 from commonplace.store.inplace import KeptLines, LineChange
 from commonplace.store.inplace.graph_store import (
     BadLine,
@@ -248,8 +251,10 @@ class FileGraph:
         def announce(lines: LineChange) -> None:
             number = engine.home.history.last + 1
             name, file = self.store.name, os.path.basename(self.store.root)
-            agent, face = self.session.agent, self.session.face
-            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes)]
+            agent, face, by = self.session.agent, self.session.face, self.session.by or None
+            written = Step("put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b""))
+            limits.check([written], engine.settings, agent, engine.day_use, engine.clock())
+            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes, by=by)]
             engine.home.lines.begin(made[0], lines)
 
         def admitted() -> LineEdit:

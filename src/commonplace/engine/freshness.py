@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from commonplace.clock import Clock, microseconds
 from commonplace.errors import CommonplaceError
 from commonplace.index.index import Index
-from commonplace.note.model import Note
+from commonplace.note.model import MEMORY_PROJECTS, Note
 from commonplace.store.base import Listing, Stamp, Store, bounded
 from commonplace.store.home import Home
 
@@ -230,7 +230,7 @@ class Freshness:
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""
         key = (project, path)
-        is_memory = project == "categories"
+        is_memory = project in MEMORY_PROJECTS
         broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
         if note is not None and not (is_memory and broken):
             self._notice(*key)

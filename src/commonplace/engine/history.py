@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -13,11 +14,13 @@ from commonplace.engine.engine import verb
 from commonplace.engine.locations import Location, LocationGone
 from commonplace.engine.notes import NoteVerbs
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import as_file, scope_of
+from commonplace.engine.writing import as_file, id_list, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, NotFound
-from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS
+from commonplace.index.rows import NoteInfo
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from commonplace.store import path_guard
-from commonplace.store.base import File
+from commonplace.store.base import File, sha256
+from commonplace.store.change import Step
 from commonplace.store.folder import FolderStore
 from commonplace.store.journal import ERASE, FOLD, LINES, Change, Touched
 
@@ -25,6 +28,9 @@ ENTRIES = "kv"
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
 _DELETING = ("delete", EXPIRE, "decay")
+_OF_JOBS = (EXPIRE, "decay", "merge", "classify")
+"""Verbs only jobs have: journals of older versions number no runs."""
+_OF_PAIRS = ("merge", "link")
 _PASSING = "the text of an entry with a time to live is not kept"
 
 
@@ -38,6 +44,7 @@ class HistoryVerbs(NoteVerbs):
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
         place = None if ref is None else self.locate(ref)
+        agent = agent and agent.lower()
         found: list[Change] = []
         for change in self.engine.home.history.changes():
             if since is not None and parse_stamp(change.time) < since:
@@ -52,6 +59,18 @@ class HistoryVerbs(NoteVerbs):
                 if limit and len(found) >= limit:
                     break
         return found
+
+    @verb
+    def log_by_run(
+        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None
+    ) -> list[list[Change]]:
+        """As `log`, the changes of one run of a job together, at the place of its latest; `limit` counts these."""
+        groups: dict[int, list[Change]] = {}
+        for change in self.log(ref, limit=0, agent=agent, since=since):
+            is_upkeep = change.run is not None and change.undoes is None
+            group = groups.setdefault(change.run if is_upkeep and change.run else change.number, [])
+            group.append(change)
+        return list(groups.values())[: limit or None]
 
     def _is_visible(self, change: Change) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not
@@ -74,7 +93,7 @@ class HistoryVerbs(NoteVerbs):
             if len(ref) >= 4:
                 for change in self.engine.home.history.changes():
                     for each in change.files:
-                        named = each.project == CATEGORY_PROJECT and each.path.endswith(f"-{ref[:8]}.md")
+                        named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
                         if named and self.sees(each.scope):
                             return each.project, each.path, each.root
             info = self.find(ref)
@@ -123,8 +142,53 @@ class HistoryVerbs(NoteVerbs):
         return self.engine.purge_history()
 
     @verb
+    def undo_run(self, run: int) -> tuple[Change, list[Change]]:
+        """Take all changes of a run of a job back that still stand, as one change or none. Returns it, and those.
+
+        Raises CannotUndo.
+        """
+        with self.engine.writing():
+            later: list[Change] = []
+            undone: set[int | None] = set()
+            of_run: list[tuple[Change, list[Change]]] = []
+            for change in self.engine.home.history.changes():
+                if change.number < run:
+                    break
+                if change.undoes is None and change.run == run:
+                    if not self._is_visible(change):
+                        raise CannotUndo(f"There is no run #{run}.")
+                    if change.number not in undone:
+                        of_run.append((change, list(later)))
+                        continue  # what the run itself did later is taken back with it
+                elif change.undoes is not None and change.number not in undone:
+                    undone |= self._numbers(change)
+                later.append(change)
+            if not of_run:
+                raise CannotUndo(f"There is no run #{run}." if not undone else f"cannot undo run #{run}: it was undone")
+            done = [change for change, _ in of_run]
+            about = (done[-1].project, done[-1].path)
+            with self.change("undo", about, fresh=False, undoes=done[-1].number, run=run) as transaction:
+                undo = _Undo(self, transaction)
+                for change, after in of_run:
+                    undo.take_back(change, after)
+                undo.finish()
+                if not transaction.steps:
+                    raise CannotUndo(f"cannot undo run #{run}: nothing of it is left")
+        assert transaction.done is not None
+        return transaction.done, done
+
+    def _numbers(self, undo: Change) -> set[int | None]:
+        """The numbers of the changes an undo took back: one, or those of a run."""
+        if undo.run is None:
+            return {undo.undoes}
+        return {each.number for each in self.engine.home.history.changes() if each.run == undo.run}
+
+    @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound."""
+        """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound.
+
+        A job whose action is taken back makes no such action for that memory again (contract 001, 18.5).
+        """
         with self.engine.writing():
             done, later = self._find_change(change)
             if done is None:
@@ -142,7 +206,9 @@ class HistoryVerbs(NoteVerbs):
                 return undo_lines(self, done, lambda project, path: _blocked(done, project, path, later))
             about = (done.project, done.path)
             with self.change("undo", about, fresh=False, undoes=done.number) as transaction:
-                _Undo(self, done, later, transaction).add_steps()
+                undo = _Undo(self, transaction)
+                undo.take_back(done, later)
+                undo.finish()
                 if not transaction.steps:
                     raise CannotUndo(f"cannot undo #{done.number}: nothing of it is left")
         assert transaction.done is not None
@@ -151,7 +217,7 @@ class HistoryVerbs(NoteVerbs):
     def _find_change(self, number: int | None) -> tuple[Change | None, list[Change]]:
         """The change to take back, and all later ones. That an entry expired is upkeep, which only its number names."""
         later: list[Change] = []
-        undone: set[int] = set()
+        undone: set[int | None] = set()
         for change in self.engine.home.history.changes():
             visible = self._is_visible(change)
             is_meant = not (_is_upkeep(change) or _is_blank(change))
@@ -162,7 +228,7 @@ class HistoryVerbs(NoteVerbs):
                 return (change if visible else None), later
             # An undo that was itself taken back leaves its change standing.
             if change.undoes is not None and change.number not in undone:
-                undone.add(change.undoes)
+                undone |= self._numbers(change)
             later.append(change)
         return None, later
 
@@ -175,6 +241,9 @@ class HistoryVerbs(NoteVerbs):
 
         Returns where it went (`project/path`) and the change it came from. Raises Exists, NotFound.
         """
+        if at is None and change is None and to is None and (archived := self._archived(ref)) is not None:
+            back = self.bring_back(archived)
+            return f"{CATEGORY_PROJECT}/{back.path}", self._last_at(archived.project, archived.path)
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref)
             store = locations.store_at(self.engine, project, root)
@@ -195,6 +264,22 @@ class HistoryVerbs(NoteVerbs):
             scope = each.scope if before == GLOBAL else before
             transaction.put(project, path, data, store=store, old=here, mode=each.mode, scope=scope)
         return os.path.join(root or project, path), source.number
+
+    def _archived(self, ref: str) -> NoteInfo | None:
+        """The archived memory an id names, if it is one."""
+        try:
+            info = self.memory_id(ref)
+        except (NotFound, Ambiguous):
+            return None
+        return info if info.project == ARCHIVE_PROJECT else None
+
+    def _last_at(self, project: str, path: str) -> int:
+        """The change that put a file where it is; the latest of all when the history holds it no more."""
+        history = self.engine.home.history
+        changes = (
+            each.number for each in history.changes() if _concerns(each, (project, path, "")) and each.undoes is None
+        )
+        return next((number for number in changes if number < history.last), history.last)
 
     def _older(
         self, place: Location, now: File | None, at: datetime | None, number: int | None
@@ -229,7 +314,7 @@ class HistoryVerbs(NoteVerbs):
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
         """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id
         neither could be named any more."""
-        if project != CATEGORY_PROJECT:
+        if project not in MEMORY_PROJECTS:
             return data
         note = self.engine.parse(project, path, as_file(data))
         self.engine.fresh()
@@ -246,21 +331,76 @@ class HistoryVerbs(NoteVerbs):
 
 
 class _Undo:
-    """The steps that take `done` back; CannotUndo when a file is not as the change left it."""
+    """The steps that take changes back, the latest first; CannotUndo when a file is not as a change left it."""
 
-    def __init__(self, session: NoteVerbs, done: Change, later: list[Change], transaction: Transaction):
+    _done: Change
+    _later: list[Change]
+
+    def __init__(self, session: NoteVerbs, transaction: Transaction):
         self._session = session
         self._engine = session.engine
-        self._done = done
-        self._later = later
         self._transaction = transaction
+        self._steps: dict[tuple[str, str], Step] = {}
+        self._kept_from: dict[tuple[str, str], list[str]] = {}
+        self._carried: dict[str, list[str]] = {}
 
-    def add_steps(self) -> None:
-        """Add the inverse of each step, last first."""
-        for each in reversed(self._done.files):
+    def take_back(self, done: Change, later: list[Change]) -> None:
+        """Add the inverse of each step of `done`, last first; `later` are the changes after it."""
+        self._done, self._later = done, later
+        if done.undoes is None and (done.run is not None or done.verb in _OF_JOBS):
+            self._keep_from_job()
+        for each in reversed(done.files):
             if each.do == "move" and each.old is None:
                 self._refuse_foreign(each)
             self._add_inverse(each)
+
+    def _keep_from_job(self) -> None:
+        """Have the memories of a job's action remember that it was taken back: of a pair, one names the other."""
+        done = self._done
+        back = [each for each in done.files if each.project in MEMORY_PROJECTS and each.old is not None]
+        if done.verb == "merge":
+            back = [each for each in back if each.do == "remove" and each.path != done.path][-1:]
+        elif done.verb == "link":
+            back = back[:1]
+        for each in back:
+            mark = done.verb
+            if mark in _OF_PAIRS:
+                other = next(one for one in done.files if one.do == "put" and one.path != each.path)
+                file = self._file(self._store(other), other.project, other.path)
+                note = self._engine.parse(other.project, other.path, file) if file else None
+                mark += f":{note.id}" if note else ""
+            self._kept_from.setdefault((each.project, each.path), []).append(mark)
+
+    def finish(self) -> None:
+        """Write what memories remember into their headers."""
+        for place, step in self._steps.items():
+            marks = [*self._carried.get(_name(place[1]), ()), *self._kept_from.get(place, ())]
+            if marks and step.do == "put" and step.data is not None and place[0] in MEMORY_PROJECTS:
+                known = self._marks(*place, as_file(step.data))
+                with suppress(ValueError):  # no header that could hold it
+                    step.data = _marked(step.data, list(dict.fromkeys([*known, *marks])))
+
+    def _marks(self, project: str, path: str, file: File) -> list[str]:
+        """What a memory remembers of actions that were taken back."""
+        note = self._engine.parse(project, path, file) if project in MEMORY_PROJECTS else None
+        return id_list(note.header.get("kept_from")) if note else []
+
+    def _is_but_marked(self, project: str, path: str, file: File, etag: str) -> bool:
+        """Whether only an undo's mark tells the file from the text with this etag; the mark goes on with the memory."""
+        marks = self._marks(project, path, file)
+        for number in range(len(marks)):
+            if sha256(_marked(file.data, marks[:number])) == etag:
+                self._carried[_name(path)] = marks[number:]
+                return True
+        return False
+
+    def _file(self, store: FolderStore, project: str, path: str) -> File | None:
+        """The file as the steps so far leave it."""
+        step = self._steps.get((project, path))
+        if step is None:
+            return _read(store, path)
+        is_there = step.do == "put" and step.data is not None
+        return replace(as_file(step.data), etag=sha256(step.data)) if is_there and step.data else None
 
     def _refuse_foreign(self, moved: Touched) -> None:
         """A folder that holds notes the caller may not see is not theirs to move back."""
@@ -285,7 +425,17 @@ class _Undo:
             raise self._refusal(str(error)) from None
 
     def _add(self, do: str, each: Touched, store: FolderStore, path: str, **more: Any) -> None:
-        self._transaction.add(do, each.project, path, store=store, scope=each.scope, **more)
+        before = self._steps.get((each.project, path))
+        if before is None or do not in ("put", "remove"):
+            step = self._transaction.add(do, each.project, path, store=store, scope=each.scope, **more)
+            if do in ("put", "remove"):
+                self._steps[each.project, path] = step
+            return
+        if do == "remove" and before.old is None:  # made and removed again within what is taken back
+            self._transaction.steps.remove(before)
+            del self._steps[each.project, path]
+            return
+        before.do, before.data = do, more.get("data")  # an earlier change of the same file: its older text counts
 
     def _add_inverse(self, each: Touched) -> None:
         store = self._store(each)
@@ -333,8 +483,9 @@ class _Undo:
             if os.path.lexists(os.path.join(store.root, path)):
                 return None
             raise self._blocked(each, path)
-        file = _read(store, path)
-        if file is None or file.etag != self._after_folds(etag, each.project, path):
+        file = self._file(store, each.project, path)
+        wanted = self._after_folds(etag, each.project, path)
+        if file is None or (file.etag != wanted and not self._is_but_marked(each.project, path, file, wanted)):
             raise self._blocked(each, path)
         return file
 
@@ -347,7 +498,9 @@ class _Undo:
         return etag
 
     def _expect_free(self, store: FolderStore, each: Touched) -> None:
-        if os.path.lexists(os.path.join(store.root, each.path)):
+        step = self._steps.get((each.project, each.path))
+        is_free = step.do == "remove" if step else not os.path.lexists(os.path.join(store.root, each.path))
+        if not is_free:
             raise self._blocked(each, each.path)
 
     def _blocked(self, each: Touched, path: str) -> CannotUndo:
@@ -363,13 +516,30 @@ class _Undo:
             raise self._refusal(f"the text of {name} is no longer kept") from None
 
 
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _marked(data: bytes, marks: list[str]) -> bytes:
+    """A memory's text with just these marks. Raises ValueError for a header that cannot hold them."""
+    from commonplace.note.edit import SetKeys
+    from commonplace.note.frontmatter import REMOVE
+
+    return SetKeys({"kept_from": marks or REMOVE}, MEMORY_KEYS).apply(data.decode()).text.encode()
+
+
 def _check_standing(change: Change, later: list[Change], number: int | None) -> None:
     """Raises CannotUndo when change `number` was taken back already, and that was not itself taken back."""
     if number is None or change.undoes is not None:
         return
-    undone = next((each for each in later if each.undoes == change.number), None)
+    undone = next((each for each in later if each.undoes is not None and _takes_back(each, change)), None)
     if undone is not None and not any(each.undoes == undone.number for each in later):
         raise CannotUndo(f"cannot undo #{change.number}: it was undone already (#{undone.number})")
+
+
+def _takes_back(undo: Change, change: Change) -> bool:
+    """Whether an undo took `change` back, by itself or with its run."""
+    return undo.undoes == change.number or (change.run is not None and undo.run == change.run)
 
 
 def _is_upkeep(change: Change) -> bool:

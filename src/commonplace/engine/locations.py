@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from commonplace.errors import CommonplaceError
-from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store.folder import FolderStore
 from commonplace.store.layout import PRIVATE
 
@@ -32,8 +31,7 @@ def own_root(engine: Engine, project: str) -> str | None:
     """The folder this home keeps the project in, whatever this process was told; None when it has no such project."""
     if project == PRIVATE:  # the answers of review, which undo takes back
         return str(engine.layout.private)
-    is_built_in = project in BUILT_IN_PROJECTS
-    place = engine.layout.project(project) if is_built_in else engine.settings.projects.get(project)
+    place = engine.layout.built_in().get(project) or engine.settings.projects.get(project)
     return None if place is None else os.path.abspath(os.path.expanduser(place))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock
@@ -43,7 +43,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
         return Erasure(self).erase(refs, agent=agent, project=project, source=source, observation=observation,
                                    dry_run=dry_run)  # fmt: skip
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,29 +53,33 @@ class Memory(ReviewVerbs, ProjectVerbs):
         """Release everything; notes are on disk already."""
         self.engine.close()
 
+    @classmethod
+    def open(
+        cls,
+        home: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        projects: Mapping[str, str | os.PathLike[str]] | None = None,
+        *,
+        face: str = "python",
+        config: Settings | str | os.PathLike[str] | None = None,
+        clock: Clock = clocks.now,
+        watch: bool = True,
+    ) -> Self:
+        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
 
-def open_memory(
-    home: str | os.PathLike[str] | None = None,
-    agent: str | None = None,
-    projects: Mapping[str, str | os.PathLike[str]] | None = None,
-    *,
-    face: str = "python",
-    config: Settings | str | os.PathLike[str] | None = None,
-    clock: Clock = clocks.now,
-    watch: bool = True,
-) -> Memory:
-    """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
+        `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
+        `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
+        puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
+        long-lived process learns of changes on disk from the system instead of looking at every file on each call.
+        Raises ConfigError, StorageError.
+        """
+        settings = config if isinstance(config, Settings) else load(home, config)
+        memory = cls(Engine(settings, projects or {}, clock, watch), agent, face)
+        if memory.engine.layout.erasing.exists():
+            from commonplace.engine.erase import finish_waiting
 
-    `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
-    `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project puts
-    that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a long-lived
-    process learns of changes on disk from the system instead of looking at every file on each call. Raises
-    ConfigError, StorageError.
-    """
-    settings = config if isinstance(config, Settings) else load(home, config)
-    memory = Memory(Engine(settings, projects or {}, clock, watch), agent, face)
-    if memory.engine.layout.erasing.exists():
-        from commonplace.engine.erase import finish_waiting
+            finish_waiting(memory)
+        return memory
 
-        finish_waiting(memory)
-    return memory
+
+open_memory = Memory.open

@@ -11,7 +11,7 @@ from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import CATEGORY_PROJECT, FURTHER
+from commonplace.note.model import FURTHER
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ KEYS = (
 )  # fmt: skip
 """The keys of the `memory` object, in order; those of FURTHER that are set follow."""
 
-_LISTS = ("aliases", "merged", "unlinked", "supersedes")
-_TIMES = ("due_at", "fired_at", "acked_at")
+_LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
+_TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
 
 
 def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
@@ -58,7 +58,7 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
         "access_count": each.access_count,
         "links": visible_links(memory, each.links),
         "version": each.version,
-        "path": f"{CATEGORY_PROJECT}/{each.path}",
+        "path": home_path(each),
     }
     for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
         value = _further(key, each.header.get(key))
@@ -69,6 +69,11 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
     if each.suspicious:
         row["suspicious"] = list(each.suspicious)
     return row
+
+
+def home_path(each: Note | NoteInfo) -> str:
+    """Where a memory lies, relative to the home."""
+    return f"{each.project.removeprefix('.')}/{each.path}"
 
 
 def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:

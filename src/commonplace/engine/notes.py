@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from commonplace.clock import stamp
 from commonplace.engine import facts
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
@@ -22,11 +24,15 @@ from commonplace.engine.writing import (
     linked_keys,
     links_without,
     new_scope,
+    pinned_down,
+    place_memory,
     read_unlocked,
     remove_note,
     set_keys,
+    with_keys,
 )
 from commonplace.errors import (
+    CommonplaceError,
     CountMismatch,
     Exists,
     InvalidInput,
@@ -34,10 +40,21 @@ from commonplace.errors import (
     NotFound,
     OutsideError,
     SectionError,
+    Unusable,
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, Draft, Note
+from commonplace.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    INBOX,
+    MEMORY_PROJECTS,
+    ORGANIZED,
+    Draft,
+    Note,
+)
 from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
@@ -110,6 +127,36 @@ class ResolvedLinks:
 class NoteVerbs(ReadVerbs):
     """The verbs that write notes."""
 
+    @verb
+    def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
+        """As `ReadVerbs.read`; an archived memory that is read is one of its category again (contract 001, 18.1).
+
+        Where it cannot be moved (a read-only home, a lock held too long) it is read all the same.
+        """
+        note = super().read(ref, project=project, count=count)
+        if count and note.project == ARCHIVE_PROJECT:
+            with suppress(CommonplaceError):
+                return self.bring_back(note)
+        return note
+
+    @verb
+    def bring_back(self, ref: Ref, category: str | None = None) -> Note:
+        """Move an archived memory to `category` [its own], organized and without an end.
+
+        Raises Locked, NotFound, NotText, StorageError.
+        """
+        from commonplace.note.frontmatter import REMOVE
+
+        with self.change("restore", fresh=False) as change:
+            info = self.find_ref(ref)
+            file, text = editable(self, info)
+            category = category or info.category or INBOX
+            keys = pinned_down(info) | {"phase": ORGANIZED, "category": category, "expires_at": None}
+            keys |= {"last_used_at": stamp(self.clock()), "archived_at": REMOVE, "archived_by": REMOVE}
+            data = with_keys(info, text, keys)
+            place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
+        return change.written(change.steps[0])
+
     def write(self, draft: Draft) -> Note:
         """Store a new note. Raises InvalidInput, Exists, OutsideError, StorageError."""
         return self.store(draft).note
@@ -134,7 +181,7 @@ class NoteVerbs(ReadVerbs):
             taken: set[tuple[str, str]] = set()
             steps: list[Step] = []
             for draft in drafts:
-                self.check_scope(draft.scope)
+                draft = replace(draft, scope=self.check_scope(draft.scope))
                 old = facts.refs(self, draft.supersedes)
                 if old or draft.valid_from or draft.valid_until:
                     draft = facts.with_keys(self, draft, old)
@@ -207,7 +254,8 @@ class NoteVerbs(ReadVerbs):
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
-        return change.put(CATEGORY_PROJECT, path, encoded(text), scope=draft.scope)
+        data = encoded(text)
+        return change.put(CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity))
 
     def _due_keys(self, draft: Draft, moment: datetime) -> Mapping[str, object]:
         """The header keys of the time a reminder's text names (contract 001, 3); none when it is given, or unclear."""
@@ -228,7 +276,7 @@ class NoteVerbs(ReadVerbs):
         project, path, title = self._place_of(draft)
         info, file = self._existing(project, path)
         if info is not None and not self.sees(info.scope):
-            raise Exists(path, f"{project}/{path}")
+            path, info, file = self._beside(project, path)
         if checksum is not None:
             if info is None or file is None:
                 raise NotFound(f"{project}/{path}", project)
@@ -252,11 +300,13 @@ class NoteVerbs(ReadVerbs):
         )  # fmt: skip
         data = encoded(text)
         self._check_permalink(project, path, text)
-        return change.put(project, path, data, old=file, scope=new_scope(self, data, info.scope if info else None))
+        return change.put(project, path, data, old=file, scope=new_scope(self, data, file.data if file else None))
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""
         store = self.engine.store(draft.project)
+        if store.name == ARCHIVE_PROJECT:
+            raise InvalidInput("Notes cannot be written into the archive; archive a memory instead.")
         title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
@@ -279,11 +329,19 @@ class NoteVerbs(ReadVerbs):
         info = notes.get(project, path) or notes.in_other_case(project, path)
         if info is None:
             info = notes.by_permalink(project, links.permalink_for(project, path))
+            info = info if info is not None and self.sees(info.scope) else None
         if info is not None:
             return info, store.read(info.path)
         if store.place(path).kind != "missing":
             raise Exists(path, f"{project}/{path}")
         return None, None
+
+    def _beside(self, project: str, path: str) -> tuple[str, NoteInfo | None, File | None]:
+        """As `_existing`, for a path with a number: at `path` itself is a note that is not the caller's to know of."""
+        stem, dot, suffix = path.rpartition(".")
+        names = (f"{stem} {number}{dot}{suffix}" for number in count(2))
+        found = ((name, *self._existing(project, name)) for name in names)
+        return next(each for each in found if each[1] is None or self.sees(each[1].scope))
 
     def _kept_keys(self, info: NoteInfo, file: File) -> dict[str, object]:
         """The header keys an overwrite keeps: `id`, `permalink`, `created_at`."""
@@ -299,8 +357,8 @@ class NoteVerbs(ReadVerbs):
 
         permalink = own_permalink(text)
         other = self.index.notes.by_permalink(project, permalink) if permalink else None
-        if other is not None and permalink and other.path != path:
-            raise Exists(other.path if self.sees(other.scope) else path, permalink)
+        if other is not None and permalink and other.path != path and self.sees(other.scope):
+            raise Exists(other.path, permalink)
 
     @verb
     def edit(
@@ -322,7 +380,7 @@ class NoteVerbs(ReadVerbs):
                 check_etag(info, file, checksum)
             edited = _apply(edit, text, info)
             data = follow_content(self, info, text, edited.text).encode()
-            step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, info.scope))
+            step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, file.data))
         return Changed(change.written(step), edited)
 
     def _create(self, identifier: str, edit: Any, project: str | None) -> Changed:
@@ -347,21 +405,27 @@ class NoteVerbs(ReadVerbs):
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
         """Add and remove tags in the frontmatter, compared without case."""
+        return self.tag_many([ref], add, remove)[0]
+
+    @verb
+    def tag_many(self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()) -> list[Note]:
+        """The same for several notes, each once, as one change: all, or none when one cannot be changed."""
         from commonplace.note.frontmatter import REMOVE
 
+        gone = {each.lower() for each in remove}
         with self.change("tag") as change:
-            info = self.find_ref(ref)
-            file, text = editable(self, info)
-            note = self.parse(info.project, info.path, file)
-            gone = {each.lower() for each in remove}
-            tags = [each for each in note.tags if each.lower() not in gone]
-            for each in add:
-                if each.lower() not in {known.lower() for known in tags} and each.lower() not in gone:
-                    tags.append(each)
-            if tags == list(note.tags):
-                return self.as_indexed(note)
-            step = set_keys(self, change, info, {"tags": tags or REMOVE}, file, text)
-        return change.written(step)
+            infos = {each.row: each for each in map(self.find_ref, refs)}
+            done: list[Note | Step] = []
+            for info in infos.values():
+                file, text = editable(self, info)
+                note = self.parse(info.project, info.path, file)
+                tags = [each for each in note.tags if each.lower() not in gone]
+                for each in add:
+                    if each.lower() not in {known.lower() for known in tags} and each.lower() not in gone:
+                        tags.append(each)
+                is_same = tags == list(note.tags)
+                done.append(note if is_same else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text))
+        return [self.as_indexed(each) if isinstance(each, Note) else change.written(each) for each in done]
 
     @verb
     def move(self, ref: Ref, destination: str, *, project: str | None = None) -> Moved:
@@ -371,12 +435,13 @@ class NoteVerbs(ReadVerbs):
             info = self.find_ref(ref, project)
             target = _destination(destination, info.path, info.project)
             self._check_place(info.project, target)
-            store = self.engine.store(info.project)
             file = read_unlocked(self, info)
             if target == info.path:
                 raise Exists(target)
-            place = store.place(target)
-            if place.kind != "missing" and not (target.lower() == info.path.lower() and place.kind == "file"):
+            kind = self._kind(info.project, target)
+            if kind == "hidden":
+                raise Unusable(target)
+            if kind != "missing" and not (target.lower() == info.path.lower() and kind == "file"):
                 raise Exists(target)
             linking = self._linking([info])
             change.about = (info.project, info.path)
@@ -391,23 +456,26 @@ class NoteVerbs(ReadVerbs):
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
             target = path_guard.clean(destination.strip("/"), store.name)
-            if destination.endswith("/") and store.place(target).kind == "folder":
+            if destination.endswith("/") and self._kind(store.name, target) == "folder":
                 target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
-            if not source or store.place(source).kind != "folder":
+            if not source or self._kind(store.name, source) != "folder":
                 raise NotFound(folder, store.name)
             if not target or f"{target}/".startswith(f"{source}/"):
                 raise InvalidInput(
                     f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
                 )
-            if store.place(target).kind != "missing":
+            if self._kind(store.name, target) not in ("missing", "hidden"):
                 raise Exists(target)
             self._check_place(store.name, f"{target}/x.md")
             infos = self._own_notes(store.name, source)
             paths = {info.path for info in infos}
             linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
             change.about = (store.name, f"{source}/")
-            change.move(store.name, source, target)
-        moved = {info.row for info in self.index.notes.below(store.name, target)}
+            if self._kind(store.name, target) == "missing" and not self._foreign(store.name, source):
+                change.move(store.name, source, target)
+            else:
+                self._move_own(change, store.name, source, target)
+        moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
     def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
@@ -428,21 +496,24 @@ class NoteVerbs(ReadVerbs):
         return sorted(set(found))
 
     @verb
-    def delete(self, ref: Ref, *, project: str | None = None) -> Deleted:
-        """Delete a note; the history keeps its text. Links other memories hold to its id go with it."""
+    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
+        """Delete a note, or several as one change; the history keeps their texts. Links other memories hold to their
+        ids go with them. Of notes of several projects, `project` and `paths` are those of the first one's."""
         with self.change("delete") as change:
-            info = self.find_ref(ref, project)
-            remove_note(self, change, info, read_unlocked(self, info))
+            infos = {each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))}
+            remove_note(self, change, *((info, read_unlocked(self, info)) for info in infos.values()))
         assert change.done is not None
-        return Deleted(info.project, [info.path], 1, change.done.number)
+        first = next(iter(infos.values())).project
+        paths = [info.path for info in infos.values() if info.project == first]
+        return Deleted(first, paths, len(infos), change.done.number)
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
-        """Delete the notes of a folder; files that are no notes stay. Refused for notes of a foreign scope."""
+        """Delete the notes of a folder that the caller sees; files that are no notes stay."""
         with self.change("delete") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
-            if not source or store.place(source).kind != "folder":
+            if not source or self._kind(store.name, source) != "folder":
                 raise NotFound(folder, store.name)
             infos = self._own_notes(store.name, source)
             paths = [info.path for info in infos]
@@ -457,21 +528,38 @@ class NoteVerbs(ReadVerbs):
         return Deleted(store.name, paths, len(paths), change.done.number)
 
     def _own_notes(self, project: str, folder: str) -> list[NoteInfo]:
-        """The notes of a folder. Raises InvalidInput when one is of a foreign scope, Locked."""
-        infos = self.index.notes.below(project, folder)
-        if any(not self.sees(info.scope) for info in infos):
-            raise InvalidInput(f'Folder "{folder}" holds notes outside your scope. Name single notes instead.')
+        """The notes of a folder the caller sees. Raises Locked."""
+        infos = [info for info in self.index.notes.below(project, folder) if self.sees(info.scope)]
         for info in infos:
             if info.locked:
                 raise Locked(info.permalink)
         return infos
+
+    def _foreign(self, project: str, folder: str) -> set[str]:
+        """The notes of a folder the caller does not see."""
+        return {info.path for info in self.index.notes.below(project, folder) if not self.sees(info.scope)}
+
+    def _move_own(self, change: Transaction, project: str, source: str, target: str) -> None:
+        """Move what the caller sees of a folder file by file: what it does not see stays."""
+        store, foreign = self.engine.folder(project), self._foreign(project, source)
+        for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+            here = os.path.relpath(place, store.root)
+            for name in sorted(files):
+                if (path := f"{here}/{name}") not in foreign:
+                    to = target + path[len(source) :]
+                    if store.place(to).kind != "missing":
+                        raise Unusable(to)
+                    change.move(project, path, to, old=store.read(path))
+        moved = {step.path for step in change.steps}
+        for each in _emptied(store.root, source, moved):
+            change.add("rmdir", project, each)
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
         """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
-            if first.project == second.project == CATEGORY_PROJECT:
+            if {first.project, second.project} <= {*MEMORY_PROJECTS}:
                 for info, other in ((first, second), (second, first)):
                     if other.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, other))
@@ -512,7 +600,7 @@ class NoteVerbs(ReadVerbs):
         was a link."""
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
-            if not first.project == second.project == CATEGORY_PROJECT:
+            if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
                 raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
             if second.id not in first.links and first.id not in second.links:
                 return False

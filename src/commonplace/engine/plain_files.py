@@ -22,7 +22,9 @@ from commonplace.errors import (
     NotText,
     OutsideError,
     StorageError,
+    Unusable,
 )
+from commonplace.note.model import GLOBAL
 from commonplace.store.base import File, PathInfo, Stamp, bounded
 from commonplace.store.folder import FolderStore
 
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
 
 Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
 """Called with the lock held: path -> (new text, the file it replaces; None for a new one)."""
-
-_FOREIGN = "it holds files of another agent."
 
 
 class Files:
@@ -86,7 +86,7 @@ class Files:
         Raises OutsideError for a way that leads out.
         """
         place = self._follow(self._place(path))
-        if place.kind == "file" and not self._seen(place.path):
+        if not self._shows(place):
             return PathInfo("missing", place.path)
         if place.kind == "missing" and not path:
             return PathInfo("folder", place.path)
@@ -95,7 +95,7 @@ class Files:
     def itself(self, path: str) -> PathInfo:
         """What lies at `path`, a symlink not followed."""
         place = self._place(path)
-        if place.kind == "file" and not self._seen(place.path):
+        if not self._shows(place):
             return PathInfo("missing", place.path)
         return place
 
@@ -115,7 +115,7 @@ class Files:
                 place = self._follow(each)
             except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
-            if place.kind == "folder" or (place.kind == "file" and self._seen(place.path)):
+            if place.kind in ("folder", "file") and self._shows(place):
                 found.append((name, PathInfo(place.kind, place.path, place.size, each.link)))
         return found
 
@@ -162,9 +162,18 @@ class Files:
         except CommonplaceError:
             return True
 
+    def _shows(self, place: PathInfo) -> bool:
+        """Whether the caller sees that something lies there: not a file of another agent, nor a folder of such."""
+        if place.kind == "file":
+            return self._seen(place.path)
+        if place.kind != "folder" or self._session.agent is None or place.path == self._base:
+            return True
+        inside = self._store.entries(place.path)
+        return not inside or any(map(self._shows, inside))
+
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
-        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`,
-        a file of a foreign scope; NotADirectory when a parent is a file."""
+        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`;
+        Unusable for what the caller does not see; NotADirectory when a parent is a file."""
 
         def write(change: Transaction) -> None:
             raw = self._place(path)
@@ -174,7 +183,9 @@ class Files:
                 raise Exists(path)
             old = None
             if place.kind == "file":
-                if not overwrite or not self._seen(place.path):
+                if not self._seen(place.path):
+                    raise Unusable(path)
+                if not overwrite:
                     raise Exists(path)
                 old = self._store.read(place.path)
             else:
@@ -198,7 +209,7 @@ class Files:
         """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
         see."""
         data = text.encode()
-        scope = new_scope(self._session, data, scope_of(old.data) if old else None)
+        scope = new_scope(self._session, data, old.data if old else None)
         change.put(self._project, path, data, old=old, scope=scope)
 
     def _check_parents(self, path: str) -> None:
@@ -219,6 +230,8 @@ class Files:
                 place = self.itself(path)
                 if place.kind not in ("file", "missing"):
                     raise Exists(path)
+                if place.kind == "missing" and self._place(path).kind != "missing":
+                    raise Unusable(path)
                 if place.kind == "missing":
                     self._check_parents(path)
                 self._put(change, place.path, text, old)
@@ -263,7 +276,8 @@ class Files:
         def remove(change: Transaction) -> None:
             if self._store.place(self._base).kind == "folder":
                 for each in self._store.entries(self._base):
-                    self._remove(change, each)
+                    if self._shows(each):
+                        self._remove(change, each)
                 change.about = (self._project, f"{self._base}/" if self._base else "")
 
         self._change("delete", remove)
@@ -272,36 +286,49 @@ class Files:
         if place.kind == "link":
             change.add("unlink", self._project, place.path, link=place.link)
         elif place.kind == "folder":
-            for each in self._store.entries(place.path):
+            inside = self._store.entries(place.path)
+            for each in filter(self._shows, inside):
                 self._remove(change, each)
-            change.add("rmdir", self._project, place.path)
+            if all(map(self._is_all_shown, inside)):
+                change.add("rmdir", self._project, place.path)
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
             file = self._store.read(place.path)
-            scope = scope_of(file.data)
-            if not self._session.sees(scope):
-                raise InvalidInput(_FOREIGN)
-            change.remove(self._project, place.path, file, scope=scope)
+            change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
-    def _check_scopes(self, place: PathInfo) -> None:
-        """A folder that holds files the caller may not see is not theirs to move."""
-        for each in self._store.entries(place.path):
-            if each.kind == "folder":
-                self._check_scopes(each)
-            elif each.kind == "file" and not self._seen(each.path):
-                raise InvalidInput(_FOREIGN)
+    def _is_all_shown(self, place: PathInfo) -> bool:
+        """Whether the caller sees all that lies there."""
+        if place.kind != "folder" or self._session.agent is None:
+            return self._shows(place)
+        return all(map(self._is_all_shown, self._store.entries(place.path)))
+
+    def _move_shown(self, change: Transaction, place: PathInfo, target: str) -> None:
+        """Move what the caller sees of a folder, piece by piece; the rest stays."""
+        for each in filter(self._shows, self._store.entries(place.path)):
+            to = f"{target}/{each.path.rpartition('/')[2]}"
+            there = self._store.place(to).kind
+            if each.kind == "folder" and (there == "folder" or not self._is_all_shown(each)):
+                self._move_shown(change, each, to)
+            elif there != "missing":
+                raise Unusable(to)
+            else:
+                old = self._store.read(each.path) if each.kind == "file" else None
+                scope = scope_of(old.data) if old else GLOBAL
+                change.move(self._project, each.path, to, old=old, scope=scope)
 
     def rename(self, path: str, to: str) -> None:
         """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
 
         def move(change: Transaction) -> None:
             source, target = self._place(path), self._place(to)
-            hidden = source.kind == "file" and not self._seen(source.path)
-            if not to or (target.kind != "missing" and not self._is_recased(source, target)):
+            is_hidden = target.kind != "missing" and not self._shows(target)
+            if not to or (target.kind != "missing" and not is_hidden and not self._is_recased(source, target)):
                 raise Exists(to)
-            if source.kind == "missing" or hidden:
+            if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
+            if is_hidden and not (source.kind == target.kind == "folder"):
+                raise Unusable(to)
             self._check_parents(to)
             target_path = self._target(self._path(to))
             if target_path.startswith(f"{source.path}/"):
@@ -310,9 +337,10 @@ class Files:
             if source.kind == "file":
                 old = self._store.read(source.path)
                 scope = scope_of(old.data)
-            elif source.kind == "folder" and self._session.agent is not None:
-                self._check_scopes(source)
-            change.move(self._project, source.path, target_path, old=old, scope=scope)
+            if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
+                self._move_shown(change, source, target_path)
+            else:
+                change.move(self._project, source.path, target_path, old=old, scope=scope)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
         self._change("move", move)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from commonplace import config
+from commonplace.engine import requests
 from commonplace.engine.engine import GRAPH_FILE_SUFFIX, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
-from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 
+OWN_FOLDER = "projects"
+"""The folder of the home below which agents may make projects."""
+_SYSTEM = frozenset(
+    ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "private", "proc", "run", "sbin", "snap", "sys",
+     "usr", "var", "Applications", "Library", "System")
+)  # fmt: skip
+_SETTINGS = ("Library", "AppData", "snap")
 _NAME = re.compile(r"[\w .\-]{1,64}")
 
 
@@ -35,7 +44,8 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self._project(store) for store in self.engine.stores.values()]
+        return [self._project(store) for name, store in self.engine.stores.items()
+                if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
@@ -43,13 +53,16 @@ class ProjectVerbs(ReadVerbs):
 
     def _project(self, store: Store) -> Project:
         name = store.name
-        return Project(name, Path(store.root), name in BUILT_IN_PROJECTS, name == self.default_project)
+        return Project(name, Path(store.root), name in self.engine.layout.built_in(), name == self.default_project)
 
     @verb
-    def add_project(self, name: str, folder: str, default: bool = False, make: bool = True) -> tuple[Project, str]:
+    def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,
+                    hidden: bool = False) -> tuple[Project, str]:  # fmt: skip
         """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used in place.
 
-        Returns it with "created" or "unchanged". Raises InvalidInput, Exists, ProjectRefused.
+        Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and `projects/` of the home
+        is "asked": the owner decides (`review`), and nothing is done before. With `hidden` the owner may name a folder
+        inside a hidden one of their home folder. Raises InvalidInput, Exists, ProjectRefused.
         """
         with self.engine.home.lock:
             self.engine.reload_config()  # another process may have added one meanwhile
@@ -64,19 +77,46 @@ class ProjectVerbs(ReadVerbs):
                 if default:
                     self.set_default(known)
                 return self.project(known), "unchanged"
-            self._prepare_root(root, folder, default, make)
+            if self.agent is not None:
+                root = _real(root)  # as it is now: a link could be set anew
+                if not self._may_add(root, folder):
+                    requests.ask(self, name, root, default)
+                    return Project(name, root, False), "asked"
+            self._prepare_root(root, folder, default, make, hidden)
             changes: dict[str, Any] = {f"projects.{name}": str(root)}
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes)
             return self.project(name), "created"
 
-    def _prepare_root(self, root: Path, shown: str, is_default: bool, make: bool) -> None:
+    def _may_add(self, root: Path, shown: str) -> bool:
+        """Whether an agent may add this folder, links resolved, without asking.
+
+        Raises ProjectRefused for one no owner is asked for.
+        """
+        own = self._own(root)
+        if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
+            raise ProjectRefused(shown, "it belongs to the system")
+        if any(part.startswith(".") for part in root.relative_to(own).parts):
+            raise ProjectRefused(shown, "a part of it is hidden")
+        if any(Path.home() / each in (root, *root.parents) for each in _SETTINGS):
+            raise ProjectRefused(shown, "programs keep their settings there")
+        if _is_graph_file(root):
+            raise ProjectRefused(shown, "it is a file")
+        self._check_folder(root, shown, make=True)
+        return own != Path("/")
+
+    def _own(self, root: Path) -> Path:
+        """The allowed folder that `root` lies in, else `/`."""
+        allowed = (self.home / OWN_FOLDER, *map(Path, self.settings.roots))
+        return next((each for each in map(_real, allowed) if each in root.parents), Path("/"))
+
+    def _prepare_root(self, root: Path, shown: str, is_default: bool, make: bool, hidden: bool) -> None:
         """Check the graph file or folder; make a missing folder."""
         if _is_graph_file(root):
             self._check_graph_file(root, shown, is_default)
             return
-        self._check_folder(root, shown, make)
+        self._check_folder(root, shown, make, hidden)
         if not root.is_dir():
             try:
                 make_private(root)
@@ -123,18 +163,23 @@ class ProjectVerbs(ReadVerbs):
                 raise ProjectRefused(shown, f"it overlaps project {name}")
         GraphStore(file.stem, file).list()
 
-    def _check_folder(self, root: Path, shown: str, make: bool) -> None:
+    def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
         real, user = Path(os.path.realpath(root)), Path(os.path.realpath(Path.home()))
         home = Path(os.path.realpath(self.engine.layout.root))
         if real == Path("/"):
             raise ProjectRefused(shown, "it is the whole file system")
         if real == user:
             raise ProjectRefused(shown, "it is your home folder")
-        if real == home or home in real.parents:
+        if (real == home or home in real.parents) and home / OWN_FOLDER not in real.parents:
             raise ProjectRefused(shown, "it lies in the memory home")
         if real in home.parents:
             raise ProjectRefused(shown, "the memory home lies in it")
-        if user in real.parents and any(part.startswith(".") for part in real.relative_to(user).parts):
+        if (
+            not hidden
+            and user in real.parents
+            and home not in real.parents
+            and any(part.startswith(".") for part in real.relative_to(user).parts)
+        ):
             raise ProjectRefused(shown, "it is hidden below your home folder")
         if real.exists() and not real.is_dir():
             raise ProjectRefused(shown, "not a folder")
@@ -148,8 +193,25 @@ class ProjectVerbs(ReadVerbs):
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
         path = self.engine.settings.file
+        self._replace_config(lambda: config.change(path, changes))
+        now = config.load(self.engine.layout.root, path, {})
+        self.engine.use_projects(
+            replace(self.engine.settings, projects=now.projects, default_project=now.default_project)
+        )
+
+    @verb
+    def configure(self, key: str, value: Any) -> None:
+        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out: for programs started later.
+
+        Raises ConfigError for a value the key cannot have; then nothing is written.
+        """
+        path = self.engine.settings.file
+        self._replace_config(lambda: config.with_key(path, key, value))
+
+    def _replace_config(self, new: Callable[[], str]) -> None:
+        path = self.engine.settings.file
         with self.engine.home.lock:
-            data = config.change(path, changes).encode()
+            data = new().encode()
             real = Path(os.path.realpath(path))  # a link stays one
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
@@ -161,10 +223,6 @@ class ProjectVerbs(ReadVerbs):
             except OSError as error:
                 temp.unlink(missing_ok=True)
                 raise StorageError(path.name, reason(error)) from None
-        now = config.load(self.engine.layout.root, path, {})
-        self.engine.use_projects(
-            replace(self.engine.settings, projects=now.projects, default_project=now.default_project)
-        )
 
 
 def _taken(name: str) -> Exists:
@@ -175,6 +233,10 @@ def _taken(name: str) -> Exists:
 
 def _is_same(one: str, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(path)))
 
 
 def _root(folder: str) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -17,14 +17,15 @@ from commonplace.engine.transaction import HomeSession
 from commonplace.errors import InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import CATEGORY_PROJECT, Note
+from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from commonplace.query import Query, memory_query, parse
 from commonplace.store import path_guard
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
+    from commonplace.engine.limits import Use
     from commonplace.index.note_queries import HomeCounts
-    from commonplace.index.rows import Edge, Hits, Reached, SmartResult
+    from commonplace.index.rows import Edge, Hit, Hits, Reached, SmartResult
     from commonplace.index.search.question import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
@@ -157,7 +158,7 @@ class ReadVerbs(HomeSession):
         place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
         self.engine.fresh()
         info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
-        if info is None and place[0] == CATEGORY_PROJECT and not isinstance(ref, tuple):
+        if info is None and place[0] in MEMORY_PROJECTS and not isinstance(ref, tuple):
             return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
         if info is None or not self.sees(info.scope):
             raise NotFound(place[1], place[0])
@@ -209,6 +210,8 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
+        if any(hit.score for hit in hits):  # else a list of what passes filters
+            self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
     @verb
@@ -225,8 +228,12 @@ class ReadVerbs(HomeSession):
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
-        owner has not reviewed it."""
-        return bool(info.suspicious)
+        owner has not reviewed it, nor written all of it."""
+        return bool(info.suspicious) and info.provenance.trust != "owner"
+
+    def note_use(self, infos: Iterable[NoteInfo]) -> None:
+        """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""
+        self.engine.access.note_use([info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock())
 
     def _nearness(self) -> Nearness | None:
         from commonplace.engine.embedding import Embedding
@@ -234,14 +241,19 @@ class ReadVerbs(HomeSession):
         return Embedding(self).nearness
 
     @verb
-    def smart_search(self, query: str, top: int = 10, wanted: Query = memory_query()) -> SmartResult:
+    def smart_search(
+        self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
+    ) -> SmartResult:
         """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all.
+        They are used, unless told otherwise.
 
         Raises InvalidInput when `query` holds no word.
         """
         self.engine.fresh()
         found = self.index.smart(query, self._valid(self._query(wanted)), viewer=self.agent, top=top)
         self.engine.count_pending_reads(each.note for each in found.best)
+        if use:
+            self.note_use(each.note for each in found.best)
         return found
 
     @verb
@@ -261,7 +273,23 @@ class ReadVerbs(HomeSession):
             near=self._nearness(), filters=self._valid(self._query(Query(as_of=as_of))),
             skip=self.is_held_back if vetted else None,
         )  # fmt: skip
+        self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return self.index.evidence_text(hits)[:room]
+
+    @verb
+    def recall(
+        self, text: str, *, least: float, max_tokens: int, known: Container[str] = (), limit: int = 5
+    ) -> tuple[builtins.list[Hit], str]:
+        """What memory has about a text with which nobody asked for anything: the passages of a relevance of at least
+        `least` (docs/hooks.md), and the same as text, as `context_for` writes it. By words alone; of notes that hold
+        now and are not archived, held back or among the ids `known`."""
+        self.engine.fresh()
+        hits = self.index.evidence(
+            text, viewer=self.agent, max_chars=max_tokens * CHARACTERS_PER_TOKEN, today=self._today(), least=least,
+            filters=self._query(Query(as_of=self.clock(), archived=False)),
+            skip=lambda note: note.id in known or self.is_held_back(note),
+        )[:limit]  # fmt: skip
+        return hits, self.index.evidence_text(hits)
 
     @verb
     def list(
@@ -341,7 +369,7 @@ class ReadVerbs(HomeSession):
         links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
         self.engine.fresh()
-        if folder and store.place(folder).kind != "folder":
+        if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(
             store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
@@ -355,6 +383,18 @@ class ReadVerbs(HomeSession):
             ],
             total,
         )
+
+    def _kind(self, project: str, path: str) -> str:
+        """What lies at `path` of a project for this caller; a note of another agent, or a folder that holds nothing
+        else, is `hidden`."""
+        kind = self.engine.store(project).place(path).kind
+        if self.agent is None or kind not in ("file", "folder"):
+            return kind
+        if kind == "file":
+            info = self.index.notes.get(project, path)
+            return kind if info is None or self.sees(info.scope) else "hidden"
+        below = self.index.notes.below(project, path)
+        return "hidden" if below and not any(self.sees(info.scope) for info in below) else kind
 
     @verb
     def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
@@ -397,6 +437,12 @@ class ReadVerbs(HomeSession):
     def sync(self) -> Result:
         """Make the index show what is on disk; every other verb does so by itself."""
         return self.engine.fresh()
+
+    def written_today(self) -> builtins.list[tuple[str, Use]]:
+        """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
+        with self.engine.guard:
+            used = self.engine.day_use.since_midnight(self.clock(), self.settings)
+            return [(name, use) for name, use in sorted(used.items()) if self.agent in (None, name)]
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:

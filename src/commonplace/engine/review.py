@@ -60,6 +60,7 @@ class Source:
 
 
 SOURCES = {
+    "project": "commonplace.engine.requests:SOURCE",
     "suspicious": "commonplace.engine.suspicious:SOURCE",
     "contradiction": "commonplace.jobs.contradictions:CONTRADICTIONS",
     "merge": "commonplace.jobs.questions:MERGES",

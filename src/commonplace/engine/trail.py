@@ -13,7 +13,7 @@ from commonplace.engine.writing import as_file, id_list
 from commonplace.errors import NotFound, StorageError
 from commonplace.note.model import CATEGORY_PROJECT
 from commonplace.store.inplace.graph_store import BadLine, GraphRelation, parse_graph_object, parse_line
-from commonplace.store.journal import ERASE, LINES, Change, Touched
+from commonplace.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from commonplace.store.layout import PRIVATE
 
 OUR_REMOVAL = ("delete", "", "")
@@ -154,10 +154,12 @@ class Trail:
     def rewritten(self, moment: str) -> list[Change]:
         """All changes, the oldest first, without the notes: one that was about nothing else leaves its number, and
         `moment`."""
-        changes = [self._rewritten(each, moment) for each in self._history.changes()]
+        changes = [self._rewritten(each, moment) for each in self._history.changes(origins=True)]
         return changes[::-1]
 
     def _rewritten(self, change: Change, moment: str) -> Change:
+        if change.verb == ORIGINS:
+            return replace(change, files=[f for f in change.files if (f.project, f.path, f.root) not in self._every])
         steps = self.files.get(change.number)
         if steps is None:
             return change

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
-from commonplace.engine import locations
+from commonplace.engine import limits, locations
 from commonplace.engine.engine import Engine
+from commonplace.engine.provenance import sign
 from commonplace.errors import InvalidInput, NotText, SecretRefused, StorageError
 from commonplace.index.index import Index
-from commonplace.note.model import GLOBAL, SCOPE, Note
+from commonplace.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note, Provenance
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
 from commonplace.store.files import make_private, reason
@@ -24,15 +25,21 @@ from commonplace.store.layout import PRIVATE
 class HomeSession:
     """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None sees all.
 
-    `face` is the interface the caller came through, as the journal names it.
+    `face` is the interface the caller came through, as the journal names it; `by` says more of it: `client`,
+    `session`, `tool` (see `Provenance`).
     """
 
-    def __init__(self, engine: Engine, agent: str | None, face: str):
+    def __init__(self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None):
         self.engine = engine
-        self.agent = agent
+        self.agent = agent and agent.lower()
         self.face = face
+        self.by = by or {}
         self.notices: list[str] = []
         """What the write gate has to say of the last change; of all of them, for the commands."""
+        self.run: int | None = None
+        """The run of a job the changes belong to (0: their first one begins it)."""
+        self.changed = 0
+        """The number of the last change made so."""
 
     @property
     def index(self) -> Index:
@@ -41,12 +48,14 @@ class HomeSession:
 
     def sees(self, scope: str) -> bool:
         """Whether this caller may see notes of `scope`."""
-        return self.agent is None or scope == GLOBAL or scope == f"agent:{self.agent}"
+        return self.agent is None or scope.lower() in (GLOBAL, f"agent:{self.agent}")
 
-    def check_scope(self, scope: str) -> None:
-        """Raises InvalidInput for a scope nobody can read, or another agent's (contract 001, 1)."""
-        if not SCOPE.fullmatch(scope) or not self.sees(scope):
-            raise InvalidInput(f'invalid scope "{scope}"')
+    def check_scope(self, scope: str) -> str:
+        """The scope as it is written. Raises InvalidInput for one nobody can read, or another agent's (contract
+        001, 1)."""
+        if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
+            raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
+        return plain
 
     @property
     def is_owner(self) -> bool:
@@ -65,9 +74,15 @@ class HomeSession:
 
         return redact(text, found)
 
-    def as_caller(self, agent: str | None, face: str | None = None) -> Self:
+    def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
         """The same open home for another caller."""
-        return type(self)(self.engine, agent, face or self.face)
+        return type(self)(self.engine, agent, face or self.face, by)
+
+    def using(self, tool: str) -> Self:
+        """The same caller while it uses this tool."""
+        session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
+        session.notices, session.run = self.notices, self.run
+        return session
 
     def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
@@ -83,6 +98,7 @@ class HomeSession:
         fresh: bool = True,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ) -> Iterator[Transaction]:
         """One change of files, all or nothing: a critical section, at whose end the collected steps are committed.
 
@@ -94,7 +110,7 @@ class HomeSession:
         with self.engine.writing():
             if fresh:
                 self.engine.fresh()
-            transaction = Transaction(self, verb, about, undoes, details)
+            transaction = Transaction(self, verb, about, undoes, details, run)
             yield transaction
             transaction.commit()
 
@@ -106,10 +122,11 @@ class HomeSession:
         return note
 
     def as_indexed(self, note: Note) -> Note:
-        """`note` with the permalink, marks and access count the index knows."""
+        """`note` with the permalink, marks, provenance and access count the index knows."""
         if info := self.index.notes.get(note.project, note.path):
             note.permalink = info.permalink
-            note.suspicious = info.suspicious if info.etag == note.etag else note.suspicious
+            if info.etag == note.etag:
+                note.suspicious, note.provenance = info.suspicious, info.provenance
         note.access_count += self.engine.access.counts().get(note.id, 0)
         return note
 
@@ -117,7 +134,8 @@ class HomeSession:
 class Transaction:
     """Collects steps and carries them out as one change. For the holder of the home's lock: `HomeSession.change`.
 
-    `done` is the journal's Change after the commit, None when there was nothing to do.
+    `made_from`: where the notes come from that the new ones were made from, if any; a new note is trusted as the least
+    of them. `done` is the journal's Change after the commit, None when there was nothing to do.
     """
 
     def __init__(
@@ -127,6 +145,7 @@ class Transaction:
         about: tuple[str, str] | None = None,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
     ):
         self.verb = verb
         self.about = about
@@ -136,6 +155,8 @@ class Transaction:
         self._engine = session.engine
         self._undoes = undoes
         self._details = details
+        self.made_from: list[Provenance] = []
+        self._run = run
         self._notes: dict[tuple[str, str], Note] = {}
 
     def put(self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any) -> Step:
@@ -180,10 +201,16 @@ class Transaction:
             session.notices.clear()
         session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
+        limits.check(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
+        sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-            undoes=self._undoes, details=self._details,
+            undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
+            by=session.by or None,
         )  # fmt: skip
+        session.changed = self.done.number
+        if session.run == 0:
+            session.run = self.done.run
         engine.commits += 1
         engine.changed_projects |= {step.project for step in self.steps}
         try:
@@ -208,6 +235,7 @@ class Transaction:
         engine, index = self._engine, self._engine.index
         made = {(step.root, step.path): step for step in self.steps if step.do == "put"}
         removed: list[tuple[str, str]] = []
+        known: dict[tuple[str, str], Provenance] = {}
         written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
         for each in change.files:
             if each.project == PRIVATE or not locations.is_here(engine, each.project, each.root):
@@ -216,13 +244,17 @@ class Transaction:
             if each.do == "remove":
                 removed.append((each.project, each.path))
             elif each.do == "put":
-                written[each.project, each.path] = self._loaded_step(made[root, each.path])
+                written[each.project, each.path] = loaded = self._loaded_step(made[root, each.path])
+                if loaded is not None:
+                    known[each.project, each.path] = change.provenance(each)
             elif each.do == "move":
-                below = [info.path for info in index.notes.below(each.project, each.path)]
+                below = {info.path: info.provenance for info in index.notes.below(each.project, each.path)}
                 for path in below or [each.path]:
                     removed.append((each.project, path))
                     to = each.to + path[len(each.path) :]
                     written[each.project, to] = self._loaded(each.project, to)
+                    if path in below:
+                        known[each.project, to] = below[path]
                 if each.old is not None or not os.path.isdir(os.path.join(root, each.to)):
                     written[each.project, each.to] = self._loaded(each.project, each.to)
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
@@ -237,6 +269,7 @@ class Transaction:
                 if loaded is None:
                     index.remove(*key)
                 else:
+                    loaded[0].provenance = known.get(key, loaded[0].provenance)
                     index.put(*loaded)
 
     def _loaded_step(self, step: Step) -> tuple[Note, Stamp] | None:

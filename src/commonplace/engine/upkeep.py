@@ -7,11 +7,9 @@ is a Conflict, and nothing is done.
 
 from __future__ import annotations
 
-import itertools
-import os
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
@@ -23,9 +21,13 @@ from commonplace.engine.writing import (
     editable,
     encoded,
     follow_content,
+    free_path,
     id_list,
     linked_keys,
-    remove_note,
+    new_scope,
+    pinned_down,
+    place_memory,
+    plain_id,
     set_keys,
     with_keys,
 )
@@ -38,9 +40,17 @@ from commonplace.note.edit import SetKeys
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import fold_title
 from commonplace.note.markdown import names
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, MEMORY_KEYS
+from commonplace.note.model import (
+    ARCHIVE_PROJECT,
+    ARCHIVED,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    INBOX,
+    MEMORY_KEYS,
+    MEMORY_PROJECTS,
+)
 from commonplace.query import Query
-from commonplace.store.base import File, sha256
+from commonplace.store.base import File
 from commonplace.store.change import Step
 from commonplace.store.journal import FOLD
 from commonplace.store.layout import PRIVATE
@@ -50,7 +60,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 FOLDED_AT_ONCE = 100
 
 
@@ -96,8 +105,8 @@ class Upkeep:
     @verb
     def record(self, info: NoteInfo) -> Record:
         """The memory as it is on disk now, with all its keys. Raises NotFound, NotText."""
-        file = self.engine.store(CATEGORY_PROJECT).read(info.path)
-        return Record.of(self.memory.as_indexed(self.memory.parse(CATEGORY_PROJECT, info.path, file)))
+        file = self.engine.store(info.project).read(info.path)
+        return Record.of(self.memory.as_indexed(self.memory.parse(info.project, info.path, file)))
 
     @verb
     def state(self) -> tuple[int, ...]:
@@ -123,45 +132,30 @@ class Upkeep:
         return PutCounts(created, len(records) - created)
 
     def _known(self, identity: str) -> NoteInfo | None:
-        found = self._index.notes.with_ids([identity], (CATEGORY_PROJECT,))
+        found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in found if self.memory.sees(info.scope)), None)
 
     def _put_record(
         self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str] | None = None
     ) -> None:
         """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
-        self.memory.check_scope(record.scope)
+        record = replace(record, scope=self.memory.check_scope(record.scope))
         if record.category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{record.category}"')
-        data = encoded(record.text())
-        if before is not None:
+        data, project = encoded(record.text()), ARCHIVE_PROJECT if record.phase == ARCHIVED else CATEGORY_PROJECT
+        if before is None:
+            new_scope(self.memory, data, identity=record.id)
+        else:
             file, _ = editable(self.memory, before)
-            self._replace(change, before, file, data, record.category, record.scope)
+            new_scope(self.memory, data, file.data)
+            place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
             return
         taken = set() if taken is None else taken
-        name = links.memory_file_name(record.content, _plain(record.id))
-        path = self._free_path(record.category, name, record.id, taken)
+        name = links.memory_file_name(record.content, plain_id(record.id))
+        path = free_path(self.memory, project, record.category, name, record.id, taken)
         taken.add(path.lower())
-        change.put(CATEGORY_PROJECT, path, data, scope=record.scope)
-
-    def _replace(self, change: Transaction, info: NoteInfo, file: File, data: bytes, category: str, scope: str) -> None:
-        """Put `data` in place of a memory's file, into another category's folder if need be."""
-        if info.path.startswith(f"{category}/"):
-            change.put(CATEGORY_PROJECT, info.path, data, old=file, scope=scope)
-            return
-        path = self._free_path(category, info.path.rpartition("/")[2], info.id)
-        change.put(CATEGORY_PROJECT, path, data, mode=file.mode, scope=scope)
-        change.remove(CATEGORY_PROJECT, info.path, file, scope=info.scope)
-
-    def _free_path(self, category: str, name: str, identity: str, taken: Collection[str] = ()) -> str:
-        """Where a memory goes, with the whole id in its name should the usual one be taken, also by this change."""
-        plain, root = _plain(identity), self.engine.store(CATEGORY_PROJECT).root
-        names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
-        paths = (f"{category}/{each}" for each in names)
-        return next(
-            path for path in paths
-            if path.lower() not in taken and not os.path.lexists(os.path.join(root, path))
-        )  # fmt: skip
+        origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
+        change.put(project, path, data, scope=record.scope, by={"origin": origin} if origin else None)
 
     def _link_back(self, change: Transaction, records: Sequence[Record]) -> None:
         """Give the memories that the records link to the link back."""
@@ -177,15 +171,24 @@ class Upkeep:
                 set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
-        """`run` with the memory `ref` names; again with what it is by then, when another program changed or moved it
-        meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included."""
+        """As `retried_all`, for one memory."""
+        return self.retried_all([ref], lambda infos: run(infos[0]))
+
+    def retried_all(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
+        """`run` with the memories `refs` name, each once; again with what they are by then, when another program
+        changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
+        """
+        refs = list(refs)
         for _ in range(4):
-            info = self.memory.memory_id(ref)
+            infos = self._named(refs)
             try:
-                return run(info)
+                return run(infos)
             except (Conflict, NotFound):
                 continue
-        return run(self.memory.memory_id(ref))
+        return run(self._named(refs))
+
+    def _named(self, refs: Sequence[str]) -> list[NoteInfo]:
+        return list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
 
     @verb
     def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,
@@ -197,15 +200,22 @@ class Upkeep:
         """
         if category is not None and category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{category}"')
+        return self.change_all([(info, category)], keys, verb, touch=touch)[0]
+
+    @verb
+    def change_all(self, memories: Sequence[tuple[NoteInfo, str | None]], keys: Mapping[str, Any], verb: str, *,
+                   touch: bool = True) -> list[NoteInfo]:  # fmt: skip
+        """As `change`, for several memories, each with its category, as one change: all or none."""
+        taken: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
-            file, text = self._as_read(info)
-            wanted = _pinned(info) | dict(keys) | ({"category": category} if category else {})
-            if touch:
-                wanted["updated_at"] = stamp(self.memory.clock())
-            self._replace(
-                change, info, file, with_keys(info, text, wanted), category or info.category or "inbox", info.scope
-            )
-        return self._written(change)[0]
+            for info, category in memories:
+                file, text = self._as_read(info)
+                wanted = pinned_down(info) | dict(keys) | ({"category": category} if category else {})
+                if touch:
+                    wanted["updated_at"] = stamp(self.memory.clock())
+                data, folder = with_keys(info, text, wanted), category or info.category or INBOX
+                place_memory(self.memory, change, info, file, data, info.project, folder, info.scope, taken)
+        return self._written(change)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
@@ -215,28 +225,63 @@ class Upkeep:
         """
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
-            body_at = self.memory.parse(CATEGORY_PROJECT, info.path, file).body_at
+            body_at = self.memory.parse(info.project, info.path, file).body_at
             data = with_keys(info, text, keys)
             text = data.decode()
-            note = self.engine.parse(CATEGORY_PROJECT, info.path, as_file(data))
+            note = self.engine.parse(info.project, info.path, as_file(data))
             body_at = note.body_at if note is not None else body_at
             data = follow_content(self.memory, info, text, f"{text[:body_at]}{content}\n").encode()
-            change.put(CATEGORY_PROJECT, info.path, data, old=file, scope=info.scope)
+            change.put(info.project, info.path, data, old=file, scope=info.scope)
 
     @verb
-    def remove(self, info: NoteInfo, verb: str) -> list[NoteInfo]:
-        """Remove a memory, its text to the history, its id from the links of others; returns those others.
+    def archive(self, info: NoteInfo, verb: str, by: str, category: str | None = None) -> list[NoteInfo]:
+        """Move a memory to the archive, into the folder of `category` [its own]; links to it stay.
 
-        Raises Conflict, also when it was read since, Locked, NotFound.
+        Returns what the index knows then. Raises Conflict, also when it was read since, Locked, NotFound.
         """
         with self.engine.writing():
-            file, _ = self._as_read(info)
-            with self.engine.access.locked() as log:  # whoever reads it now finds it gone, or his read has counted
+            with self.engine.access.locked() as log:  # whoever reads it now finds it there, or his read has counted
                 if log.counts[info.id] + _count(info) != info.access_count:
-                    raise Conflict(info.permalink, file.etag[:8], info.checksum)
-                with self.memory.change(verb, fresh=False) as change:
-                    remove_note(self.memory, change, info, file)
+                    raise Conflict(info.permalink, info.checksum, info.checksum)
+                with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
+                    self._archive(change, info, by, category)
             return self._written(change)
+
+    @verb
+    def archive_all(self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]) -> list[NoteInfo]:
+        """Archive what the owner chose as one change, each into the folder of its category (by id); what is archived
+        already stays. Returns what the index knows of all then. Raises Conflict, Locked, NotFound."""
+        live = [info for info in infos if info.project == CATEGORY_PROJECT]
+        about = (CATEGORY_PROJECT, live[0].path) if live else None
+        with self.memory.change("archive", about, fresh=False) as change:
+            for info in live:
+                self._archive(change, info, "user", categories.get(info.id))
+        written = {each.id: each for each in self._written(change)}
+        return [written.get(info.id, info) for info in infos]
+
+    def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
+        file, text = self._as_read(info)
+        category = category or info.category or INBOX
+        keys = {"phase": ARCHIVED, "category": category, "archived_at": stamp(self.memory.clock()), "archived_by": by}
+        data = with_keys(info, text, pinned_down(info) | keys)
+        place_memory(self.memory, change, info, file, data, ARCHIVE_PROJECT, category, info.scope)
+
+    @verb
+    def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
+        """Set or take out `pinned`, as one change. Returns the memories. Raises Conflict, Locked, NotFound, NotText."""
+        with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
+            for info in infos:
+                if (info.header.get("pinned") is True) != pinned:
+                    file, text = self._as_read(info)
+                    data = with_keys(info, text, pinned_down(info) | {"pinned": True if pinned else REMOVE})
+                    change.put(info.project, info.path, data, old=file, scope=info.scope)
+        written = {each.id: each for each in self._written(change)}
+        return [written.get(info.id, info) for info in infos]
+
+    @verb
+    def uses(self) -> dict[str, datetime]:
+        """When memories were last used, by id, as far as the access log says and their header does not yet."""
+        return {id: datetime.fromtimestamp(second, UTC) for id, second in self.engine.access.used().items()}
 
     @verb
     def link(self, a: NoteInfo, b: NoteInfo, verb: str = "link") -> list[NoteInfo]:
@@ -245,7 +290,7 @@ class Upkeep:
             for info, other in ((a, b), (b, a)):
                 file, text = self._as_read(info)
                 if other.id not in info.links:
-                    set_keys(self.memory, change, info, _pinned(info) | linked_keys(info, other), file, text)
+                    set_keys(self.memory, change, info, pinned_down(info) | linked_keys(info, other), file, text)
         return self._written(change)
 
     @verb
@@ -258,8 +303,9 @@ class Upkeep:
             file, text = self._as_read(source)
             if self._known(record.id) is not None:
                 raise Exists(record.id)
+            change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None)
-            wanted = _pinned(source) | {"links": [*source.links, record.id]} | dict(keys)
+            wanted = pinned_down(source) | {"links": [*source.links, record.id]} | dict(keys)
             set_keys(self.memory, change, source, wanted, file, text)
         return self._written(change)
 
@@ -275,13 +321,14 @@ class Upkeep:
             gone_file, _ = self._as_read(other)
             new_names = self._new_names((survivor, kept_file), (other, gone_file))
             keys, category = _merged(survivor, other, new_names, self.engine.access.counts()[other.id])
-            keys = _pinned(survivor) | keys | {"updated_at": stamp(self.memory.clock())}
-            self._replace(change, survivor, kept_file, with_keys(survivor, text, keys), category, survivor.scope)
+            keys = pinned_down(survivor) | keys | {"updated_at": stamp(self.memory.clock())}
+            data, scope = with_keys(survivor, text, keys), survivor.scope
+            place_memory(self.memory, change, survivor, kept_file, data, survivor.project, category, scope)
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 if (
                     holder.row not in (survivor.row, other.row)
-                    and holder.project == CATEGORY_PROJECT
+                    and holder.project in MEMORY_PROJECTS
                     and not holder.locked
                 ):
                     ids = [survivor.id if each == other.id else each for each in holder.links]
@@ -298,11 +345,8 @@ class Upkeep:
     def _written(self, change: Transaction) -> list[NoteInfo]:
         """What the index knows now of the memories a change wrote. No look at other files: it would cost more than
         the change."""
-        paths = [step.path for step in change.steps if step.do == "put"]
-        found = [
-            self._index.notes.get(CATEGORY_PROJECT, path) or self.memory.find_ref((CATEGORY_PROJECT, path))
-            for path in paths
-        ]
+        places = [(step.project, step.path) for step in change.steps if step.do == "put"]
+        found = [self._index.notes.get(*place) or self.memory.find_ref(place) for place in places]
         self.engine.count_pending_reads(found)
         return found
 
@@ -331,20 +375,21 @@ class Upkeep:
             self.engine.fresh()
             with self.engine.access.locked() as log:
                 with self.memory.as_caller(None).change(FOLD, ("", ""), fresh=False) as change:
-                    rest = dict(log.counts)
-                    for info in self._index.notes.with_ids(log.counts, (CATEGORY_PROJECT, entry.PROJECT)):
+                    rest, used = dict(log.counts), dict(log.used)
+                    for info in self._index.notes.with_ids({**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)):
                         has_room = len(change.steps) < FOLDED_AT_ONCE and not info.locked
                         if has_room and self._fold_into(change, info, log):
-                            del rest[info.id]
+                            rest.pop(info.id, None)
+                            used.pop(info.id, None)
                     folded = len(change.steps)
                     if folded or not log.is_short:
-                        change.steps.append(self.log_step(log, rest))
+                        change.steps.append(self.log_step(log, log.lines(rest, used)))
                 return folded
 
-    def log_step(self, log: LockedLog, rest: Mapping[str, int]) -> Step:
+    def log_step(self, log: LockedLog, rest: bytes) -> Step:
         """The step that leaves only `rest` in the access log."""
         folder = str(self.engine.layout.private)
-        return Step("put", PRIVATE, folder, log.name, data=log.lines(rest), old=log.file, kept=False)
+        return Step("put", PRIVATE, folder, log.name, data=rest, old=log.file, kept=False)
 
     def _fold_into(self, change: Transaction, info: NoteInfo, log: LockedLog) -> bool:
         """Write the counted reads into the note's header; False for one that is gone or has no header, whose reads
@@ -352,37 +397,22 @@ class Upkeep:
         try:
             file, text = editable(self.memory, info)
             before = self.memory.parse(info.project, info.path, file).access_count
-            keys: dict[str, Any] = {"access_count": before + log.counts[info.id]}
+            keys: dict[str, Any] = {"access_count": before + log.counts[info.id]} if log.counts[info.id] else {}
             if info.project == entry.PROJECT:
                 keys["accessed_at"] = stamp(log.changed)
-            data = SetKeys(keys, MEMORY_KEYS if info.project == CATEGORY_PROJECT else ()).apply(text).text.encode()
+            elif info.id in log.used:
+                keys["last_used_at"] = stamp(datetime.fromtimestamp(log.used[info.id], UTC))
+            data = SetKeys(keys, MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
         except (NotFound, NotText, ValueError):
             return False
         change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
         return True
 
 
-def _pinned(info: NoteInfo) -> dict[str, Any]:
-    """What a hand-made file says only by its place and its times, as keys: else a job would change it."""
-    said = {"id": info.id, "source": info.source, "created_at": info.created}
-    has_date = info.header.get("created_at") or info.header.get("created")
-    return {
-        key: value for key, value in said.items()
-        if value and not (has_date if key == "created_at" else info.header.get(key))
-    }  # fmt: skip
-
-
 def _count(info: NoteInfo) -> int:
     """The reads its file tells of."""
     text = str(info.header.get("access_count") or 0).strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
-
-
-def _plain(identity: str) -> str:
-    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong there."""
-    if _PLAIN_ID.fullmatch(identity):
-        return identity
-    return sha256(identity.encode("utf-8", "replace"))
 
 
 def _validity_of_both(survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:

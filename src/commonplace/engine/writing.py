@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,11 +13,14 @@ from commonplace.clock import EPOCH, stamp
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.errors import CommonplaceError, Conflict, InvalidInput, Locked, NotText
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS
+from commonplace.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.change import Step
 
+RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
+"""What a note may say of its source only when the owner, or an import, writes it."""
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
@@ -63,7 +68,7 @@ def set_keys(
     """
     if file is None:
         file, text = editable(session, info)
-    if info.project == CATEGORY_PROJECT:
+    if info.project in MEMORY_PROJECTS:
         keys = {**keys, "updated_at": stamp(session.engine.clock())}
     return change.put(info.project, info.path, with_keys(info, text, keys), old=file, scope=info.scope)
 
@@ -73,7 +78,7 @@ def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
     from commonplace.note.edit import SetKeys
 
     try:
-        return SetKeys(dict(keys), MEMORY_KEYS if info.project == CATEGORY_PROJECT else ()).apply(text).text.encode()
+        return SetKeys(dict(keys), MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
     except ValueError:
         raise InvalidInput(
             f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Mend it first."
@@ -82,7 +87,7 @@ def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
 
 def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
     """`after` with a memory's own keys following its content: hash, updated_at, version (contract 001, 2)."""
-    if info.project != CATEGORY_PROJECT or after == before:
+    if info.project not in MEMORY_PROJECTS or after == before:
         return after
     note = session.engine.parse(info.project, info.path, as_file(after.encode()))
     if note is None or not note.header:
@@ -109,16 +114,64 @@ def encoded(text: str) -> bytes:
         raise InvalidInput("The text must be valid Unicode. Remove the lone surrogate.") from None
 
 
-def remove_note(session: HomeSession, change: Transaction, info: NoteInfo, file: File) -> None:
-    """Remove the note's file, and a memory's id from the `links` of the others."""
-    change.remove(info.project, info.path, file, scope=info.scope)
-    if info.project != CATEGORY_PROJECT:
+def place_memory(
+    session: HomeSession, change: Transaction, info: NoteInfo, file: File, data: bytes, project: str, category: str,
+    scope: str, taken: set[str] | None = None,
+) -> None:  # fmt: skip
+    """Put `data` in place of a memory's file, read as `file`; into another category's folder of `project` (the archive
+    is one) if need be. `taken`: the lower-cased paths this change uses."""
+    if info.project == project and info.path.startswith(f"{category}/"):
+        change.put(project, info.path, data, old=file, scope=scope)
         return
-    for other in session.index.notes.holding_link(info.id):
-        if (other.project, other.path) != (info.project, info.path):
+    path = free_path(session, project, category, info.path.rpartition("/")[2], info.id, taken or ())
+    if taken is not None:
+        taken.add(path.lower())
+    change.put(project, path, data, mode=file.mode, scope=scope)
+    change.remove(info.project, info.path, file, scope=info.scope)
+
+
+def free_path(
+    session: HomeSession, project: str, category: str, name: str, identity: str, taken: Collection[str] = ()
+) -> str:
+    """Where a memory goes, with the whole id in its name should the usual one be taken, also by this change."""
+    plain, root = plain_id(identity), session.engine.store(project).root
+    names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
+    paths = (f"{category}/{each}" for each in names)
+    return next(
+        path for path in paths
+        if path.lower() not in taken and not os.path.lexists(os.path.join(root, path))
+    )  # fmt: skip
+
+
+def plain_id(identity: str) -> str:
+    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong there."""
+    if _PLAIN_ID.fullmatch(identity):
+        return identity
+    return sha256(identity.encode("utf-8", "replace"))
+
+
+def pinned_down(info: NoteInfo) -> dict[str, Any]:
+    """What a hand-made file says only by its place and its times, as keys: else a job would change it."""
+    said = {"id": info.id, "source": info.source, "created_at": info.created}
+    has_date = info.header.get("created_at") or info.header.get("created")
+    return {
+        key: value for key, value in said.items()
+        if value and not (has_date if key == "created_at" else info.header.get(key))
+    }  # fmt: skip
+
+
+def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteInfo, File]) -> None:
+    """Remove the notes' files, and the ids of memories from the `links` of the others."""
+    for info, file in removed:
+        change.remove(info.project, info.path, file, scope=info.scope)
+    gone = {(info.project, info.path) for info, _ in removed}
+    ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
+    linking = {other.row: other for id in ids for other in session.index.notes.holding_link(id)}
+    for other in linking.values():
+        if (other.project, other.path) not in gone:
             with suppress(CommonplaceError):  # a locked or unreadable note keeps its link; doctor names it as dangling
                 file, text = editable(session, other)
-                set_keys(session, change, other, links_without(other, info.id), file, text)
+                set_keys(session, change, other, links_without(other, *ids), file, text)
 
 
 def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
@@ -132,11 +185,11 @@ def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
     return keys
 
 
-def links_without(info: NoteInfo, identity: str) -> dict[str, Any]:
-    """The `links` key of a memory that no longer links to `identity`."""
+def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
+    """The `links` key of a memory that no longer links to these."""
     from commonplace.note.frontmatter import REMOVE
 
-    return {"links": [each for each in info.links if each != identity] or REMOVE}
+    return {"links": [each for each in info.links if each not in ids] or REMOVE}
 
 
 def id_list(value: Any, single: bool = False) -> list[str]:
@@ -146,24 +199,52 @@ def id_list(value: Any, single: bool = False) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
-def new_scope(session: HomeSession, data: bytes, before: str | None = None) -> str:
-    """The scope a change to these bytes is listed under. Refused when the caller would not see the note any more."""
+def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None) -> str:
+    """The scope a change from `old` to `data` is listed under.
+
+    Refused when the caller would not see the note any more, and when an agent gives it what is not an agent's to give:
+    an id (but `identity`, which is ours), a lock, the name of another channel as its source.
+    """
     scope = scope_of(data)
     if not session.sees(scope):
         raise InvalidInput(f'invalid scope "{scope}"')
-    return before if before is not None and before != GLOBAL else scope
+    if session.agent is not None:
+        _check_header(data, old, identity)
+    before = scope_of(old) if old is not None else GLOBAL
+    return before if before != GLOBAL else scope
+
+
+def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
+    """Raises InvalidInput for header keys that no agent may set."""
+    from commonplace.note.frontmatter import split
+
+    front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
+    if front is None or front == front_before:
+        return
+    note, before = _header(data), _header(old or b"")
+    known = (before.id if before.own_id else None, identity)
+    if note.own_id and note.id not in known:
+        raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
+    if note.locked and not before.locked:
+        raise InvalidInput("The frontmatter key `locked` is for the owner. Leave it out.")
+    source = (note.source or "").lower()
+    if source in RESERVED_SOURCES and source != (before.source or "").lower():
+        raise InvalidInput(f"The source `{source}` is not an agent's to claim. Name another source, or leave it out.")
+
+
+def _header(data: bytes) -> Note:
+    from commonplace.note.markdown import parse_note
+
+    return parse_note(data.decode("utf-8", "replace"), project="memories", path="x", changed=EPOCH)
 
 
 def scope_of(data: bytes) -> str:
     """The scope the frontmatter of these bytes names; `global` without one."""
     if b"scope" not in data:
         return GLOBAL
-    from commonplace.note.markdown import parse_note
-
-    text = data.decode("utf-8", "replace")
-    return parse_note(text, project="memories", path="x", changed=EPOCH).scope
+    return _header(data).scope
 
 
 def is_agent(name: str) -> bool:
     """Whether `name` can be an agent's (contract 001, 1)."""
-    return _AGENT.fullmatch(name) is not None
+    return _AGENT.fullmatch(name.lower()) is not None

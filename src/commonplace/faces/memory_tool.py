@@ -22,6 +22,7 @@ from commonplace.errors import (
     NotText,
     OutsideError,
     StorageError,
+    Unusable,
 )
 from commonplace.faces.arguments import Arguments, check
 from commonplace.faces.reply import Reply, plain_error_reply
@@ -64,6 +65,7 @@ _ERRORS: dict[type[CommonplaceError], str] = {
     NotFound: "The path {path} does not exist. Please provide a valid path.",
     StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
     InvalidInput: "{path} was not changed: {error}",
+    Unusable: "The path {path} cannot be used. Choose another one.",
     Conflict: "{path} was not changed: another program keeps writing it. Try again.",
 }
 _RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}

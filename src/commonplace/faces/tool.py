@@ -149,6 +149,6 @@ class Registry:
             except InvalidInput as error:
                 return tool.refuse(error)
         try:
-            return tool.run(memory, arguments)
+            return tool.run(memory.using(tool.name), arguments)
         except CommonplaceError as error:
             return error_reply(error)

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.clock import waits_at_most
 from commonplace.errors import StorageError
+from commonplace.store.files import reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +95,10 @@ class Database:
             with waits_at_most(_OPEN_SECONDS), self._lock:
                 self._use(open_index(self.path))
                 self._try_again = None
-        except (OSError, StorageError):
+        except (OSError, StorageError) as error:
+            if not self.path.parent.parent.is_dir():  # the home is away, with all its notes
+                why = reason(error) if isinstance(error, OSError) else error.reason
+                raise StorageError("the index", why) from None
             found = _open_to_read(self.path)
             self._use(found or _make(None))
             self._is_copy = found is None

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-from commonplace.note.model import GLOBAL, Note
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
 from commonplace.query import Query
 
 _FIRST_MARK = 0xE000
@@ -18,12 +18,15 @@ _NONE = "\uf8ff"
 _TOKEN = re.compile('"([^"]+)"')
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
 _TYPE_BLANKS = re.compile(r"[-\s]+")
-PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS = range(9)
+PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 
 
 def token(kind: int, value: str) -> str:
-    """The token of one value; values are compared without case, types with `-`, blank as `_`."""
-    value = value.strip().casefold()
+    """The token of one value; values are compared without case, types with `-`, blank as `_`.
+
+    A scope is folded as its header is: a ligature must not make a scope nobody has out as an agent's.
+    """
+    value = value.strip().lower() if kind == SCOPE else value.strip().casefold()
     if kind == TYPE:
         value = _TYPE_BLANKS.sub("_", value)
     elif kind == TAG:
@@ -42,11 +45,19 @@ def facet_text(note: Note, project: int) -> str:
     for seen in note.observations:
         pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
+    pairs += [(BY, note.provenance.who), *((CLIENT, name) for name in _clients(note.provenance.client))]
     status = note.header.get("status")
     pairs += [
         (STATUS, str(value)) for value in (status if isinstance(status, list) else [status]) if status is not None
     ]
+    if note.header.get("pinned") is True:
+        pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
+
+
+def _clients(client: str | None) -> tuple[str, ...]:
+    """The name of a client with its version, and without."""
+    return (client, client.partition(" ")[0]) if client else ()
 
 
 def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[list[str], list[str]]:
@@ -55,10 +66,21 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
     Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens.
     """
     needed: list[str] = []
+    unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
+    known = project_ids(db)
+    archive = known.get(ARCHIVE_PROJECT)
+    if query.archived:
+        needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
     if query.projects is not None:
-        known = project_ids(db)
         ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
+        if archive is not None and CATEGORY_PROJECT in query.projects and query.archived is not False:
+            ids.append(archive)
         needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
+    elif archive is not None and query.archived is False:
+        unwanted.append(token(PROJECT, str(archive)))
+    traces = known.get(TRACE_PROJECT) if query.projects is None else None
+    if traces is not None and db.execute("select 1 from note where project = ? limit 1", (traces,)).fetchone():
+        unwanted.append(token(PROJECT, str(traces)))
     if query.types:
         needed.append(any_of(TYPE, query.types))
     needed += [any_of(TAG, [tag]) for tag in query.tags]
@@ -68,11 +90,13 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
         needed.append(f"({quoted(token(OBSERVED, name))} OR {quoted(token(CATEGORY, name))})")
     for kind, value in (
         (CATEGORY, query.category), (PHASE, query.phase), (SCOPE, query.scope),
-        (SOURCE, query.source), (STATUS, query.status),
+        (SOURCE, query.source), (STATUS, query.status), (CLIENT, query.client),
     ):  # fmt: skip
         if value is not None:
             needed.append(any_of(kind, [value]))
-    return needed, [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
+    if query.by is not None:  # the name of an agent will do
+        needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
+    return needed, unwanted
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:

@@ -20,6 +20,9 @@ from commonplace.text.tokens import flatten, fts_text, parts, passages, stop_wor
 SHORT = 700
 """A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
 
+STEMMED = 1_000_000
+"""Characters of a text whose words questions find in other forms; the words themselves are found wherever they are."""
+
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 _SPEAKER = re.compile(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
@@ -103,7 +106,7 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 def _stem_text(words: StemColumns) -> str:
     """Every word once, without stop words: no question looks for those."""
     found: set[str] = set()
-    for part in parts(f"{words.names}\n{words.address}\n{words.body}"):
+    for part in parts(f"{words.names}\n{words.address}\n{words.body[:STEMMED]}"):
         for pairs in parts(fts_text(part).lower()):
             found.update(tokens(pairs))
     return " ".join([*sorted(found - stop_words()), words.facet])

@@ -124,13 +124,14 @@ class Index(Database):
     def evidence(
         self, question: str, *, viewer: str | None, max_chars: int = 8_000, projects: Sequence[str] | None = None,
         today: date | None = None, near: Nearness | None = None, filters: Query = Query(),
-        skip: Callable[[NoteInfo], bool] | None = None,
+        skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
     ) -> list[Hit]:  # fmt: skip
         """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
         from commonplace.index.search import evidence
 
         return evidence.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
-                                      today=today, near=near, filters=filters, skip=skip)  # fmt: skip
+                                      today=today, near=near, filters=filters, skip=skip,
+                                      least=least)  # fmt: skip
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit]) -> str:

@@ -9,12 +9,13 @@ import posixpath
 from collections.abc import Iterable
 from functools import lru_cache
 
-from commonplace.note.links import fold, fold_title, slug
+from commonplace.note import links
+from commonplace.note.links import fold, fold_title
+from commonplace.note.model import MEMORY_PROJECTS
 
 KEY_LENGTH = 48
-CATEGORIES_PROJECT = "categories"
 TITLE_CUT = 100
-"""Titles of the project `categories` are compared up to here (contract 001, 4)."""
+"""Titles of memories are compared up to here (contract 001, 4)."""
 
 
 def key(name: str) -> str:
@@ -24,8 +25,8 @@ def key(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
-    """What derived permalinks of a project begin with, before the `/`."""
-    return slug(project) or project.lower()
+    """`links.lead`, which is asked for each note of a search."""
+    return links.lead(project)
 
 
 def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None) -> set[str]:
@@ -35,7 +36,7 @@ def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], firs
     names = {permalink.removeprefix(f"{lead(project)}/"), stem, path, posixpath.basename(stem), *titles}
     if first_line is not None:
         names.update((first_line, first_line.lstrip("#").strip()))
-    if project == CATEGORIES_PROJECT:
+    if project in MEMORY_PROJECTS:
         names.update([name[:TITLE_CUT] for name in names])
     return {key(name) for name in names}
 
@@ -48,8 +49,8 @@ def keys_of_links(project: str, path: str, permalink: str, id: str) -> set[str]:
 
 
 def first_line_of(project: str, content: str) -> str | None:
-    """The first line with text of a memory, by which links may name it; None outside `categories`."""
-    if project != CATEGORIES_PROJECT:
+    """The first line with text of a memory, by which links may name it; None for other notes."""
+    if project not in MEMORY_PROJECTS:
         return None
     return content.lstrip().split("\n", 1)[0].strip()[:TITLE_CUT]
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from commonplace.clock import microseconds
 from commonplace.index.database import Queries
 from commonplace.index.facets import may_see
-from commonplace.index.keys import CATEGORIES_PROJECT, first_line_of, keys_of, keys_of_links
+from commonplace.index.keys import first_line_of, keys_of, keys_of_links
 from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver
 from commonplace.index.rows import Edge, NoteInfo, Reached, Resolution, in_order, infos, text_of
+from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
@@ -65,7 +66,7 @@ class LinkQueries(Queries):
         Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they may be those of
         memories it must not see (contract 001, 1).
         """
-        ids = note.links if viewer is not None and note.project == CATEGORIES_PROJECT else ()
+        ids = note.links if viewer is not None and note.project in MEMORY_PROJECTS else ()
         links = self._links("note", [note.row])
         answers = _answers(Resolver(self._db, viewer), links)
         known = infos(self._db, {answer.row for answer in answers if answer.row is not None})
@@ -157,7 +158,7 @@ class LinkQueries(Queries):
         return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        text = text_of(self._db, note.row)[1] if note.project == CATEGORIES_PROJECT else ""
+        text = text_of(self._db, note.row)[1] if note.project in MEMORY_PROJECTS else ""
         first = first_line_of(note.project, text)
         keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
         return keys | keys_of_links(note.project, note.path, note.permalink, note.id)

@@ -23,6 +23,7 @@ from commonplace.index.facets import expression, passes, wanted
 from commonplace.index.keys import lead
 from commonplace.index.rows import NoteInfo, header_of, in_order
 from commonplace.note.links import check_length, slug
+from commonplace.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
 from commonplace.query import Query
 from commonplace.text.unicode import sqlite_text
 
@@ -74,12 +75,15 @@ def listing(
     """
     if order not in _ORDERS:
         raise InvalidInput(f'Parameter `order` must be one of {", ".join(_ORDERS)}; got "{order}".')
-    needed, unwanted = wanted(db, query, viewer)
+    needed, unwanted = wanted(db, query.replace(archived=query.lists_archived), viewer)
     facets = expression(needed, unwanted)
     conditions, values = columns(query)
-    if unwanted and not facets:
-        conditions.append("n.scope in ('global', ?)")
-        values.append(f"agent:{viewer}")
+    if unwanted and not facets:  # some scopes, the archive, or the traces
+        conditions.append("n.project not in (select id from project where name in (?, ?))")
+        values += [ARCHIVE_PROJECT, TRACE_PROJECT]
+        if viewer is not None:
+            conditions.append("n.scope in ('global', ?)")
+            values.append(f"agent:{viewer}")
     if moment := query.as_of or query.valid_at:
         conditions += filter(None, [validity.excluded(validity.invalid(validity.limited(db), moment), "n.row")])
     if query.contains:
@@ -200,7 +204,7 @@ def _matching_rows(db: sqlite3.Connection, address: str, viewer: str | None, nam
     wanted = None if names is None else {name.casefold() for name in names}
     found: list[tuple[str, str, str, int]] = []
     for number, name in db.execute("select id, name from project").fetchall():
-        if wanted is None or name.casefold() in wanted:
+        if name not in (ARCHIVE_PROJECT, TRACE_PROJECT) if wanted is None else name.casefold() in wanted:
             found += db.execute(
                 "select permalink, ?1, path, row from note where project = ?2 and (permalink glob ?3"
                 " or permalink glob ?4 || ?3 or ?4 || permalink glob ?3)"

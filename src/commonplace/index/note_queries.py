@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index import validity
 from commonplace.index.database import Queries, reads
-from commonplace.index.facets import may_see
+from commonplace.index.facets import PINNED, any_of, may_see
 from commonplace.index.keys import key as fold_key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
-from commonplace.note.model import KV_PROJECT
+from commonplace.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
@@ -49,7 +49,7 @@ class FolderRow:
 
 @dataclass(slots=True)
 class HomeCounts:
-    """How many notes a caller sees: by project, and in `categories` by (phase, category)."""
+    """How many notes a caller sees: by project, the archive left out, and of memories by (phase, category)."""
 
     projects: dict[str, int]
     categories: dict[tuple[str, str], int]
@@ -146,8 +146,9 @@ class NoteQueries(Queries):
         sql = f"select {columns}, count(*) from note n join project p on p.id = n.project group by 1, 2, 3, 4"
         for name, phase, category, scope, number in self._db.execute(sql):
             if may_see(scope, viewer):
-                projects[name] += number
-                if name == "categories":
+                if name != ARCHIVE_PROJECT:
+                    projects[name] += number
+                if name in MEMORY_PROJECTS:
                     categories[phase or "", category or ""] += number
         return HomeCounts(dict(projects), dict(categories))
 
@@ -179,6 +180,11 @@ class NoteQueries(Queries):
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
         ], len(entries)
 
+    def etags(self) -> set[str]:
+        """The SHA-256 of every note."""
+        every = self._db.execute("select etag from note")
+        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in every}
+
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
         prefix = f"{folder.strip('/')}/".lstrip("/")
@@ -190,6 +196,7 @@ class NoteQueries(Queries):
         found = self._db.execute(
             "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
             " and (?3 is null or project = (select id from project where name = ?3))"
+            f" and project is not (select id from project where name = '{ARCHIVE_PROJECT}')"
             " and (?4 is null or scope in ('global', 'agent:' || ?4)) order by permalink limit ?5",
             (prefix, prefix + _LAST, project, viewer, limit),
         )
@@ -281,13 +288,14 @@ class NoteQueries(Queries):
         notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
         return {identity: notes[row] for identity, row in found if row in notes}
 
-    def rows_by_creation(self, project: str, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
-        """The rows of a project's notes `viewer` sees, of one category and scope if given: oldest first, then by id."""
+    def rows_by_creation(self, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
+        """The rows of all memories `viewer` sees, archived ones too, of one category and scope if given: oldest first,
+        then by id."""
         found = self._db.execute(
-            f"select row from note where project = {_PROJECT}"
-            " and (?2 is null or scope in ('global', 'agent:' || ?2))"
-            " and (?3 is null or category = ?3) and (?4 is null or scope = ?4) order by created, id, row",
-            (project, viewer, category, scope),
+            f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
+            " and (?1 is null or scope in ('global', 'agent:' || ?1))"
+            " and (?2 is null or category = ?2) and (?3 is null or scope = ?3) order by created, id, row",
+            (viewer, category, scope),
         )
         return array("q", (row for (row,) in found))
 
@@ -302,7 +310,7 @@ class NoteQueries(Queries):
         return iter(self._db.execute(sql, (project,)))
 
     def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
-        """Every category that has memories; of each the `most` (0 = none) often read ones, then the newest, of those
+        """Every category that has memories; of each the `most` (0 = none) first: pinned, often read, new ones, of those
         that are valid at `moment`.
 
         `reads` are counted besides those in the frontmatter, by id. Reminders are left to `reminders`.
@@ -314,12 +322,14 @@ class NoteQueries(Queries):
         found = {name: Section(name, total, inbox) for name, total, inbox in counted}
         over = validity.excluded(validity.invalid(validity.limited(self._db), moment), "n.row")
         invalid = f" and {over}" if over else ""
+        pinned = self._db.execute("select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),))
         ranked = self._db.execute(
             "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
+            " n.row in (select value from json_each(?)) desc,"
             " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
             " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
             f" where {_SHOWN} and n.category <> 'reminders'{invalid}) where place <= ? order by category, place",
-            (json.dumps(reads), most),
+            (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),
         )
         for name, row in ranked:
             found[name].first += in_order(self._db, [row])

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.database import in_snapshot
 from commonplace.index.facets import may_see, quoted
-from commonplace.index.keys import CATEGORIES_PROJECT, TITLE_CUT, first_line_of, key, lead, root_path
+from commonplace.index.keys import TITLE_CUT, first_line_of, key, lead, root_path
 from commonplace.index.rows import NoteInfo, in_order, infos
 from commonplace.note.links import fold_title, parse_address, slug
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from commonplace.text.tokens import fts_text, words
 from commonplace.text.unicode import sqlite_text
 
@@ -31,7 +32,7 @@ _MOST_VALUES = 400
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
-    f" case p.name when '{CATEGORIES_PROJECT}' then"
+    f" case when p.name in {MEMORY_PROJECTS} then"
     " (select substr(t.text, 1, 400) from text t where t.row = n.row) end"
 )
 
@@ -97,7 +98,7 @@ class Resolver:
         """What a link in `folder` of `project` means (contract 000b, 3.4)."""
         relative = target.startswith(("./", "../"))
         asked = (target, project, folder if relative else "", target_project,
-                 scope if CATEGORIES_PROJECT in (project, target_project) else None)  # fmt: skip
+                 scope if CATEGORY_PROJECT in (project, target_project) else None)  # fmt: skip
         if asked not in self._answers:
             self._answers[asked] = self._link(target, project, asked[2], target_project, scope)
         return self._answers[asked]
@@ -107,7 +108,7 @@ class Resolver:
         home = other if other is not None else project
         inside = [one for one in candidates if one.project.casefold() == home.casefold()]
         if found := _first_step(target, folder, inside):
-            if len(found) > 1 and home == project == CATEGORIES_PROJECT:
+            if len(found) > 1 and home == project == CATEGORY_PROJECT:
                 found = [min(found, key=lambda one: (one.scope != scope, one.created, one.id, one.path))]
             return _answer(found)
         if other is not None:
@@ -208,7 +209,7 @@ def _by_title(target: str, candidates: list[Candidate]) -> list[Candidate]:
     return [
         one
         for one in candidates
-        if (memory in map(_memory_title, one.titles) if one.project == CATEGORIES_PROJECT else target in one.titles)
+        if (memory in map(_memory_title, one.titles) if one.project in MEMORY_PROJECTS else target in one.titles)
     ]
 
 
@@ -250,7 +251,9 @@ def find(
             return _only(db, identifier, found)
     if project is None:
         outside = [one for one in candidates if one.project.casefold() != default_project.casefold()]
-        found = first_step(target, outside, None) or _by_prefix(db, target, 8, viewer, None)
+        live = [one for one in outside if one.project != ARCHIVE_PROJECT]  # an archived one of that name comes last
+        found = first_step(target, live, None) or _by_prefix(db, target, 8, viewer, None)
+        found = found or first_step(target, outside, None)
         if found:
             return _only(db, identifier, found)
     where = project or default_project
@@ -263,8 +266,8 @@ def find_id(
 ) -> NoteInfo:
     """The note whose id is `text` or uniquely begins with it, `minimum` characters at least.
 
-    An id that was merged into another note answers that one. Raises NotFound, or Ambiguous with
-    `total` notes. `project` None looks everywhere.
+    An archived memory is one of `categories`. An id that was merged into another note answers that one. Raises
+    NotFound, or Ambiguous with `total` notes. `project` None looks everywhere.
     """
     text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
@@ -339,8 +342,7 @@ def _ids(db: sqlite3.Connection, first: str, last: str, viewer: str | None, proj
         " union select note from merged where id between ?1 and ?2) order by n.permalink limit 1000",
         (first, last),
     )
+    wanted = None if project is None else MEMORY_PROJECTS if project == CATEGORY_PROJECT else (project.casefold(),)
     return [
-        row
-        for row, scope, name in found
-        if may_see(scope, viewer) and (project is None or name.casefold() == project.casefold())
+        row for row, scope, name in found if may_see(scope, viewer) and (wanted is None or name.casefold() in wanted)
     ]

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from commonplace.note.model import Provenance
+
 if TYPE_CHECKING:
     from commonplace.note.model import Observation
 
@@ -17,7 +19,7 @@ _COLUMNS = (
     "n.row, p.name, n.path, n.id, n.title, n.type, n.permalink, n.etag, n.size, n.mtime_ns, n.inode, n.created,"
     " n.changed, n.updated, n.date, n.phase, n.category, n.scope, n.source, n.expires, n.access_count, n.version,"
     " n.locked, n.tags, n.aliases, n.links, t.header, t.front, n.warnings,"
-    " n.suspicious"
+    " n.suspicious, n.provenance"
 )
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
 _TITLE = 80
@@ -59,6 +61,7 @@ class NoteInfo:
     """The frontmatter as text; and as JSON, where the header does not stand in the text."""
     suspicious: tuple[str, ...] = ()
     """The rules of the write gate that saw injected instructions in the text."""
+    _provenance: str | None = None
     _header: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def may_say(self, keys: Iterable[str]) -> bool:
@@ -75,6 +78,11 @@ class NoteInfo:
         if self._header is None:
             self._header = header_of(*self.written)
         return self._header
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the text comes from, as the channel said it came through."""
+        return Provenance(**json.loads(self._provenance)) if self._provenance else Provenance()
 
     @property
     def checksum(self) -> str:
@@ -235,12 +243,12 @@ def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
 def _info(found: tuple[Any, ...]) -> NoteInfo:
     (row, project, path, note_id, title, kind, permalink, etag, size, mtime_ns, inode, created, changed, updated,
      date, phase, category, scope, source, expires, access_count, version, locked, tags, aliases, links, header,
-     front, warned, suspicious) = found  # fmt: skip
+     front, warned, suspicious, provenance) = found  # fmt: skip
     return NoteInfo(
         row, project, path, note_id, title, kind, permalink, etag.hex() if isinstance(etag, bytes) else etag,
         size, mtime_ns, inode, _iso(created), _iso(changed), _iso(updated), date, phase, category, scope,
         source, _iso(expires), access_count, version, bool(locked), _tuple(tags), _tuple(aliases),
-        _tuple(links), _tuple(warned), (front, header), _tuple(suspicious),
+        _tuple(links), _tuple(warned), (front, header), _tuple(suspicious), provenance,
     )  # fmt: skip
 
 

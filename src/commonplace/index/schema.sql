@@ -15,7 +15,8 @@ create table project (
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
 -- to take a number (`base` || '-1'), else null. `begins`, `ends`: from when until when it is valid, `limited`: not
 -- all the time since it was written (validity.py). `suspicious`: a list of the gate's rules that saw injected
--- instructions in the text, else null.
+-- instructions in the text, else null. `provenance`: where the text comes from, as JSON; null: a file of another
+-- program.
 create table note (
   row          integer primary key autoincrement,
   project      integer not null,
@@ -49,7 +50,8 @@ create table note (
   begins       integer not null,
   ends         integer,
   limited      integer,
-  suspicious   text
+  suspicious   text,
+  provenance   text
 );
 create unique index note_path on note (project, path);
 create index note_id on note (id);

@@ -150,6 +150,7 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
         old = get(db, project, change.old_path)
         if old is not None and loaded is not None and old.etag == loaded[0].etag:
             row = old.row  # a row's text never changes
+            loaded[0].provenance = old.provenance
         writer.remove(db, project, change.old_path)
     if loaded is None:
         writer.remove(db, project, change.path)
@@ -160,6 +161,8 @@ def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, res
         if known is not None and known.etag == note.etag and known.mtime_ns == stamp.mtime_ns:
             writer.touch(db, project, change.path, stamp)
             return
+        if known is not None and known.etag == note.etag:
+            note.provenance = known.provenance
     writer.put(db, note, stamp, row=row)
     if isinstance(change, AddedFile):
         result.added += 1

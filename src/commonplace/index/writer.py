@@ -19,19 +19,20 @@ from commonplace.index import entity_queries, features, validity
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.listing import folds_to_ascii
-from commonplace.note.model import Note, Relation
+from commonplace.note.model import GLOBAL, Note, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_text
 
-LONG_TEXT = 16_000
-"""Characters from which on a note's passages are indexed by themselves."""
+LONG_TEXT, PLACED = 16_000, 1_000_000
+"""Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
+note's beginning."""
 
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = f"insert into note values (?{', ?' * 32})"
+_INSERT_NOTE = f"insert into note values (?{', ?' * 33})"
 _COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
 
 
@@ -130,7 +131,7 @@ def _insert(
         microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
         _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
-        *validity.span(note), _list(note.suspicious),
+        *validity.span(note), _list(note.suspicious), _provenance(note),
     )).lastrowid  # fmt: skip
     assert new is not None
     facet, created = facet_text(note, project), microseconds(note.created)
@@ -154,6 +155,10 @@ def _insert(
     if note.project == entity_queries.PROJECT:
         entity_queries.put(db, note, new, created)
     return new
+
+
+def _provenance(note: Note) -> str | None:
+    return None if note.provenance.who == "file" else _json(note.provenance.row())
 
 
 def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
@@ -181,7 +186,7 @@ def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
     if len(text) < LONG_TEXT:
         return None, 0
     first = (db.execute("select max(row) from passage").fetchone()[0] or 0) + 1
-    rows = list(enumerate(passages(text), first))
+    rows = list(enumerate(passages(text[:PLACED]), first))
     db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
     db.executemany(
         "insert into passage_fts (rowid, body) values (?, ?)",
@@ -328,12 +333,18 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
     """Gives the notes of one derived permalink their numbers, and the link keys that follow from them."""
     members = db.execute(
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        "select row, path, permalink from note where permalink = ?1 and +project = ?2 and own = 0 and base is null"
-        " union select row, path, permalink from note where base = ?1 and +project = ?2 order by path",
+        "select row, path, permalink, scope from note where permalink = ?1 and +project = ?2 and own = 0"
+        " and base is null union select row, path, permalink, scope from note where base = ?1 and +project = ?2"
+        " order by path",
         (base, project),
     ).fetchall()
-    numbers = (number for number in count() if _is_free(db, project, base, number))
-    for (row, path, current), number in zip(members, numbers, strict=False):
+    members.sort(key=lambda member: member[3] != GLOBAL)
+    next_of: dict[str, int] = {}
+    for row, path, current, scope in members:
+        # A note gives way to those of its own scope and of all agents: others are not to be told from its number.
+        start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
+        number = next(number for number in count(start) if _is_free(db, project, base, number, scope))
+        next_of[scope] = number + 1
         permalink = f"{base}-{number}" if number else base
         if permalink == current:
             continue
@@ -345,8 +356,11 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         db.execute("update note set permalink = ?, base = ? where row = ?", (permalink, base if number else None, row))
 
 
-def _is_free(db: sqlite3.Connection, project: int, base: str, number: int) -> bool:
-    """Whether no other note's own or path-derived permalink stands at this number."""
-    sql = "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?) limit 1"
+def _is_free(db: sqlite3.Connection, project: int, base: str, number: int, scope: str) -> bool:
+    """Whether no other note's own or path-derived permalink stands at this number, of `scope` or of all agents."""
+    sql = (
+        "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?)"
+        f" and scope in ('{GLOBAL}', ?) limit 1"
+    )
     name = f"{base}-{number}" if number else base
-    return db.execute(sql, (name, project, number > 0)).fetchone() is None
+    return db.execute(sql, (name, project, number > 0, scope)).fetchone() is None

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, VERB, Ingested, IngestedTexts
+from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, VERB, Ingested, IngestedTexts
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText
+from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from commonplace.index.rows import NoteInfo
-from commonplace.ingest.sources import Source, SourceNote
+from commonplace.ingest.sources import SOURCES, Source, SourceNote
 from commonplace.ingest.tree import Tree
 from commonplace.note.compose import Record
 from commonplace.note.model import INBOX
+from commonplace.query import split_list
 
 if TYPE_CHECKING:
+    from commonplace.config import Settings
     from commonplace.engine import Memory
 
 BATCH, BATCH_CHARACTERS = 200, 4_000_000
@@ -30,6 +34,7 @@ class IngestPlan:
     """What is to be done with the files of one source; `seen` counts the files looked at."""
 
     source: str
+    root: str = ""
     new: list[SourceNote] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     seen: int = 0
@@ -46,6 +51,51 @@ class Ingestion:
     warnings: list[str] = field(default_factory=list)
 
 
+ALL = "all"
+
+
+def sources(wanted: str, path: str | None, settings: Settings) -> list[tuple[Source, Path | None]]:
+    """The sources named (parted by commas), each with its folder; of all sources those that are there and not switched
+    off. `path`: the folder to read instead.
+
+    Raises InvalidInput for an unknown source, or a `path` that is missing, a file or blank.
+    """
+    names = list(dict.fromkeys(split_list(wanted)))
+    for name in names or [wanted]:
+        if name != ALL and name not in SOURCES:
+            raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
+    folder = None if path is None else _absolute(path)
+    if path is not None and folder and (not path.strip() or not folder.is_dir()):
+        is_missing = path.strip() and not folder.exists()
+        raise InvalidInput(f"{'no such folder' if is_missing else 'not a folder'}: {path}")
+    found: list[tuple[Source, Path | None]] = []
+    for source in SOURCES.values() if ALL in names else [SOURCES[name] for name in names]:
+        own = settings.ingestion.get(source.name) or source.root
+        root = folder or (_absolute(own) if own else None)
+        is_there = root is not None and root.is_dir() and source.name not in settings.ingestion_off
+        if ALL not in names or is_there:
+            found.append((source, root))
+    return found
+
+
+def _absolute(path: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(path)))
+
+
+def run(
+    memory: Memory,
+    chosen: Sequence[tuple[Source, Path | None]],
+    *,
+    dry_run: bool = False,
+    again: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[IngestPlan], list[Ingestion]]:
+    """Take in what the files of these sources say: the plans, and what became of each (with `dry_run`: would)."""
+    known = Ingested(memory).known()
+    plans = plan([(source, Tree(root, (memory.home,))) for source, root in chosen], known, again=again)
+    return plans, [expected(each) for each in plans] if dry_run else apply(memory, plans, known, progress)
+
+
 def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False) -> list[IngestPlan]:
     """What the files of these sources ask for, given what is `known`, which takes the plan up.
 
@@ -56,7 +106,7 @@ def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: b
     unknown: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[tuple[IngestPlan, NoteInfo, SourceNote]] = deque()
     for source, tree in reads:
-        here = IngestPlan(source.name, warnings=tree.warnings)
+        here = IngestPlan(source.name, tree.root, warnings=tree.warnings)
         plans.append(here)
         for note in source.scan(tree):
             info = known.refs.get(note.source_ref)
@@ -108,11 +158,11 @@ def apply(
             progress(done, total)
 
     for each, here in zip(plans, outcomes, strict=True):
-        records = [_record(memory, note) for note in each.new]
+        records = [_record(memory, note, each.root) for note in each.new]
         here.ingested = ingested.store(list(_batches(records)), known, advance)
     for each, here in zip(plans, outcomes, strict=True):
         for info, note in each.changed:
-            here.updated += _rewrite(upkeep, info, note, here.warnings)
+            here.updated += _rewrite(upkeep, info, note, each.root, here.warnings)
             advance(1)
         here.skipped = each.seen - here.ingested - here.updated
     return outcomes
@@ -131,22 +181,22 @@ def _batches(records: Sequence[Record]) -> Iterator[list[Record]]:
         yield batch
 
 
-def _record(memory: Memory, note: SourceNote) -> Record:
+def _record(memory: Memory, note: SourceNote, root: str) -> Record:
     now = memory.clock()
     more: dict[str, Any] = {"source": note.source, "expires": now + memory.settings.short_term_ttl}
-    further = _further(note, note.aliases)
+    further = _further(note, root, note.aliases)
     return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, further=further, **more)
 
 
-def _further(note: SourceNote, aliases: Sequence[str]) -> dict[str, Any]:
+def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
     named = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
     dated = {"date": note.date} if note.date else {}
-    return named | {SOURCE_REF: note.source_ref, SOURCE_HASH: note.content_hash} | dated
+    return named | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash} | dated
 
 
-def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, warnings: list[str]) -> bool:
+def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, root: str, warnings: list[str]) -> bool:
     """Give a memory its file's new text. What it was tagged and named with since stays."""
-    keys = _further(note, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
+    keys = _further(note, root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
     tags: dict[str, str] = {}
     for tag in (*info.tags, *note.tags):
         tags.setdefault(tag.casefold(), tag)

@@ -17,6 +17,7 @@ from math import log, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.engine.embedding import known_texts
 from commonplace.jobs.dedup import stemmed
 from commonplace.jobs.job import OWNER, SET_BY, MemoryState
 from commonplace.text.tokens import is_cjk, tokens
@@ -30,6 +31,8 @@ _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 _NEIGHBOURS, _WEIGHT = 60, 1.5
 """Examples that vote, each by this power of its likeness to the text."""
+_BY_MEANING = 4
+"""The power for likeness by meaning, whose values lie closer together."""
 _ALIKE = 0.4
 """The likeness with which the nearest example decides alone."""
 _LEAST_LIKE = 0.12
@@ -38,6 +41,8 @@ _CORRECTED = 0.35
 """The likeness a memory the owner corrected must have to decide."""
 _SURE = 1.5
 """How many times the votes of the second category those of the first are when nobody need be asked."""
+_READ = 2000
+"""Characters of a text that are compared."""
 _SHOWN = 40
 """Characters of an example that a reason shows."""
 
@@ -85,7 +90,37 @@ class Classifier:
         if phrase := self._time(memory):
             category, words = phrase
             return Choice(category, "time", f'{category} (time "{words}")')
-        return _by_examples(text)
+        return self._by_examples(text)
+
+    def _by_examples(self, text: str) -> Choice:
+        """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike."""
+        near = examples().nearest(text, _NEIGHBOURS, 0.0)
+        votes = _votes(near, _WEIGHT)
+        meant = self._nearest_meant(text)
+        if meant:
+            total = sum(votes.values()) or 1.0
+            by_meaning = _votes(meant, _BY_MEANING)
+            whole = sum(by_meaning.values())
+            votes = {
+                name: votes.get(name, 0.0) / total + by_meaning.get(name, 0.0) / whole for name in votes | by_meaning
+            }
+        elif not near or near[0][0] < _LEAST_LIKE:
+            return Choice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+        elif near[0][0] >= _ALIKE:
+            votes[near[0][1]] = float("inf")
+        (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
+        nearest = next(example for _, each, example in (*meant, *near) if each == category)
+        second = others[0][0] if others and most < _SURE * others[0][1] else None
+        return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
+
+    def _nearest_meant(self, text: str) -> list[tuple[float, str, str]]:
+        """As `Examples.nearest`, by what the texts mean; [] without a model, before `learn`, and for a text the model
+        cannot read."""
+        known = known_texts(self._settings, _example_texts())
+        cosines = known.cosines(text[:_READ]) if known else []
+        labelled = zip(cosines, examples().labelled, strict=False)
+        near = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
+        return [each for each in near[:_NEIGHBOURS] if each[0] > 0]
 
     def _time(self, memory: MemoryState) -> tuple[str, str] | None:
         """`habits` for a repeat, `date` for a day of the calendar, with the words that say it; None without."""
@@ -103,18 +138,22 @@ class Classifier:
         return None
 
 
-def _by_examples(text: str) -> Choice:
-    near = examples().nearest(text, _NEIGHBOURS, 0.0)
-    votes: dict[str, float] = {}
+def _votes(near: Iterable[tuple[float, str, str]], power: float) -> dict[str, float]:
+    found: dict[str, float] = {}
     for likeness, category, _ in near:
-        votes[category] = votes.get(category, 0.0) + likeness**_WEIGHT
-    ranked = sorted(votes.items(), key=lambda each: -each[1])
-    if not near or near[0][0] < _LEAST_LIKE:
-        return Choice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
-    category, most = ranked[0] if near[0][0] < _ALIKE else (near[0][1], float("inf"))
-    nearest = next(example for _, each, example in near if each == category)
-    second = ranked[1][0] if len(ranked) > 1 and most < _SURE * ranked[1][1] else None
-    return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
+        found[category] = found.get(category, 0.0) + likeness**power
+    return found
+
+
+def _example_texts() -> tuple[str, ...]:
+    return tuple(text for text, _ in examples().labelled)
+
+
+def learn(settings: Settings) -> int:
+    """Embed some of the examples, so that texts are compared by meaning, too. Returns how many were; 0 = all are, or
+    there is no model. Raises NoModel, NoAnswer, StorageError."""
+    known = known_texts(settings, _example_texts())
+    return known.learn() if known else 0
 
 
 def shortened(text: str) -> str:
@@ -127,7 +166,7 @@ class Examples:
     """Labelled texts, compared with others by their words (tf-idf, cosine)."""
 
     def __init__(self, labelled: Sequence[tuple[str, str]]):
-        self._labelled = labelled
+        self.labelled = labelled
         counts = [Counter(_features(text)) for text, _ in labelled]
         having = Counter(feature for each in counts for feature in each)
         self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
@@ -144,12 +183,12 @@ class Examples:
 
     def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the nearest ones that are like `text` by `least` at least, best first."""
-        likeness = [0.0] * len(self._labelled)
+        likeness = [0.0] * len(self.labelled)
         for feature, weight in self._vector(Counter(_features(text))).items():
             for at, other in self._with.get(feature, ()):
                 likeness[at] += weight * other
         best = sorted(range(len(likeness)), key=lambda at: -likeness[at])[:most]
-        return [(likeness[at], self._labelled[at][1], self._labelled[at][0]) for at in best if likeness[at] > least]
+        return [(likeness[at], self.labelled[at][1], self.labelled[at][0]) for at in best if likeness[at] > least]
 
 
 @cache
@@ -172,7 +211,7 @@ _MARKS = "?!:;,、，：；"
 def _features(text: str) -> list[str]:
     """What a text is compared by: its words without endings, CJK characters and pairs, how it begins, and how it is
     built: names, numbers, marks, length. Of a long text the beginning counts."""
-    text = text[:2000]
+    text = text[:_READ]
     found: list[str] = []
     for at, word in enumerate(tokens(text.lower().replace("’", "'"))):
         if is_cjk(word):

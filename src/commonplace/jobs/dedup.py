@@ -82,6 +82,20 @@ def _unended(lines: tuple[str, ...]) -> tuple[str, ...]:
     return lines
 
 
+_SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
+_CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
+
+
+def _begun(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines with a small first letter if they are one English sentence: the capital it begins with says nothing.
+
+    A sentence is three words or more without what keys, flags and commands have.
+    """
+    if len(lines) == 1 and _SENTENCE.fullmatch(lines[0]) and not _CODE.search(lines[0]):
+        return (lines[0][0].lower() + lines[0][1:],)
+    return lines
+
+
 def _in_order(lines: tuple[str, ...], others: tuple[str, ...]) -> bool:
     """Whether all `lines` are among `others`, in the same order."""
     rest = iter(others)
@@ -90,24 +104,20 @@ def _in_order(lines: tuple[str, ...], others: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A memory with its text in comparable form: its lines as they are, and without the final full stop."""
+    """A memory with its text in comparable form: its lines as they are, without the final full stop, and as `same`
+    texts have them."""
 
     memory: MemoryState
     lines: tuple[str, ...]
     unended: tuple[str, ...]
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether it must not be merged away (contract 001, 18.2)."""
-        info = self.memory.info
-        return info is not None and info.may_say(("pinned",)) and self.memory.header.get("pinned") is True
+    same: tuple[str, ...]
 
     @property
     def rank(self) -> tuple[int, int, bool, int, object, str]:
         """What survives comes first: more lines, longer, pinned, more often read, older, the smaller id."""
         own = self.memory
         size = sum(map(len, self.unended))
-        return -len(self.lines), -size, not self.is_pinned, -own.access_count, own.created, own.id
+        return -len(self.lines), -size, not own.is_pinned, -own.access_count, own.created, own.id
 
     def is_in(self, other: _Text) -> bool:
         """Whether all its lines are lines of `other` in the same order."""
@@ -116,7 +126,8 @@ class _Text:
 
 def _text(memory: MemoryState) -> _Text:
     lines = folded(memory.content)
-    return _Text(memory, lines, _unended(lines))
+    unended = _unended(lines)
+    return _Text(memory, lines, unended, _begun(unended))
 
 
 def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
@@ -137,7 +148,7 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
     actions = []
     for gone, survivor in merges:
-        how = "same text as" if survivor.unended == gone.unended else "all its lines are in"
+        how = "same text as" if survivor.same == gone.same else "all its lines are in"
         reason = f"{how} {survivor.memory.id[:8]}"
         actions.append(Action(job, MERGE, gone.memory.id, reason, gone.memory.path, target=survivor.memory.id))
     return actions
@@ -185,14 +196,16 @@ def _merges(texts: Iterable[_Text]) -> Iterator[tuple[_Text, _Text]]:
     same: dict[tuple[str, ...], _Text] = {}
     with_line: dict[str, list[_Text]] = {}
     for text in sorted((each for each in texts if each.lines), key=lambda each: each.rank):
-        holder = same.get(text.unended)
+        holder = same.get(text.same)
         if holder is None:
-            same[text.unended] = text
+            same[text.same] = text
             rarest = [min((with_line.get(line, []) for line in lines), key=len) for lines in (text.lines, text.unended)]
             holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
             for line in {*text.lines, *text.unended}:
                 with_line.setdefault(line, []).append(text)
-        survivors[text.memory.id] = survivor = text if holder is None or text.is_pinned else survivors[holder.memory.id]
+        survivors[text.memory.id] = survivor = (
+            text if holder is None or text.memory.is_pinned else survivors[holder.memory.id]
+        )
         if survivor is not text:
             yield text, survivor
 

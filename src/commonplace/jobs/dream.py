@@ -83,16 +83,17 @@ def run(
     endpoint: Endpoint | None = None,
     stop: Callable[[], bool] = lambda: False,
     careful: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Dream:
     """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`).
 
     A `careful` dream, the daemon's, leaves in the inbox what `memory review` would ask the category of.
 
-    A step that fails does not stop the others: its outcome tells. For `stop` see Round.
+    A step that fails does not stop the others: its outcome tells. For `stop` and `progress` see Round.
     Raises InvalidInput for a level there is not.
     """
     check(level)
-    turn = Round(memory, dry_run=dry_run, stop=stop)
+    turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
     outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
     fresh = {each.id for each in outcomes[0].actions}
     if level >= 2:

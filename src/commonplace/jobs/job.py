@@ -8,7 +8,8 @@ Source: contract 001, 4 and 5.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ REMINDED = "reminded"
 SET_BY, OWNER = "category_by", "owner"
 """Header key of a memory whose category somebody set, and its value when that was the owner: others are compared with
 it (contract 001, 18.8)."""
-_REMOVING = ("expire", "decay")
+_REMOVING = ("expire", "decay")  # to the archive
 _ORGANIZING = ("upgrade", "classify")
 _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 """What a verb of upkeep raises when a memory is no longer as the plan saw it."""
@@ -43,8 +44,9 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
 
-    `targets` are the targets of its wikilinks as written, those in code left out. `links`, `unlinked` and `merged` are
-    whole ids (contract 001, 2). `info` is what the index had; under a dry run the other fields may differ from it.
+    `used` is when a search last showed it. `targets` are the targets of its wikilinks as written, those in code left
+    out. `links`, `unlinked` and `merged` are whole ids (contract 001, 2). `info` is what the index had; under a dry run
+    the other fields may differ from it.
     """
 
     id: str
@@ -62,17 +64,23 @@ class MemoryState:
     links: tuple[str, ...] = ()
     unlinked: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    used: datetime | None = None
     targets: tuple[str, ...] = ()
     info: NoteInfo | None = None
 
     @classmethod
-    def of(cls, info: NoteInfo, content: str, targets: tuple[str, ...] = ()) -> MemoryState:
-        """The state of a memory the index knows."""
+    def of(
+        cls, info: NoteInfo, content: str, targets: tuple[str, ...] = (), used: datetime | None = None
+    ) -> MemoryState:
+        """The state of a memory the index knows; `used` if the access log knows of a use."""
 
         def text(key: str) -> str | None:
             value = info.header.get(key)
             return str(value) if value not in (None, "") else None
 
+        with suppress(ValueError, OverflowError):
+            written = text("last_used_at")
+            used = used or (parse_stamp(written) if written else None)
         return cls(
             info.id, info.scope, content, info.category or INBOX, parse_stamp(info.created),
             phase=info.phase or ORGANIZED, access_count=info.access_count,
@@ -80,13 +88,22 @@ class MemoryState:
             expires=parse_stamp(info.expires) if info.expires else None,
             due_at=text("due_at"), repeat=text("repeat"), tags=info.tags, links=info.links,
             unlinked=texts(info.header.get("unlinked")), merged=texts(info.header.get("merged")),
-            targets=targets, info=info,
+            used=used, targets=targets, info=info,
         )  # fmt: skip
 
     @property
     def header(self) -> Mapping[str, Any]:
         """All header keys the file had when the round read it."""
         return self.info.header if self.info else {}
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether its owner pinned it: it neither expires nor decays nor is merged away."""
+        return self.header.get("pinned") is True
+
+    def is_kept_from(self, verb: str) -> bool:
+        """Whether a person took such an action on it back; of a pair `verb:ID` with the other's id."""
+        return verb in texts(self.header.get("kept_from"))
 
     @property
     def path(self) -> str:
@@ -151,9 +168,9 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 class Action:
     """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path` (relative to the home).
 
-    `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`. `target`: the survivor
-    of a `merge`, the other end of a `link`, what a reminder was made from (`remind`, with the `record` to store and
-    the `phrase` read).
+    `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`; the `category` alone:
+    `expire`. `target`: the survivor of a `merge`, the other end of a `link`, what a reminder was made from (`remind`,
+    with the `record` to store and the `phrase` read).
     """
 
     job: str
@@ -207,16 +224,24 @@ class Outcome:
         return f"something went wrong inside commonplace ({type(self.error).__name__}: {self.error}{place})"
 
 
+_ORGANIZED_KEYS = {"phase": ORGANIZED, "expires_at": None}
+
+
 class Round:
     """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is asked before each
-    action: when it says True, what is left of the round is not done."""
+    action: when it says True, what is left of the round is not done. `progress` is told before each action which of the
+    job's it is, and how many there are."""
 
-    def __init__(self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False):
+    def __init__(
+        self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None,
+    ):  # fmt: skip
         self.memory = memory
         self.upkeep = Upkeep(memory)
         self.now = memory.clock()
         self.dry_run = dry_run
         self._stop = stop
+        self._progress = progress
         self._memories: list[MemoryState] | None = None
         self._excluded: list[NoteInfo] = []
 
@@ -230,8 +255,11 @@ class Round:
             self._excluded = [info for info in infos if info.locked or files[info.id] > 1]
             infos = [info for info in infos if not info.locked and files[info.id] == 1]
             targets = self.upkeep.targets(infos)
+            uses = self.upkeep.uses()
             every = zip(infos, contents(self.memory, infos), strict=True)
-            self._memories = [MemoryState.of(info, content, targets[info.row]) for info, content in every]
+            self._memories = [
+                MemoryState.of(info, content, targets[info.row], uses.get(info.id)) for info, content in every
+            ]
         return self._memories
 
     @property
@@ -246,15 +274,19 @@ class Round:
         """
         done: list[Action] = []
         skipped = 0
+        self.memory.run = 0
         try:
-            actions = plan(self.memories, self.memory.settings, self.now)
+            states = {each.id: each for each in self.memories}
+            actions = list(_wanted(plan(self.memories, self.memory.settings, self.now), states))
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {each.id: each.info for each in self.memories if each.info}
-            for action in actions:
+            for number, action in enumerate(actions, 1):
                 if self._stop():
                     break
+                if self._progress is not None:
+                    self._progress(number, len(actions))
                 self._memories = None
                 info, other = infos.get(action.id), infos.get(action.target or "")
                 try:
@@ -267,7 +299,32 @@ class Round:
                 done.append(action)
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
             return Outcome(job, tuple(done), skipped, error)
+        finally:
+            self.memory.run = None
         return Outcome(job, tuple(done), skipped)
+
+
+def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
+    """The actions but for those a person does not want: what they concern is pinned, or it was taken back once."""
+    joined = {id: [id, *state.merged] for id, state in states.items()}  # what a memory is made of, once they are done
+    for action in actions:
+        memory = states.get((action.target if action.verb == REMIND else action.id) or "")
+        if memory is None:
+            yield action
+        elif action.verb in (MERGE, LINK):
+            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
+            is_kept = _are_apart(action.verb, ours, theirs, states) or _are_apart(action.verb, theirs, ours, states)
+            if not is_kept and not (memory.is_pinned and action.verb == MERGE):
+                if action.verb == MERGE:
+                    theirs += ours
+                yield action
+        elif not memory.is_kept_from(action.verb) and not (memory.is_pinned and action.verb in _REMOVING):
+            yield action
+
+
+def _are_apart(verb: str, ids: Sequence[str], others: Sequence[str], states: Mapping[str, MemoryState]) -> bool:
+    there = [states[id] for id in ids if id in states]
+    return any(each.is_kept_from(f"{verb}:{id}") for each in there for id in others)
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
@@ -281,14 +338,30 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
-        keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
+        keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
         if action.set_by or SET_BY in info.header:
             keys[SET_BY] = action.set_by or REMOVE
         return [upkeep.change(info, keys, action.verb, category=action.category)]
     if action.verb in _REMOVING:
-        return upkeep.remove(info, action.verb)
+        return upkeep.archive(info, action.verb, action.verb, action.category)
     assert other is not None
     return upkeep.merge(other, info) if action.verb == MERGE else upkeep.link(info, other)
+
+
+def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]) -> list[NoteInfo]:
+    """Carry out the organizing of these memories as one change, all or none; a memory without an action stays.
+
+    Returns them as they are then. Raises as `apply`.
+    """
+    planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
+    if not planned:
+        return list(infos)
+    keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
+    if planned[0][1].set_by or any(SET_BY in info.header for info, _ in planned):
+        keys[SET_BY] = planned[0][1].set_by or REMOVE
+    written = upkeep.change_all([(info, each.category) for info, each in planned], keys, "upgrade")
+    now = {each.id: each for each in written}
+    return [now.get(each.id, each) for each in infos]
 
 
 def after_actions(

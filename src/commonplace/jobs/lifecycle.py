@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
 from commonplace.jobs.classify import Classifier
@@ -19,41 +22,88 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 
-def plan_expire(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Memories of the inbox whose `expires_at` is before `now` go to the history."""
-    return [
-        Action("expire", "expire", each.id, f"expired {stamp(each.expires)}", each.path)
-        for each in memories
-        if each.phase == INBOX and each.expires is not None and each.expires < now
-    ]
+def plan_expire(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
+) -> list[Action]:
+    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
+    `careful`: but for what the daemon leaves alone."""
+    expired = [
+        each for each in _expiring(memories)
+        if each.expires is not None and each.expires < now and not (careful and _is_left_alone(each, settings))
+    ]  # fmt: skip
+    classifier = Classifier(settings, memories if expired else ())
+
+    def action(each: MemoryState) -> Action:
+        category = organize("", "", each, classifier).category
+        return Action("expire", "expire", each.id, f"expired {stamp(each.expires or now)}", each.path, category)
+
+    return [action(each) for each in expired]
 
 
-def plan_decay(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Organized memories older than `daemon.decay_threshold` that were never read go to the history, but for exempt
-    categories and reminders still to fire."""
+def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
+    """The memories that expire one day unless somebody organizes them."""
+    may = (each for each in memories if each.phase == INBOX and each.expires is not None)
+    return (each for each in may if not each.is_pinned and not each.is_kept_from("expire"))
+
+
+def plan_decay(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
+) -> list[Action]:
+    """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to the archive, but for
+    exempt categories, pinned ones and reminders still to fire. `careful`: but for what the daemon leaves alone."""
     return [
         Action("decay", "decay", each.id, f"never read since {stamp(each.created)}", each.path)
         for each in _unread(memories, settings)
-        if now - each.created > settings.decay_threshold
+        if now - _last_use(each) > settings.decay_threshold and not (careful and _is_left_alone(each, settings))
     ]
+
+
+def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
+    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, it
+    was made from another program's file that is still there (contract 001, 18.4), or it was read so often that it would
+    have left the inbox, were its category sure."""
+    info = memory.info
+    is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
+    return memory.category in settings.keep or is_by_hand or _is_wanted(memory, settings) or _has_source(memory.header)
+
+
+def _is_wanted(memory: MemoryState, settings: Settings) -> bool:
+    return memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
+
+
+def _has_source(header: Mapping[str, Any]) -> bool:
+    """Whether the file a memory was ingested from may still be there: its folder may be away for a while."""
+    ref, root = header.get("source_ref"), header.get("source_root")
+    if not isinstance(ref, str) or not isinstance(root, str) or not os.path.isdir(root):
+        return isinstance(ref, str)
+    path = ref.partition(":")[2]
+    return any(os.path.lexists(os.path.join(root, each)) for each in (path, unicodedata.normalize("NFD", path)))
+
+
+def _last_use(memory: MemoryState) -> datetime:
+    return max(memory.created, memory.used or memory.created)
 
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
     """The memories that decay one day unless somebody reads them."""
     for each in memories:
-        if each.phase == ORGANIZED and each.access_count == 0 and each.category not in settings.decay_exempt:
+        is_exempt = each.category in settings.decay_exempt or each.is_pinned or each.is_kept_from("decay")
+        if each.phase == ORGANIZED and each.access_count == 0 and not is_exempt:
             reminder = Reminder.of(each.header)
             # A reminder whose time nobody can read stays, too: somebody who mends it still wants it.
             if each.category != REMINDERS or not (reminder.is_waiting or reminder.unreadable is not None):
                 yield each
 
 
-def plan_upgrade(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized."""
-    chosen = [
-        each for each in memories if each.phase == INBOX and each.access_count >= settings.upgrade_access_threshold
-    ]
+def plan_upgrade(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
+) -> list[Action]:
+    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized. `careful`: but for
+    those `memory review` asks the category of."""
+    chosen = [each for each in memories if _is_wanted(each, settings)]
     classifier = Classifier(settings, memories if chosen else ())
+    if careful:
+        chosen = [each for each in chosen if each.category != INBOX or classifier.choose(each).is_sure]
     return [
         organize(
             "upgrade", "upgrade", each, classifier,
@@ -93,13 +143,20 @@ JOBS: dict[str, Plan] = {
     "consolidate": lambda memories, settings, now: plan_duplicates(memories),
 }
 """The four jobs in their order."""
+_CAREFUL = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
+ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _CAREFUL.items()}
+"""The same as the daemon does them (contract 001, 18.4)."""
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
-    """The moment after which the four jobs have something to do, if they have nothing to do now and no memory changes
-    until then (`Upkeep.state` tells); None: never."""
-    moments = [each.expires for each in memories if each.phase == INBOX and each.expires is not None]
-    oldest = min((each.created for each in _unread(memories, settings)), default=None)
+    """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
+    changes until then (`Upkeep.state` tells); None: never."""
+    expiring, decaying = (
+        [each for each in every if not _is_left_alone(each, settings)]
+        for every in (_expiring(memories), _unread(memories, settings))
+    )
+    moments = [each.expires for each in expiring if each.expires]
+    oldest = min(map(_last_use, decaying), default=None)
     try:
         moments += [oldest + settings.decay_threshold] if oldest is not None else []
     except OverflowError:

@@ -221,19 +221,21 @@ class _Pairs:
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
         """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `name "N"`,
-        `term "z"`; of the terms the rarest."""
+        `term "z"`; of the terms the rarest. Four Han characters or more count like two terms."""
         mine, other = self._marked[a], self._marked[b]
         tags = sorted(mine.tags.keys() & other.tags.keys())
         targets = sorted(mine.targets.keys() & other.targets.keys())
         names = sorted(mine.names.keys() & other.names.keys())
         terms = [(self._counts[word], word) for word in mine.words & other.words]
+        long = 0
         if pairs := mine.pairs & other.pairs:
             for phrase in phrases(mine.memory.content, pairs):
                 terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
+                long += len(phrase) > 3
         best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
         reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [f'link "{mine.targets[each]}"' for each in targets]
         reasons += [f'name "{mine.names[each]}"' for each in names]
-        score = TAG * len(tags) + TARGET * len(targets) + NAME * len(names) + TERM * len(best)
+        score = TAG * len(tags) + TARGET * len(targets) + NAME * len(names) + TERM * min(MOST_TERMS, len(best) + long)
         return score, reasons + best
 
 

@@ -85,7 +85,10 @@ def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
 def _unused(memory: Memory) -> Iterator[ReviewItem]:
     turn = Round(memory)
     known = {each.id: each for each in turn.memories}
+    sure = {action.id for action in plan_decay(turn.memories, memory.settings, turn.now, careful=True)}
     for action in plan_decay(turn.memories, memory.settings, turn.now):
+        if action.id in sure:
+            continue  # the daemon archives it unasked
         each = known[action.id]
         text = f'Archive "{shortened(each.content)}" ({each.category})? It was {action.reason}'
         key = f"archive:{each.id}:{_mark(each)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import NotFound, StorageError
 from commonplace.jobs.job import LINK, MERGE, REMIND, Action
-from commonplace.note.model import CATEGORIES
+from commonplace.note.model import ARCHIVED, CATEGORIES
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.store.files import put_derived, read_file, reason
 from commonplace.store.layout import Layout
@@ -142,7 +142,7 @@ def seen_by(memory: Memory, found: Report) -> Report:
 
     parts = found["report"]
     actions = visible(found["actions"], "id", "target")
-    used = {name for _, name in memory.stats().categories}
+    used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
     shown = {
         "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
         **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},

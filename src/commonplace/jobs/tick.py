@@ -14,6 +14,7 @@ from commonplace.engine.overview import Overview
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CommonplaceError
 from commonplace.jobs import dream, lifecycle, reminders, report
+from commonplace.jobs.classify import learn
 from commonplace.jobs.job import Plan, Round
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Scheduler:
         return [
             ("sync", self._sync),
             ("fold", Upkeep(self.memory).fold),
-            *((name, partial(self._job, turn, name, plan, done)) for name, plan in lifecycle.JOBS.items()),
+            *((name, partial(self._job, turn, name, plan, done)) for name, plan in lifecycle.ROUND.items()),
             ("notify", self._notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", self._purge_history),
@@ -76,6 +77,8 @@ class Scheduler:
         """A model that fails is reported once, and searching by words goes on."""
         try:
             done, trouble = Embedding(self.memory).some(seconds, stop=self.stop), ""
+            if not done and not self.stop():
+                done = learn(self.memory.settings)
         except CommonplaceError as error:
             done, trouble = 0, str(error)
         if trouble and trouble != self._trouble:

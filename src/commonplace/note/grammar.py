@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from commonplace.note.items import coded_text, observation, read_relation, tagged
 from commonplace.note.links import parse_link
-from commonplace.note.model import Heading, Observation, Relation
+from commonplace.note.model import Heading, Note, Observation, Relation
 
 LINKS_TO = "links_to"
 
@@ -32,6 +32,8 @@ _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 _EMBEDDED = re.compile(r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE)
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
+STRUCTURED, MOST = 4_000_000, 10_000
+"""How many characters of a note are read for observations, relations and headings, and about how many of each kind."""
 _ELSEWHERE = 1 << 30
 """The depth of a paragraph that ends in a blockquote: open, but of no list item."""
 
@@ -45,9 +47,12 @@ def scan(text: str, start: int = 0, *, graph: bool = False, items: list[Item] | 
 
     Relations are one per (type, target, project), in order of their lines; a relation item is kept
     rather than a link of type `links_to` in running text. `graph` reads the note as one of project `graph`;
-    then every list item with text goes to `items`, in order.
+    then every list item with text goes to `items`, in order. Of another note's lines those in STRUCTURED characters
+    are read, until there are MOST of a kind.
     """
     body = text[start:]
+    if len(body) > STRUCTURED and not graph:
+        body = body[: body.rfind("\n", 0, STRUCTURED) + 1 or STRUCTURED]
     if "[" not in body and "#" not in body and '`"' not in body:
         return [], [], []
     if "\r" in body:
@@ -56,6 +61,12 @@ def scan(text: str, start: int = 0, *, graph: bool = False, items: list[Item] | 
     lines.items = items
     lines.read(body.split("\n"), text.count("\n", 0, start))
     return lines.observations, list(lines.relations.values()), lines.headings
+
+
+def is_cut(note: Note) -> bool:
+    """Whether `scan` read only a part of this note, which is none of project `graph`."""
+    most = max(len(note.observations), len(note.relations), len(note.headings))
+    return most >= MOST or len(note.text) - note.body_at > STRUCTURED
 
 
 class _Lines:
@@ -71,6 +82,7 @@ class _Lines:
 
     def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
         self.graph, self.quoted = graph, quoted is not None
+        self.is_bounded = quoted.is_bounded if quoted else not graph
         self.has_links = "[[" in body
         self.has_ticks = "`" in body  # one character is found much faster than two
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
@@ -88,6 +100,8 @@ class _Lines:
         is_simple = not (has_comments or self.quoted)
         for line in lines:
             self.number = number = number + 1
+            if not number & 1023 and self._is_full():
+                break
             if self.hold is not None and self.hold(line):
                 continue
             sign = line[:1]
@@ -121,6 +135,9 @@ class _Lines:
                 elif has_links and "[[" in line:
                     self._links(line, line, number)
         self._flush()
+
+    def _is_full(self) -> bool:
+        return self.is_bounded and max(map(len, (self.observations, self.relations, self.headings))) >= MOST
 
     def _special(self, line: str) -> None:
         """A line that may be more than a paragraph's text."""
@@ -410,6 +427,8 @@ class _Lines:
                 continue
             key = (LINKS_TO, target, project)
             if key not in self.relations:
+                if len(self.relations) >= MOST and self.is_bounded:
+                    return
                 self.relations[key] = Relation(LINKS_TO, target, None, project, number)
 
 

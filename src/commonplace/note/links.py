@@ -10,6 +10,7 @@ import unicodedata
 from functools import cache
 
 from commonplace.errors import InvalidInput, OutsideError
+from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.text.unicode import CONTROL, SURROGATES, cut_bytes
 
 SCHEME = "memory://"
@@ -87,7 +88,12 @@ def _unicode_slug(text: str) -> str:
 
 def permalink_for(project: str, path: str) -> str:
     """The permalink derived from the path: `<project>/<slug of the path without extension>`."""
-    return f"{slug(project) or project.lower()}/{slug(path) or UNTITLED}"
+    return f"{lead(project)}/{slug(path) or UNTITLED}"
+
+
+def lead(project: str) -> str:
+    """What derived permalinks of a project begin with, before the `/`."""
+    return "archive" if project == ARCHIVE_PROJECT else slug(project) or project.lower()
 
 
 def fold(name: str) -> str:

@@ -9,14 +9,16 @@ from hashlib import sha1
 from typing import Any
 
 from commonplace.note.frontmatter import parse, split
-from commonplace.note.grammar import LINKS_TO, scan
+from commonplace.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, scan
 from commonplace.note.links import first_line, permalink_for, without_suffix
 from commonplace.note.model import (
+    ARCHIVE_PROJECT,
+    ARCHIVED,
     CATEGORIES,
-    CATEGORY_PROJECT,
     GRAPH_PROJECT,
     INBOX,
     KV_PROJECT,
+    MEMORY_PROJECTS,
     OLD_PHASES,
     ORGANIZED,
     PHASES,
@@ -66,17 +68,22 @@ def parse_note(
         changed, changed, bool(permalink), bool(identity),
         observations=observations, relations=relations, headings=headings, warnings=warnings,
     )  # fmt: skip
+    if not entity and is_cut(note):
+        warnings.append(
+            f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
+            "are not read; the words are found. Split the note."
+        )
     for key, value in header.items():
         if value is not None and key in _READERS:
             _READERS[key](note, value)
-    if warnings and not header:  # of a header that cannot be read, what closes the note still counts
+    if yaml_text and not header:  # of a header that cannot be read, what closes the note still counts
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or ""):
             _READERS[key](note, value.strip().strip("\"'"))
     dates = (header[key] for key in ("created_at", "created") if header.get(key) is not None)
     written = next((moment for value in dates if (moment := _moment(note, value)) is not None), None)
     if written is not None or (born is not None and born < changed and not entity):
         note.created = written or born or changed
-    if project == CATEGORY_PROJECT:
+    if project in MEMORY_PROJECTS:
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
     return note
@@ -104,7 +111,7 @@ def names(note: Note) -> tuple[str, ...]:
     """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
     without leading `#` (contract 001, 4)."""
     found = [note.title, *note.aliases]
-    if note.project == CATEGORY_PROJECT:
+    if note.project in MEMORY_PROJECTS:
         line = first_line(note.content)
         found += [line, line.lstrip("#").strip()]
     return tuple(dict.fromkeys(name for name in found if name))
@@ -148,15 +155,17 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
         return max(int(text), least)
-    if note.project in (CATEGORY_PROJECT, KV_PROJECT):
+    if note.project in (*MEMORY_PROJECTS, KV_PROJECT):
         note.warnings.append(f'bad {key} "{text or value}" ignored')
     return least
 
 
 def _read_scope(note: Note, value: Any) -> None:
-    """A scope nobody can read stays as written: it must not show the note to everybody."""
-    note.scope = text = _text(value) or (f"{value}" if value else '""')
-    if not SCOPE.fullmatch(text):
+    """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
+    text = _text(value) or (f"{value}" if value else '""')
+    note.scope = plain = text.lower()
+    if not SCOPE.fullmatch(plain):
+        note.scope = text
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 
@@ -187,7 +196,7 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
     if (entity or note.project == KV_PROJECT) and isinstance(value, str):
         return value  # a name or key, exactly
     title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
-    if not title and note.project == CATEGORY_PROJECT:
+    if not title and note.project in MEMORY_PROJECTS:
         title = first_line(note.content)
     return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
 
@@ -202,7 +211,9 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if written and not known:
         note.warnings.append(f'bad category "{written}" ignored')
     phase = _text(header.get("phase"))
-    if phase not in PHASES:
+    if phase == ARCHIVED:  # the place decides: somebody may have moved it out of the archive by hand
+        phase = ""
+    elif phase not in PHASES:
         if phase:
             note.warnings.append(f'bad phase "{phase}" ignored')
         phase = OLD_PHASES.get(note.type, "")
@@ -214,6 +225,8 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     else:
         note.category = known or (INBOX if (phase or old) != ORGANIZED else "knowledge")
     note.phase = phase or old or (INBOX if note.category == INBOX else ORGANIZED)
+    if note.project == ARCHIVE_PROJECT:
+        note.phase, note.category = ARCHIVED, "knowledge" if note.category == INBOX else note.category
     note.type = note.category
     if is_bare:
         note.source = "file"

@@ -14,8 +14,8 @@ CATEGORIES = (
 )  # fmt: skip
 """The categories of the `categories` project, in the order shown everywhere (contract 001, 2)."""
 
-INBOX, ORGANIZED = "inbox", "organized"
-PHASES = (INBOX, ORGANIZED)
+INBOX, ORGANIZED, ARCHIVED = "inbox", "organized", "archived"
+PHASES = (INBOX, ORGANIZED, ARCHIVED)
 OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 """What older programs wrote as the type of a memory, and the phase it stands for."""
 
@@ -29,17 +29,25 @@ VALIDITY_KEYS = ("valid_from", "valid_until", "supersedes")
 
 FURTHER = (
     "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
-    "reminder_of", "merged", "unlinked", *VALIDITY_KEYS,
+    "reminder_of", "merged", "unlinked", "pinned", "last_used_at", "archived_at", "archived_by", "kept_from",
+    *VALIDITY_KEYS,
 )  # fmt: skip
 """Further header keys of contract 001, 2, and those of facts that change; they follow `version`."""
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
 CATEGORY_PROJECT, KV_PROJECT, GRAPH_PROJECT = "categories", "kv", "graph"
 """The built-in projects whose notes have a form of their own: memories, key-value entries, entities."""
+ARCHIVE_PROJECT = ".archive"
+"""What the index and the journal call the archived memories in `archive/`: no list of projects names it, and a project
+of the user's may be called `archive`."""
+TRACE_PROJECT = "session-traces"
+"""What hooks write down of sessions with agents: found when the project is named, and in no other search or list."""
+MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"
 SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
 """Who may see a note, as a whole (contract 001, 1)."""
+SCOPE_HINT = "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
 
 
 @dataclass(slots=True)
@@ -80,6 +88,38 @@ class Heading:
     level: int
     text: str
     line: int
+
+
+TRUST = ("web", "import", "agent", "owner")
+"""How far a note is trusted, from least to most. A note has the least trust of what it was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a note's text comes from, as the channel it came through says, never the text.
+
+    `who`: `owner`, `agent:NAME`, `import`, `web`, or `file`: a program on this machine that wrote the file itself.
+    `client`: the MCP client with its version, else the face (`cli`, `socket`, `python` …). `session`, `tool`, `time`
+    (ISO 8601) and `origin` (a path or address it was taken from) where known. `trust`: one of TRUST.
+    """
+
+    who: str = "file"
+    trust: str = "agent"
+    client: str | None = None
+    session: str | None = None
+    tool: str | None = None
+    time: str | None = None
+    origin: str | None = None
+
+    def row(self) -> dict[str, str]:
+        """What is known, for JSON."""
+        values = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: value for name, value in values if value is not None}
+
+
+def least(*trusts: str) -> str:
+    """The least of some values of TRUST."""
+    return min(trusts, key=TRUST.index)
 
 
 @dataclass(slots=True)
@@ -127,6 +167,7 @@ class Note:
     etag: str = ""
     suspicious: tuple[str, ...] = ()
     """The rules of the write gate that saw injected instructions in the text (docs/gate.md)."""
+    provenance: Provenance = Provenance()
 
     @property
     def body(self) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError
-from commonplace.serve.rpc import Protocol
+from commonplace.serve.rpc import Methods, Protocol
 from commonplace.serve.socket import Listener, SocketServer
 from commonplace.serve.turns import KEPT_UP_AFTER
 from commonplace.store.files import lock_file, lock_owner
@@ -64,14 +64,15 @@ class Daemon:
     """
 
     def __init__(self, tick: Scheduler, interval: timedelta, served: Memory | None = None,
-                 registry: Registry | None = None, listener: Listener | None = None):  # fmt: skip
+                 registry: Registry | None = None, listener: Listener | None = None,
+                 methods: Methods | None = None):  # fmt: skip
         self._tick = tick
         self._interval = interval.total_seconds()
         self._stopping = threading.Event()
         tick.stop = self._stopping.is_set
         self._server = None
         if listener is not None and served is not None and registry is not None:
-            answer = Protocol(served, registry).answer
+            answer = Protocol(served, registry, methods).answer
             self._server = SocketServer(
                 listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session
             )

@@ -6,6 +6,7 @@ the SDK checks and completes them for the client's revision.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -40,6 +41,10 @@ _MISSING = ("not_found", "project_not_found", "ambiguous")
 _ASKED_WRONG = ("invalid", "timeframe", "outside")
 _ORIGINAL_ARGUMENTS = "commonplace/arguments"
 _UNNAMED = "unknown"
+_ANY = "*"
+_CHANNELS = ("owner", "manual", "import", "web", "file")
+"""What stands for somebody else where it is said who wrote a note; no client is called so."""
+_CLIENT_NAME = 100
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 
 
@@ -58,15 +63,17 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     """The agent of a client that calls itself `client` (contract 001, 1, "Identity").
 
     `more` is the owner's table (configuration key `agents`), which goes before ours: client name, in any
-    case, to agent. A client in neither is its own name in the form a scope allows; one without any such
-    character is `unknown`, so that it sees what is global and no more.
+    case, to agent, `*` for every client not in it. A client in neither is its own name in the form a scope allows; one
+    without any such character is `unknown`, so that it sees what is global and no more. Whatever the client says, this
+    is a filter and no boundary (docs/trust.md): only an agent the owner gave is.
     """
     name = client.strip().lower()
     plain = _agent_name(name)
     own = {key.lower(): agent for key, agent in (more or {}).items()}
-    tables = (own, _known_clients())
-    found = (_agent_name(table[key].lower()) for table in tables for key in (name, plain) if key in table)
-    return next(found, plain) or _UNNAMED
+    asked = ((own, name), (own, plain), (own, _ANY), (_known_clients(), name), (_known_clients(), plain))
+    found = (_agent_name(table[key].lower()) for table, key in asked if key in table)
+    agent = next(found, plain) or _UNNAMED
+    return f"{agent}-client" if agent in _CHANNELS else agent
 
 
 def _agent_name(text: str) -> str:
@@ -134,6 +141,7 @@ class _Handlers:
         self._registry, self._turns, self._identity = registry, turns, identity
         self._versions: dict[str, Any] = {}
         self._subscribed: set[str] = set()
+        self._session = os.urandom(4).hex()
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
 
@@ -237,10 +245,13 @@ class _Handlers:
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
         """The result of `call` as the caller of `ctx`; afterwards subscribers are told what changed."""
-        agent = self._agent(ctx)
+        params = ctx.session.client_params
+        client = params.client_info if params else None
+        agent = self._identity.agent or agent_of(client.name if client else "", self._identity.clients)
+        name = " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME] if client else "mcp"
 
         def run(memory: Memory) -> tuple[T, list[str]]:
-            bound = memory.as_caller(agent, "mcp")
+            bound = memory.as_caller(agent, "mcp", client=name, session=self._session)
             return call(bound), self._changed(bound)
 
         result, changed = await self._turns.take(run)
@@ -249,7 +260,3 @@ class _Handlers:
                 await ctx.session.send_resource_updated(uri)
             await self._bus.publish(ResourceUpdated(uri))
         return result
-
-    def _agent(self, ctx: Any) -> str:
-        client = ctx.session.client_params
-        return self._identity.agent or agent_of(client.client_info.name if client else "", self._identity.clients)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from commonplace.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
@@ -13,10 +14,16 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
 
+Method = Callable[["Memory", dict[str, Any]], Any]
+Methods = Mapping[str, Method]
+"""What the socket answers besides tools: functions of the caller's memory and the request's `params`, by method."""
+
 LIMIT = 1 << 20
 """Bytes a request may have, its line break apart."""
 
 _NOT_JSON, _NO_REQUEST, _NO_TOOL, _BAD_PARAMS, _TOOL_ERROR = -32700, -32600, -32601, -32602, -32000
+_SAID = 100
+"""Characters that count of what a client calls itself and its session."""
 _FLAT = ("name", "params", "arguments")
 _log = logging.getLogger("commonplace.serve")
 
@@ -30,11 +37,13 @@ class _Refused(Exception):
 
 
 class Protocol:
-    """Answers requests with the tools of `registry`, as the callers they name (None: the owner of `memory`)."""
+    """Answers requests with the tools of `registry`, as the callers they name (None: the owner of `memory`), and
+    with the further `methods`."""
 
-    def __init__(self, memory: Memory, registry: Registry):
+    def __init__(self, memory: Memory, registry: Registry, methods: Methods | None = None):
         self._memory = memory
         self._registry = registry
+        self._methods = methods or {}
 
     def answer(self, line: bytes) -> bytes:
         """The reply to one line, with its line break. Never raises for what a client sent."""
@@ -64,24 +73,35 @@ class Protocol:
             raise _Refused(_NO_REQUEST, "parse error: method must be a string")
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
-        memory = self._caller(request.get("agent"))
+        memory = self._caller(request.get("agent"), request.get("client"), request.get("session"))
         if method == "tools/list":
             return tool_list(self._registry)
+        if method in self._methods:
+            return self._answered(self._methods[method], memory, params or {})
         name, arguments = method, params or {}
         if method == "tools/call":
             name, arguments = _named(arguments)
         return self._called(memory, name, arguments)
 
-    def _caller(self, agent: Any) -> Memory:
+    def _caller(self, agent: Any, client: Any, session: Any) -> Memory:
+        given = {"client": client, "session": session}
+        by = {key: value[:_SAID] for key, value in given.items() if isinstance(value, str) and value.isprintable()}
         if agent is None:
-            return self._memory
+            return self._memory.as_caller(self._memory.agent, **by) if by else self._memory
         from commonplace.engine.writing import is_agent
 
-        if self._memory.agent is not None and agent != self._memory.agent:
+        if self._memory.agent is not None and str(agent).lower() != self._memory.agent:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{self._memory.agent}" alone')
         if not isinstance(agent, str) or not is_agent(agent):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
-        return self._memory.as_caller(agent)
+        return self._memory.as_caller(agent, **by)
+
+    def _answered(self, method: Method, memory: Memory, params: dict[str, Any]) -> Any:
+        try:
+            return method(memory, params)
+        except Exception:  # as for a tool
+            _log.exception("A call failed")
+            raise _Refused(_TOOL_ERROR, str(InternalError())) from None
 
     def _called(self, memory: Memory, name: str, arguments: Any) -> Any:
         try:

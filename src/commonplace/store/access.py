@@ -1,8 +1,8 @@
 """The access log: a read appends one line, so it never rewrites a note (docs/format.md).
 
-A line is `<count> <key>`; the count 0 means that what was counted before is over. Counts shown are
-frontmatter + log. Who appends holds the file's lock shared, who folds the log holds it alone and puts a new
-file in its place.
+A line is `<count> <key>`; the count 0 means that what was counted before is over. `@<seconds> <key>` says when a
+memory was last used: shown with its text by a search (contract 001, 18.3). Counts shown are frontmatter + log.
+Who appends holds the file's lock shared, who folds the log holds it alone and puts a new file in its place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import fcntl
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,21 +29,24 @@ _PATIENCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class LockedLog:
-    """The access log under an exclusive lock: its `name` and `file`, the reads by key, when the last one was."""
+    """The access log under an exclusive lock: its `name` and `file`, the reads by key, when the last one was, and the
+    last use by key in seconds since 1970."""
 
     name: str
     file: File
     counts: Counter[str]
     changed: datetime
+    used: Mapping[str, int]
 
     @property
     def is_short(self) -> bool:
         """Whether it holds one line a key and nothing else."""
-        return self.file.data == self.lines(self.counts)
+        return self.file.data == self.lines(self.counts, self.used)
 
-    def lines(self, counts: Mapping[str, int]) -> bytes:
-        """The bytes of a log with just these counts."""
-        return "".join(f"{count} {key}\n" for key, count in counts.items()).encode()
+    def lines(self, counts: Mapping[str, int], used: Mapping[str, int]) -> bytes:
+        """The bytes of a log with just these counts and uses."""
+        rows = [*counts.items(), *((key, f"@{second}") for key, second in used.items())]
+        return "".join(f"{said} {key}\n" for key, said in rows).encode()
 
 
 class AccessLog:
@@ -55,23 +58,29 @@ class AccessLog:
         self._fd: int | None = None  # kept open: while it is, no other file gets its inode's number
         self._size = 0
         self._counts: Counter[str] = Counter()
+        self._used: dict[str, int] = {}
 
     def count_read(self, key: str) -> None:
         """Count one read of `key`. A log that cannot be written costs the count, not the read."""
         self._append(f"1 {key}\n")
 
+    def note_use(self, keys: Iterable[str], moment: datetime) -> None:
+        """Note that these were used at `moment`. A log that cannot be written costs the note, not the use."""
+        if lines := "".join(f"@{int(moment.timestamp())} {key}\n" for key in keys):
+            self._append(lines)
+
     def restart(self, key: str) -> None:
         """Forget the reads of `key` so far: another note begins in its place."""
         self._append(f"0 {key}\n")
 
-    def _append(self, line: str) -> None:
+    def _append(self, lines: str) -> None:
         try:
             with waits_at_most(_PATIENCE):
                 fd = lock_file(self._path, fcntl.LOCK_SH, access=_APPEND)
         except (OSError, Busy):
             return
         try:
-            os.write(fd, line.encode())
+            os.write(fd, lines.encode())
         except OSError:
             return
         finally:
@@ -84,7 +93,7 @@ class AccessLog:
         try:
             file = read_file(str(self._path))
             changed = datetime.fromtimestamp(file.stamp.mtime_ns // 1_000_000_000, UTC)
-            yield LockedLog(self._path.name, file, Counter(self.counts()), changed)
+            yield LockedLog(self._path.name, file, Counter(self.counts()), changed, dict(self._used))
         finally:
             os.close(fd)
 
@@ -112,6 +121,11 @@ class AccessLog:
                 self._size += whole
             return self._counts
 
+    def used(self) -> Mapping[str, int]:
+        """When each key was last used, in seconds since 1970, as far as the log says."""
+        self.counts()
+        return self._used
+
     def _current(self) -> int | None:
         """The file now at the log's place, open; None when there is none. Of another one all is read anew."""
         try:
@@ -126,7 +140,7 @@ class AccessLog:
     def _let_go(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
-        self._fd, self._size, self._counts = None, 0, Counter()
+        self._fd, self._size, self._counts, self._used = None, 0, Counter(), {}
 
     def close(self) -> None:
         """Release the file."""
@@ -138,5 +152,8 @@ class AccessLog:
             count, _, key = line.partition(" ")
             if count == "0":
                 self._counts.pop(key, None)
+                self._used.pop(key, None)
             elif count.isdigit() and key:
                 self._counts[key] += int(count)
+            elif count[:1] == "@" and count[1:].isdigit() and key:
+                self._used[key] = max(self._used.get(key, 0), int(count[1:]))

@@ -30,7 +30,7 @@ class Step:
     `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a symlink), `symlink`. `old` is what the
     caller read: a file that changed since is a Conflict. `kept` False leaves no old text in the history. `away`:
     other processes do not know the project at `root`, so the journal has to name it. Once a `put` is prepared,
-    `etag` and `stamp` are those of the file it makes.
+    `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
     """
 
     do: str
@@ -49,6 +49,7 @@ class Step:
     temp_folder: str = ""
     etag: str | None = None
     stamp: Stamp | None = None
+    by: dict[str, str] | None = None
 
     def record(self) -> dict[str, Any]:
         """What the redo record holds of this step."""
@@ -61,8 +62,9 @@ class Step:
         old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
         root = os.path.realpath(self.root) if self.away else ""
         return Touched(
-            self.do, self.project, self.path, self.to, old, self.etag, mode, self.scope, self.link, self.kept, root=root
-        )
+            self.do, self.project, self.path, self.to, old, self.etag, mode, self.scope, self.link, self.kept,
+            root=root, size=len(self.data or b""), by=self.by,
+        )  # fmt: skip
 
 
 class Execution:

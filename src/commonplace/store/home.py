@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -90,16 +90,22 @@ class Home:
         face: str | None = None,
         undoes: int | None = None,
         details: dict[str, Any] | None = None,
+        run: int | None = None,
+        by: dict[str, str] | None = None,
     ) -> Change:
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be held.
 
-        `about` is (project, path) the change is listed under. Raises Conflict when a file is not as
-        read, Exists when a destination is taken, StorageError when the disk refuses; then nothing changed.
+        `about` is (project, path) the change is listed under, `run` that of Change (0 begins one). Raises Conflict when
+        a file is not as read, Exists when a destination is taken, StorageError when the disk refuses; then nothing
+        changed.
         """
         steps = [*_missing_folders(steps), *steps]
         number = self.history.last + 1
         files = [each.touched() for each in steps]
-        change = Change(number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details)
+        change = Change(
+            number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details,
+            number if run == 0 else run, by,
+        )  # fmt: skip
         execution = Execution(self.history, strict=True)
         try:
             self._prepare(execution, steps, number)
@@ -225,9 +231,9 @@ class Home:
         wanted = _sameness(change)
         return any(_sameness(each) == wanted for each in self.history.changes())
 
-    def purge(self, before: datetime) -> int:
+    def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
         """As `History.purge`; the texts a record set aside would replace stay. The lock must be held."""
-        return self.history.purge(before, self.spared())
+        return self.history.purge(before, self.spared(), living)
 
     def wipe_records(self) -> None:
         """Leave nothing of finished changes in the redo records. The lock must be held. Raises OSError."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from zlib import crc32
 
 from commonplace.clock import parse_stamp
 from commonplace.errors import NotFound, StorageError
+from commonplace.note.model import Provenance
 from commonplace.store.base import File, sha256
 from commonplace.store.files import (
     is_at,
@@ -40,6 +41,9 @@ ERASE = "erase"
 """The verb of a line that says that something was erased; one without details stands for a line about it."""
 FOLD = "fold"
 """The verb of writing counts of reads into files: upkeep that nobody sees as a change (docs/format.md)."""
+ORIGINS = "origins"
+"""The verb of the line, numbered 0, that keeps where texts come from whose changes were purged."""
+IMPORTING = ("import", "ingest")
 _BLOCK = 1 << 16
 _NEW = ".new"
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
@@ -52,7 +56,8 @@ class Touched:
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink to
     `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what came: inplace).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the project's real
-    folder, where no other process of the home would look for it, else empty.
+    folder, where no other process of the home would look for it, else empty. `size`: of the text after, in bytes.
+    `by`: what is to be said of where this text comes from, besides what the change says: see `Change.provenance`.
     """
 
     do: str
@@ -67,12 +72,16 @@ class Touched:
     kept: bool = True
     file: str = ""
     root: str = ""
+    size: int = 0
+    by: dict[str, str] | None = None
 
 
 @dataclass(slots=True)
 class Change:
     """One line of the journal. `path` is what the change was about; `undoes` names a change taken back;
-    `details` are what the caller said of it (words to texts and numbers), None for nothing."""
+    `details` are what the caller said of it (words to texts and numbers), None for nothing. `run` is the number of the
+    first change of the job's run that made it; of an undo, that the whole run is taken back. `by`: the client, session
+    and tool it came through, as far as known."""
 
     number: int
     time: str
@@ -84,6 +93,16 @@ class Change:
     files: list[Touched] = field(default_factory=list)
     undoes: int | None = None
     details: dict[str, Any] | None = None
+    run: int | None = None
+    by: dict[str, str] | None = None
+
+    def provenance(self, each: Touched) -> Provenance:
+        """Where the text that this change wrote to the file comes from; also of lines of older versions."""
+        who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
+        if self.verb in IMPORTING:
+            who, trust = who if self.agent else "import", "import"
+        said = (self.by or {}) | (each.by or {})
+        return replace(Provenance(who, trust, self.face, time=self.time), **said)
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -102,6 +121,10 @@ class Change:
             row["undoes"] = self.undoes
         if self.details:
             row["details"] = self.details
+        if self.run is not None:
+            row["run"] = self.run
+        if self.by:
+            row["by"] = self.by
         row["files"] = [_sparse(each) for each in self.files]
         return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -112,7 +135,8 @@ class Change:
         try:
             files = [Touched(**each) for each in row["files"]]
             return cls(row["change"], row["time"], row["verb"], row["project"], row["path"], row.get("agent"),
-                       row.get("face"), files, row.get("undoes"), row.get("details"))  # fmt: skip
+                       row.get("face"), files, row.get("undoes"), row.get("details"), row.get("run"),
+                       row.get("by"))  # fmt: skip
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a change: {error}") from None
 
@@ -193,8 +217,14 @@ class History:
             self._size = -1
             self.refresh()
 
-    def changes(self) -> Iterator[Change]:
-        """All changes, newest first; lines that cannot be read are passed over."""
+    def changes(self, *, origins: bool = False) -> Iterator[Change]:
+        """All changes, newest first, with `origins` the line of purged ones too; lines that cannot be read are passed
+        over."""
+        for change in self._lines():
+            if origins or change.verb != ORIGINS:
+                yield change
+
+    def _lines(self) -> Iterator[Change]:
         try:
             fd = open_own(self._layout.journal, os.O_RDONLY)
         except FileNotFoundError:  # nothing was changed yet in a home that is read-only now
@@ -277,17 +307,21 @@ class History:
             raise StorageError(path, "its kept text is damaged")
         return data
 
-    def purge(self, before: datetime, spared: Collection[str | None] = ()) -> int:
+    def purge(
+        self, before: datetime, spared: Collection[str | None] = (),
+        living: Callable[[], Collection[str]] = frozenset,
+    ) -> int:  # fmt: skip
         """Forget changes older than `before`, and texts nothing refers to any more and that are not `spared`.
         Returns how many changes.
 
-        The latest change always stays, so numbers go on. For the holder of the home's lock.
+        The latest change always stays, so numbers go on; of the texts that are `living` (SHA-256), and of all in
+        folders elsewhere, one line keeps where they come from. For the holder of the home's lock.
         """
         kept = [each for each in self.changes() if parse_stamp(each.time) >= before or each.number == self._last]
         kept.reverse()
         total = sum(1 for _ in self.changes())
         if len(kept) < total:
-            self.rewrite(kept)
+            self.rewrite([*self._origins(before, living()), *kept])
         self.sweep(spared)
         return total - len(kept)
 
@@ -313,6 +347,22 @@ class History:
         wanted = {text for change in self.changes() for each in change.files for text in _texts_of(each)} | {*spared}
         folders = os.scandir(self._layout.objects)
         return sorted(each.name for folder in folders for each in os.scandir(folder.path) if each.name not in wanted)
+
+    def _origins(self, before: datetime, living: Collection[str]) -> list[Change]:
+        """The line that keeps where texts come from of which only changes older than `before` tell; none for none."""
+        found: dict[tuple[str, str, str, str | None], Touched] = {}
+        for change in self.changes(origins=True):
+            is_kept = change.verb != ORIGINS and (parse_stamp(change.time) >= before or change.number == self._last)
+            for each in change.files:
+                wrote = each.do in ("put", ORIGINS) and each.new is not None and (each.root or each.new in living)
+                if wrote and (key := (each.project, each.path, each.root, each.new)) not in found:
+                    by = change.provenance(each).row()
+                    touched = Touched(ORIGINS, each.project, each.path, new=each.new, scope=each.scope, root=each.root)
+                    touched.by = None if is_kept else by
+                    found[key] = touched
+        files = [each for each in reversed(found.values()) if each.by is not None]
+        moment = next((each.by["time"] for each in files if each.by), "") if files else ""
+        return [Change(0, moment, ORIGINS, files[0].project, "", None, None, files)] if files else []
 
 
 def _texts_of(each: Touched) -> Iterator[str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import sha256
 
 PRIVATE = ".commonplace"
@@ -31,8 +31,11 @@ class Layout:
         self.redo = self.private / "redo"
         self.lines = self.private / "lines"
         self.erasing = self.private / "erasing"
+        self.edits = self.private / "edits"
         self.dream_report = self.private / "dream-report.json"
+        self.sessions = self.private / "sessions"
         self.review = self.private / "review.json"
+        self.requests = self.private / "requests.json"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
@@ -57,9 +60,9 @@ class Layout:
         return sorted(self.private.glob("index*.db"))
 
     def project(self, name: str) -> Path:
-        """The folder of a built-in project."""
-        return self.root / name
+        """The folder of a built-in project, or of the archive."""
+        return self.root / name.removeprefix(".")
 
     def built_in(self) -> dict[str, Path]:
-        """Every built-in project with its folder."""
-        return {name: self.project(name) for name in BUILT_IN_PROJECTS}
+        """Every built-in project with its folder, the archive and the traces of sessions."""
+        return {name: self.project(name) for name in (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)}

@@ -46,6 +46,9 @@ _UTF32 = f"utf-32-{'le' if sys.byteorder == 'little' else 'be'}"
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
+_DETAILED, _TAIL = 1_000_000, 8_000
+"""Characters of a text that are cut at headings and paragraphs; and of the passages of what follows."""
+
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
 _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
@@ -206,17 +209,29 @@ def _interleaved(text: str) -> str:
 
 def _blocks(text: str) -> list[tuple[int, int]]:
     """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
-    found = []
+    found: list[tuple[int, int]] = []
     position = 0
-    ends = [match.end() for match in _BLOCK_END.finditer(text)]
-    for end in (*ends, len(text)):
+    detailed = len(text) if len(text) <= _DETAILED else _blank_after(text, _DETAILED)
+    ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed)]
+    for end in (*ends, detailed):
         if text[position:end].strip():
             if end - position > PASSAGE_WORDS * 2 and _weight(text[position:end]) > PASSAGE_WORDS * 1.5:
                 found.extend(_pieces(text, position, end))
             else:
                 found.append((position, end))
         position = end
+    while position < len(text):
+        end = _blank_after(text, position + _TAIL)
+        if not text[position:end].isspace():
+            found.append((position, end))
+        position = end
     return found
+
+
+def _blank_after(text: str, at: int) -> int:
+    """The end of the next blank, if it is near."""
+    blank = _BLANK.search(text, at, at + _TAIL)
+    return blank.end() if blank else min(at, len(text))
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -130,6 +130,7 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     if not content.strip() and values.get("id") is None:
         raise InvalidInput("content must not be empty")
     scope = values.get("scope") or GLOBAL
+    scope = scope.lower() if isinstance(scope, str) else scope
     old = values.get("type") if isinstance(values.get("type"), str) else None
     phase = values.get("phase") or _OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
     for name, value in (("category", category), ("phase", phase), ("scope", scope)):

@@ -24,10 +24,10 @@ def test_a_note_of_another_agent_is_never_overwritten(face):
     face.put("Secret.md", "---\nscope: agent:other\n---\nsecretword\n")
     me = face.as_agent("me")
     before = face.snapshot()
-    for overwrite in (False, True):
-        text = me.refused("write_note", "exists", title="Secret", content="x", overwrite=overwrite)
-        assert text.endswith("Choose another title or directory.")
-    assert face.snapshot() == before
+    assert me.write("Secret")["file_path"] == "Secret 2.md"
+    assert me.call("write_note", title="Secret", content="x").data["code"] == "exists"
+    assert me.write("Secret", overwrite=True)["file_path"] == "Secret 2.md"
+    assert before.items() <= face.snapshot().items()
     assert me.write("Secret", directory="mine")["file_path"] == "mine/Secret.md"
 
 

@@ -82,11 +82,12 @@ def test_a_missing_folder(face):
     assert "list_directory" in text
 
 
-def test_a_folder_with_notes_of_another_agent_is_not_deleted(face):
+def test_notes_of_another_agent_stay_when_their_folder_is_deleted(face):
     face.put("specs/A.md", "a")
     face.put("specs/Secret.md", "---\nscope: agent:other\n---\nx")
-    before = face.snapshot()
-    reply = face.as_agent("me").call("delete_note", identifier="specs", is_directory=True)
-    assert reply.is_error
-    assert "Secret" not in reply.text
-    assert face.snapshot() == before
+    before, me = face.snapshot(), face.as_agent("me")
+    reply = me.call("delete_note", identifier="specs", is_directory=True)
+    assert not reply.is_error
+    assert "Secret" not in f"{reply.text} {reply.data}"
+    assert set(before) - set(face.snapshot()) == {"specs/A.md"}
+    me.refused("delete_note", "not_found", identifier="specs", is_directory=True)

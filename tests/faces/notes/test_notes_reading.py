@@ -23,6 +23,7 @@ def test_a_note_is_shown_exactly_as_it_lies_on_disk(face):
         "type": "note",
         "checksum": reply.data["checksum"],
         "frontmatter": {"title": "Lines", "number": "1.10"},
+        "provenance": {"who": "file", "trust": "agent"},
         "content": NOTE,
         "start_line": 1,
         "end_line": 7,

@@ -36,6 +36,8 @@ def test_a_hit_carries_note_snippet_date_and_reason(shelf):
         "date",
         "source",
         "why",
+        "by",
+        "trust",
     } == set(hit)
     assert (hit["title"], hit["permalink"], hit["type"], hit["date"]) == (
         "API Design",

@@ -152,20 +152,23 @@ def _context(memory: Memory, query: str) -> str:
 
     room, text = memory.settings.context_chars, ""
     try:
-        found = memory.smart_search(query, _FIRST)
+        found = memory.smart_search(query, _FIRST, use=False)
         total = sum(each.note.size for each in found.best)
         if found.total > len(found.best) and total < 4 * room:
-            found = memory.smart_search(query, 0)
+            found = memory.smart_search(query, 0, use=False)
     except InvalidInput:  # nothing to look for
         return ""
     marks = memory.validity_marks([each.note for each in found.best])
+    shown = []
     for each in found.best:
         if memory.is_held_back(each.note):
             continue
         mark = f"[{marks[each.note.row]}] " if each.note.row in marks else ""
         text += ("\n" if text else "") + mark + content_of(memory, each.note)
+        shown.append(each.note)
         if len(text) >= room:
             break
+    memory.note_use(shown)
     return text[:room]
 
 

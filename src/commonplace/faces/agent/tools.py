@@ -62,7 +62,7 @@ def _read(memory: Memory, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
-    return _success(memory_rows.read_record(memory, info))
+    return _success(memory_rows.read_record(memory, info), provenance=info.provenance.row())
 
 
 def _delete(memory: Memory, arguments: Arguments) -> Reply:
@@ -77,10 +77,10 @@ def _list(memory: Memory, arguments: Arguments) -> Reply:
 
 
 def _search(memory: Memory, arguments: Arguments) -> Reply:
-    zone = memory.settings.zone
+    zone, now = memory.settings.zone, memory.clock()
     wanted = _query(memory, arguments).replace(
-        created_from=day(arguments.get("from"), "from", zone),
-        created_until=day(arguments.get("to"), "to", zone, after=1),
+        created_from=day(arguments.get("from"), "from", zone, now=now),
+        created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
     infos, _ = memory_rows.holding(memory, wanted, arguments["query"])
     return _success(memory_rows.records(memory, infos), count=len(infos))

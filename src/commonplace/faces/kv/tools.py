@@ -52,16 +52,9 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
 
 
 def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
-    key, value, namespace = _key(arguments), arguments["value"], _namespace(arguments)
-    if not value:
-        raise Refused("Value must not be empty")
-    size = len(_unicode("Value", value).encode())
-    if size > VALUE_BYTES:
-        raise Refused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
-    ttl = _natural(arguments, "ttl_seconds")
-    if ttl > LONGEST_TTL:
-        raise Refused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
-    entry = entries.put(namespace, key, value, ttl)
+    key, namespace = _key(arguments), _namespace(arguments)
+    ttl = _natural(arguments, "ttl_seconds") if arguments["value"] else 0
+    entry = entries.put(*checked(namespace, key, arguments["value"], ttl))
     fields = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
@@ -70,6 +63,21 @@ def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
         "expires_at": entry.expires and milliseconds(entry.expires),
     }
     return _success(fields, form)
+
+
+def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
+    """What `Entries.put` takes. Raises Refused for what cannot be kept."""
+    if not key.strip():
+        raise Refused("Key must not be empty")
+    _name("Key", key), _name("Namespace", namespace)
+    if not value:
+        raise Refused("Value must not be empty")
+    size = len(_unicode("Value", value).encode())
+    if size > VALUE_BYTES:
+        raise Refused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
+    if ttl > LONGEST_TTL:
+        raise Refused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
+    return namespace, key, value, ttl
 
 
 def _recall(entries: Entries, arguments: Arguments, form: str) -> str:

@@ -31,7 +31,7 @@ from commonplace.faces.notes.replies import (
 )
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
-from commonplace.note.model import Note, Observation
+from commonplace.note.model import ARCHIVED, Note, Observation
 from commonplace.query import Query, parse
 from commonplace.text.neutral import flat
 
@@ -107,7 +107,7 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     note = memory.read(info)
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
-    data |= {"checksum": note.checksum, "frontmatter": _frontmatter(note)}
+    data |= {"checksum": note.checksum, "frontmatter": _frontmatter(note), "provenance": note.provenance.row()}
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
     room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
     if args["as_json"]:
@@ -241,6 +241,7 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
         note = hit.note
         entry = {**note_data(note), "score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
         entries.append({**entry, "date": note.date or note.created, "source": note.source, "why": hit.why})
+        entries[-1] |= {"by": note.provenance.who, "trust": note.provenance.trust}
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
         blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
         if sum(map(len, blocks)) <= ROOM:
@@ -285,8 +286,11 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
 
 def _hit_block(number: int, hit: Hit, width: int) -> str:
     note, snippet = hit.note, short(hit.passage, width)
+    kind = f"{short(note.type)}, archived" if note.phase == ARCHIVED else short(note.type)
     when = (note.date or note.created)[:10]
-    head = f"{number}. {short(note.title)} ({address(note)}), {short(note.type)}, {when}{mark(note)}"
+    head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
+    if (who := note.provenance.who) not in ("owner", "file"):
+        head += f", by {who}"
     return f"{head}\n   {snippet}" if snippet else head
 
 

@@ -252,6 +252,13 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
             "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`; "
             f'got "{short(name, 80)}".'
         ) from None
+    if action == "asked":
+        rest = (
+            "The owner has not allowed this folder yet, so nothing was added. They are asked in `memory review`; "
+            "until then use another project."
+        )
+        text = lines("# Asked the owner", f"name: {project.name}", f"path: {project.root}", rest)
+        return Reply(text, {"action": action, "name": project.name, "path": str(project.root), "notes": 0})
     count = memory.list(Query(projects=(project.name,)), limit=1)[1]
     data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
     head = "# Created project" if action == "created" else "# Project unchanged"

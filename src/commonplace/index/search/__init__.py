@@ -33,7 +33,10 @@ from commonplace.index.search.all_words import SNIPPET, AllWordsScorer, Ranked, 
 from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
 from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext, search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
+from commonplace.index.search.weights import WEIGHTS
 from commonplace.query import Query
+from commonplace.text.tokens import is_cjk, stop_words
+from commonplace.text.tokens import words as informative_words
 from commonplace.text.unicode import sqlite_text
 
 _MAX_SPELLINGS = 3
@@ -226,6 +229,10 @@ def smart_tokens(text: str) -> list[str]:
     return list(found)
 
 
+def _says_little(token: str) -> bool:
+    return token in stop_words() or (len(token) == 1 and "a" <= token <= "z")
+
+
 def _is_han(char: str) -> bool | None:
     """None for what is in no token."""
     return True if _HAN.match(char) else False if char.isalpha() or char.isdecimal() else None
@@ -235,22 +242,27 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
     """The `top` best notes (0 = all) among those that pass the filters of `query`, which must name projects.
 
     Every such note is read: a token counts inside longer words too, which no full-text table could answer, and ten
-    thousand texts are read in some tens of milliseconds. Best first, then newest, then by id. Raises InvalidInput when
-    `text` contains no letter or digit.
+    thousand texts are read in some tens of milliseconds. Best first, then newest, then by id. Stop words count only in
+    a text that holds nothing else. Raises InvalidInput when `text` contains no letter or digit.
     """
     asked = smart_tokens(sqlite_text(text))
     if not asked:
         raise InvalidInput("no valid tokens in query")
+    telling = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
+    counted = [each for each in asked if (each in telling if is_cjk(each) else not _says_little(each))] or asked
     found: list[tuple[float, int, str, int, list[str]]] = []
     with search_context(db, query, viewer) as context:
         for row, created, identity, tags, body in context.contents():
             low = body.lower()  # counted up to five times: the rest of a long text need not be read
-            counts = {token: count for token in asked if (count := len(low.split(token, 5)) - 1)}
+            counts = {token: count for token in counted if (count := len(low.split(token, 5)) - 1)}
             if counts:
                 score = sum(_COUNT_SCORES[count] for count in counts.values())
                 tagged = {each.lower() for each in json.loads(tags)} if tags else ()
                 score += _TAG_SCORE * sum(token in tagged for token in counts)
                 found.append((-score, -created, identity, row, list(counts)))
+        archived = context.archived([row for *_, row, _ in found])
+        if archived:
+            found = [(one[0] * WEIGHTS.archived if one[3] in archived else one[0], *one[1:]) for one in found]
         found.sort()
         best = found[: top or None]
         notes = in_order(db, [row for *_, row, _ in best])

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from commonplace.index.search import weights
 from commonplace.index.search.parse import ParsedQuery, Term
 from commonplace.index.search.queries import NoteText, SearchContext
+from commonplace.note.model import ARCHIVE_PROJECT, ARCHIVED
 from commonplace.text.tokens import IN_WORD, flatten, is_cjk, passages, tokens
 
 SNIPPET = 200
@@ -121,6 +122,9 @@ class AllWordsScorer:
             score += table.same_title
             parts["same title"] = table.same_title
         score += self._metadata(text, why)
+        if text.project == ARCHIVE_PROJECT:
+            score *= table.archived
+            why.append(ARCHIVED)
         return Score(round(score, 6), best, places, why, parts)
 
     def best(self, text: NoteText) -> tuple[tuple[int, int], list[TermPosition]]:

@@ -21,6 +21,7 @@ from commonplace.index.search import parse
 from commonplace.index.search.queries import NoteText
 from commonplace.index.search.question import QuestionRanking, TermScorer, Word
 from commonplace.index.search.word_forms import forms, root, stem
+from commonplace.note.model import ARCHIVED
 from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at
 
 READ, READ_LONG = 40, 20
@@ -97,7 +98,13 @@ class ChunkRanking:
         self.scores = {row: scores[row] for row in rows if row in scores}
         if self.chunks:
             self._score_chunks()
-        self.order = list(dict.fromkeys([*(ranking.context.best_first(self.scores) if self.chunks else ()), *rows]))
+        self._archived = ranking.context.archived(rows)
+        for row in self._archived:
+            self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * self._table.archived)
+            for one in self.chunks.get(row, ()):
+                one.score = min(one.score, one.score * self._table.archived)
+        is_rescored = self.chunks or self._archived
+        self.order = list(dict.fromkeys([*(ranking.context.best_first(self.scores) if is_rescored else ()), *rows]))
         self._least = min(self.scores.values(), default=0.0)
 
     def best(self, row: int) -> Chunk | None:
@@ -105,19 +112,26 @@ class ChunkRanking:
         some = self.chunks.get(row)
         return max(some, key=lambda one: one.score) if some else None
 
-    def relevant(self) -> list[tuple[int, int, int, float]]:
-        """All relevant chunks of the notes read, best first: note, start, stop, score. Needs `every`."""
+    def relevant(self) -> list[tuple[int, int, int, float, int]]:
+        """All relevant chunks of the notes read, best first: note, start, stop, score, words as `QuestionRanking.bits`.
+        Needs `every`."""
         found = []
         for row in self.rows:
             if row in self.chunks:
-                found += [(row, one.start, one.stop, one.score) for one in self.chunks[row] if one.is_relevant]
+                found += [
+                    (row, one.start, one.stop, one.score, one.bits) for one in self.chunks[row] if one.is_relevant
+                ]
             elif row in self.texts:
-                found.append((row, *self._whole(self.texts[row]), self.score(row)))
+                found.append((row, *self._whole(self.texts[row]), self.score(row), self._ranking.bits.get(row, 0)))
         return sorted(found, key=lambda one: -one[3])
 
     def score(self, row: int) -> float:
         """The score of a note; one that was not read scores no more than the last that was."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
+
+    def relevance(self, bits: int, characters: int) -> float:
+        """As `QuestionRanking.relevance`."""
+        return self._ranking.relevance(bits, characters)
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note; `passage` is what its best chunk adds or takes."""
@@ -126,11 +140,11 @@ class ChunkRanking:
 
     def why(self, row: int) -> list[str]:
         """Why a note was found."""
-        held = self._ranking.held(row)
+        held, marks = self._ranking.held(row), [ARCHIVED] if row in self._archived else []
         if not held:
-            return ["meaning"] if self._ranking.cosines.get(row, 0.0) > 0 else []
+            return ["meaning", *marks] if self._ranking.cosines.get(row, 0.0) > 0 else marks
         spelled = [one for word in self._ranking.words if word.text in held for one in word.spelled]
-        return [f"words: {', '.join(held)}", *([f"spelled: {', '.join(spelled)}"] if spelled else [])]
+        return [f"words: {', '.join(held)}", *([f"spelled: {', '.join(spelled)}"] if spelled else []), *marks]
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """All of a short text; of a long one there was no room to score, the first chunk with most of the words."""

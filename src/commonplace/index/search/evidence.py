@@ -12,6 +12,7 @@ from commonplace.index.search.chunks import ChunkRanking
 from commonplace.index.search.queries import search_context
 from commonplace.index.search.question import Nearness, QuestionRanking
 from commonplace.note.links import slug
+from commonplace.note.model import ARCHIVED
 from commonplace.query import Query
 from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import flatten, stop_words, tokens
@@ -25,25 +26,26 @@ _BELOW = "\n  "
 def find_evidence(
     db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
     projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
-    filters: Query = Query(), skip: Callable[[NoteInfo], bool] | None = None,
+    filters: Query = Query(), skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
 ) -> list[Hit]:  # fmt: skip
     """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
     them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `QuestionRanking`; notes for which `skip` is true are left out. What is not valid at
-    `filters.valid_at` is left out unless nothing else answers; it is marked.
+    `near` as for `QuestionRanking`; notes for which `skip` is true are left out, and chunks less relevant
+    than `least` (`QuestionRanking.relevance`). What is not valid at `filters.valid_at` is left
+    out unless nothing else answers; it is marked.
     """
     query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
     with search_context(db, query, viewer) as context:
         ranking = QuestionRanking(context, query.text, today, near)
         marks = validity.marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
-        found = list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, marks, skip))
+        found = list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
         if found or not context.invalid or query.as_of is not None:
             return found
     return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
-                         filters=filters.replace(valid_at=None), skip=skip)  # fmt: skip
+                         filters=filters.replace(valid_at=None), skip=skip, least=least)  # fmt: skip
 
 
 def format_evidence(hits: Sequence[Hit]) -> str:
@@ -89,7 +91,8 @@ def _name(note: NoteInfo) -> str:
 
 
 def _dated(note: NoteInfo, place: str) -> str:
-    return f"{(note.date or note.created)[:10]}, {place}"
+    mark = f"{ARCHIVED}, " if note.phase == ARCHIVED else ""
+    return f"{(note.date or note.created)[:10]}, {mark}{place}"
 
 
 def _is_title_in_address(note: NoteInfo) -> bool:
@@ -102,22 +105,22 @@ def _is_memory(note: NoteInfo) -> bool:
 
 
 def _address(note: NoteInfo) -> str:
-    within = note.permalink.startswith(f"{note.project}/")
+    within = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
     return note.permalink if within else f"{note.project}: {note.permalink}"
 
 
 def _fitting(
     db: sqlite3.Connection, ranking: ChunkRanking, space: int, marks: Mapping[int, str],
-    skip: Callable[[NoteInfo], bool] | None,
+    skip: Callable[[NoteInfo], bool] | None, least: float,
 ) -> Iterator[Hit]:  # fmt: skip
     """The best chunks that fit into `space` characters together with the lines about their notes."""
     notes = infos(db, ranking.rows)
     given: set[int] = set()
     groups: set[tuple[bool, str]] = set()
     seen: list[frozenset[str]] = []
-    for row, start, stop, score in ranking.relevant():
+    for row, start, stop, score, bits in ranking.relevant():
         text, note = ranking.texts[row], notes[row]
-        if note.suspicious and skip is not None and skip(note):
+        if (least and ranking.relevance(bits, stop - start) < least) or (skip is not None and skip(note)):
             continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
         head, group = 1, _group(note)

@@ -22,6 +22,7 @@ from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
 from commonplace.index.search.weights import EXACT
 from commonplace.index.search.word_forms import inflected, one_edit
+from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.query import Query
 
 COMMON = 2_000
@@ -317,6 +318,12 @@ class SearchContext:
     def size(self) -> int:
         """How many notes there are, whoever may see them."""
         return self.db.execute("select count(*) from note").fetchone()[0]
+
+    def archived(self, rows: Iterable[int]) -> set[int]:
+        """Those of the rows that are archived memories."""
+        archive = self._projects.get(ARCHIVE_PROJECT)
+        found = f"select row from note where project = ? and row in {_GIVEN}"
+        return set() if archive is None else {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""

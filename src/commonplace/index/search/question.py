@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from heapq import nlargest
 from math import log
 
@@ -31,6 +32,8 @@ _MIN_COSINE = 0.2
 _FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
 """Meaning counts from the cosine that this share of the notes do not reach, and from this far below the highest."""
 _MAX_BETTER = 5
+_LONG = 720
+"""Characters of a text whose relevance is halved for its length."""
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
@@ -171,6 +174,7 @@ class QuestionRanking:
         self._table = weights.WEIGHTS
         lookup = _WordLookup(context)
         self.words = lookup.words(self.question.words)
+        self._size = lookup.size
         focus = _without_names(focus_of(text), self.words, lookup.size)
         self._is_several = asks_several(focus) and bool(self._table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
@@ -227,6 +231,23 @@ class QuestionRanking:
             self._look_up([row])
         bits = self.bits.get(row, 0)
         return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
+
+    def relevance(self, bits: int, characters: int) -> float:
+        """How much a text of so many characters has to do with the question, on a scale of its own and not relative to
+        other notes: the rarities, each from 0 to 1, of the words it shares with it; times their part of those of all
+        words; less for a long text, which shares many words with anything."""
+        rarities = self._rarities
+        shared = sum(each for at, each in enumerate(rarities) if bits >> 3 * at & 5)
+        unheard = max(0, len(self.question.words) - len(rarities))
+        return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
+
+    @cached_property
+    def _rarities(self) -> list[float]:
+        """How rare each word is, from 0 to 1; a speaker's name too, which counts little in scores."""
+        rarest, less = log(1 + (self._size + 0.5) / 1.5), weights.WEIGHTS.name
+        if all(word.is_speaker for word in self.words):
+            less = 1.0
+        return [min(1.0, word.weight / (less if word.is_speaker else 1.0) / rarest) for word in self.words]
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note, without those that add nothing; {} if it was not scored."""

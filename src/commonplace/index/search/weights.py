@@ -33,6 +33,7 @@ class QuestionWeights:
     timed: float = 0.57  # the question asks when, and the text names a time
     passage: float = 1.0  # the best chunk of a long note, relative to the note as a whole
     most: int = 150  # this many notes, chosen by words alone, are scored with all features
+    archived: float = 0.5  # how much an archived memory is worth, relative to another one
     sources: int = 20  # this many of the best of them raise the score of their neighbors
 
 
@@ -58,6 +59,7 @@ class AllWordsWeights:
     prefix: float = 0.7  # the beginning of a word, relative to the whole word
     saturation: float = 1.2  # how slowly more of the same term stops to count: the k of BM25
     brevity: float = 0.75  # how much long notes are worth less: the b of BM25
+    archived: float = 0.5  # how much an archived memory is worth, relative to another one
     usual: int = 1_200  # characters of a note that is neither long nor short
     once: float = 0.85  # a term that stands once in a passage
     again: float = 0.15  # what each further time adds in a passage, up to 1

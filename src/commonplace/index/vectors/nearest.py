@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from commonplace.index.database import Database
 from commonplace.index.vectors import model_choice, runtimes, store
-from commonplace.index.vectors.model_choice import Choice, Embedder, ModelId
+from commonplace.index.vectors.model_choice import Choice, Embedder, ModelId, NoModel
 from commonplace.index.vectors.runtimes import np
 from commonplace.llm import NoAnswer
 
 _QUESTIONS = 128
 """The vectors of so many questions are remembered: a search asks for its question's several times."""
-_ENDING = ".vectors"
+_ENDING, _KNOWN_ENDING = ".vectors", ".known"
+_LEARNT_AT_ONCE = 32
 
 
 class VectorHit(NamedTuple):
@@ -154,14 +155,9 @@ class Vectors:
 
         Raises NoModel, NoAnswer, StorageError.
         """
-        embedder = self.model
-        keys = list(texts)
-        readable = [at for at, key in enumerate(keys) if embedder.reads(texts[key])]
-        made = embedder.embed([texts[keys[at]] for at in readable] or ["a"])  # else how long a vector is, is not known
-        rows = np.zeros((len(keys), made.shape[1]), np.float32)
-        rows[readable] = made[: len(readable)]
-        self._file.append(np.array(keys, np.uint64), rows)
-        return len(readable)
+        rows = _vectors(self.model, list(texts.values()))
+        self._file.append(np.array(list(texts), np.uint64), rows)
+        return int(rows.any(axis=1).sum())
 
     def counts(self) -> EmbeddingCounts:
         """How far embedding is."""
@@ -197,7 +193,7 @@ class Vectors:
             gone = self._file.keep(wanted) if dead and dead >= least_share * len(self._file.keys) else 0
             self._match()
         for other in self._folder.iterdir():
-            if other.stem != self.identity.key and other.suffix in (_ENDING, ".lock"):
+            if other.stem != self.identity.key and other.suffix in (_ENDING, _KNOWN_ENDING, ".lock"):
                 other.unlink(missing_ok=True)
         return gone
 
@@ -234,6 +230,58 @@ class Vectors:
         near = [VectorHit(note, start, stop, cosine) for (note, start, stop, _), cosine in found if cosine > 0]
         there = store.visible(self._database.connection, {one.row for one in near}, viewer)
         return [one for one in near if one.row in there]
+
+
+def _vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
+    """A row for each text, of zeros for what the model cannot read."""
+    readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
+    made = embedder.embed([texts[at] for at in readable] or ["a"])  # else how long a vector is, is not known
+    rows = np.zeros((len(texts), made.shape[1]), np.float32)
+    rows[readable] = made[: len(readable)]
+    return rows
+
+
+class KnownTexts:
+    """The vectors of texts that belong to the program, in a file beside those of the notes. Any thread may call.
+
+    Raises NoModel when there is no model to be had.
+    """
+
+    def __init__(self, folder: Path, choice: Choice, texts: Sequence[str]):
+        identity = model_choice.identify(choice)
+        self._choice, self._texts = choice, texts
+        self._file = store.VectorFile(folder / f"{identity.key}{_KNOWN_ENDING}", identity.name)
+        self._keys = np.array([store.key_of(text) for text in texts], np.uint64)
+        self._turn = threading.Lock()
+
+    def learn(self) -> int:
+        """Embed some of the texts that have no vector. Returns how many. Raises NoModel, NoAnswer, StorageError."""
+        with self._turn:
+            self._file.refresh()
+            bare = np.flatnonzero(~np.isin(self._keys, self._file.keys))[:_LEARNT_AT_ONCE]
+            if len(bare):
+                rows = _vectors(runtimes.open_model(self._choice), [self._texts[at] for at in bare])
+                self._file.append(self._keys[bare], rows)
+            return len(bare)
+
+    def cosines(self, text: str) -> list[float]:
+        """How near each of the texts is to `text` in what it means; [] as long as one has no vector, and for what the
+        model cannot read. Raises StorageError."""
+        with self._turn:
+            self._file.refresh()
+            if not np.isin(self._keys, self._file.keys).all():
+                return []  # half of them would decide by what happens to be there
+            order = np.argsort(self._file.keys, kind="stable")
+            at = order[np.searchsorted(self._file.keys, self._keys, sorter=order)]
+            try:
+                question = _vectors(runtimes.open_model(self._choice), [text])[0]
+            except (NoAnswer, NoModel):
+                return []
+            rows = self._file.rows[at]
+            if not question.any() or rows.shape[1] != len(question):
+                return []
+            found: list[float] = (rows @ question).tolist()
+            return found
 
 
 def _highest(cosines: np.ndarray, most: int) -> np.ndarray:

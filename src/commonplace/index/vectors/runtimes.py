@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,15 @@ import numpy as np  # noqa: E402
 if _is_ours:
     del os.environ[_BLAS_THREADS]  # not for programs we start
 
-from commonplace.index.vectors.model_choice import Choice, Embedder, NoModel, identify, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors.model_choice import (  # noqa: E402
+    Choice,
+    Embedder,
+    ModelId,
+    NoModel,
+    identify,
+    is_readable,
+    scripts,
+)
 from commonplace.llm import Embeddings, NoAnswer  # noqa: E402
 
 if TYPE_CHECKING:
@@ -390,8 +398,12 @@ def _unit(rows: Iterable[Any]) -> np.ndarray:
 
 
 def open_model(choice: Choice) -> Embedder:
-    """The chosen model, ready for texts. Raises NoModel."""
-    identity = identify(choice)
+    """The chosen model, ready for texts; of each the process has one. Raises NoModel."""
+    return _opened(choice, identify(choice))
+
+
+@lru_cache(maxsize=1)
+def _opened(choice: Choice, identity: ModelId) -> Embedder:
     if choice.endpoint:
         return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:

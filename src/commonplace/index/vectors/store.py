@@ -204,9 +204,13 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
         beginning = text[:400].casefold()
         names = [each.strip() for each in dict.fromkeys((title, one.heading)) if _is_telling(each)]
         text = sqlite_text("\n".join([*(each for each in names if each.casefold() not in beginning), text]))
-        key = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-        found.append(EmbeddedPassage(one.start, one.end, key, text))
+        found.append(EmbeddedPassage(one.start, one.end, key_of(text), text))
     return found
+
+
+def key_of(text: str) -> int:
+    """The key under which the vector of a text is kept."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def _is_telling(name: str) -> bool:

@@ -89,7 +89,8 @@ class LineChanges:
     def begin(self, change: Change, lines: LineChange) -> None:
         """Keep the lines that go and log `change`, right before `lines` reaches its file. Raises OSError."""
         self._rollback()  # a rename was begun before and did not work
-        touched = Touched(LINES, change.project, change.path, file=lines.place)
+        size = sum(map(len, (*lines.new, *lines.added)))
+        touched = Touched(LINES, change.project, change.path, file=lines.place, size=size)
         if lines.old:
             touched.old = self._history.keep_bytes(b"".join(lines.old))
         touched.new = self._keep_new(lines.numbers, lines.new, lines.added, durable=False)

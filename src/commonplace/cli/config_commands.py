@@ -1,0 +1,147 @@
+"""`config get | set | unset | list`: the keys of config.yaml (contract 001, 15). Their meanings: config-keys.txt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace import config as settings_file
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.output import Failure
+from commonplace.cli.syntax import Group, command
+from commonplace.errors import ConfigError, choices
+from commonplace.query import split_list
+
+if TYPE_CHECKING:
+    from commonplace.config import Settings
+
+_KEYS = ("key", "value", "default", "set", "meaning")
+_ROW = "{:<32} {:<24} {}"
+
+config = Group(
+    "config",
+    dict.fromkeys(("get", "set", "unset", "list"), "config_commands"),
+    help="Show and change the settings in config.yaml.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the configuration; `default` is its value as YAML, or in round brackets what holds without one."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+def keys() -> Iterator[Key]:
+    """All keys, in the order of contract 001, 15."""
+    for line in Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield Key(*(part.strip() for part in line.split("|")))
+
+
+def _key(name: str) -> Key:
+    """Raises Failure with the nearest for a key there is not."""
+    for each in keys():
+        pattern = re.escape(each.name).replace(r"\{name\}", r"[\w .@-]+?")
+        if re.fullmatch(pattern, name):
+            return replace(each, name=name)
+    if name.startswith("projects."):
+        raise Failure("projects are added and removed by memory project")
+    raise Failure(f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings"))
+
+
+def _offered(context: click.Context, given: Sequence[str]) -> list[str]:
+    return [] if given else [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
+
+
+def _settings(call: Invocation) -> Settings:
+    """The settings; for a file that cannot be read the defaults, so that it can be mended."""
+    try:
+        return call.settings()
+    except ConfigError:
+        return settings_file.unread(call.home, call.config)
+
+
+def _row(file: Path, key: Key) -> dict[str, Any]:
+    found = settings_file.stored(file, key.name)
+    default = None if key.default.startswith("(") else _value(key.default, "")
+    row = key.name, default if found is None else found, default, found is not None, key.meaning
+    return dict(zip(_KEYS, row, strict=True))
+
+
+def _value(text: str, default: str) -> Any:
+    """The value a person means: YAML; a list may be parted by commas."""
+    import yaml
+
+    if default.startswith("[") and not text.startswith("["):
+        return split_list(text)
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return value if isinstance(value, bool | int | list) else text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+@command("get", "KEY", keys=_KEYS, complete=_offered, example="memory config get daemon.interval")
+def config_get(call: Invocation, name: str) -> None:
+    """Print the value of a setting: what config.yaml says, else the default."""
+    row = _row(_settings(call).file, _key(name))
+    call.answer(_shown(row["value"]), **row)
+
+
+@command("set", "KEY", "VALUE...", keys=_KEYS, complete=_offered, example="memory config set timezone Asia/Shanghai")
+def config_set(call: Invocation, name: str, *words: str) -> None:
+    """Write a setting into config.yaml, whose other lines, comments and order stay.
+
+    The parts of a list are separated by commas. What the setting cannot be is refused. A daemon that runs takes it up
+    at its next start.
+    """
+    key = _key(name)
+    _write(call, key, _value(" ".join(words), key.default))
+
+
+@command("unset", "KEY", keys=_KEYS, complete=_offered, example="memory config unset timezone")
+def config_unset(call: Invocation, name: str) -> None:
+    """Take a setting out of config.yaml: the default holds again."""
+    _write(call, _key(name), None)
+
+
+def _write(call: Invocation, key: Key, value: Any) -> None:
+    from commonplace.engine import open_memory
+
+    settings = _settings(call)
+    with open_memory(agent=call.caller, config=settings, face="cli", watch=False) as memory:
+        try:
+            memory.configure(key.name, value)
+        except ConfigError as error:
+            reason = str(error).removeprefix(f"load config: {settings.file}: ")
+            raise Failure(f"cannot set {key.name}: {reason.removeprefix(key.name).lstrip(': ')}", error.code) from None
+    row = _row(settings.file, key)
+    call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
+
+
+@command("list", keys={"file": (), "settings": _KEYS}, example="memory config list")
+def config_list(call: Invocation) -> None:
+    """List all settings: value, whether it is the default, and what it means."""
+    file = _settings(call).file
+    known = [(each, _row(file, each)) for each in keys() if "{" not in each.name]
+    cells = []
+    for key, row in known:
+        value = _shown(row["value"]) if row["set"] else f"{_shown(row['default']) or key.default.strip('()')} (default)"
+        cells.append((key.name, value, key.meaning))
+    if call.on_terminal:
+        return call.table(("Setting", "Value", "Meaning"), cells, str(file))
+    call.answer("\n".join(_ROW.format(*each) for each in cells), file=str(file), settings=[row for _, row in known])

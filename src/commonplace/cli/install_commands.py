@@ -1,0 +1,370 @@
+"""`install` and `uninstall`: our entry in the configuration of other programs (docs/clients.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.output import Failure, Row
+from commonplace.cli.syntax import Text, Usage, command, flag, option
+
+if TYPE_CHECKING:
+    from commonplace.clients.install import Installer, Outcome, Target
+    from commonplace.clients.table import Client, Server
+
+_START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
+_STATUS = Row("{:<17} {:<6} {:<24} {:<8} {}")
+
+
+def _ids(*_: object) -> list[str]:
+    from commonplace.clients.table import clients
+
+    return [*clients()]
+
+
+@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_ids)
+@flag("--all", "Every client found on this machine.", "all_")
+@flag("--project", "The files of the project in the working folder, not your own.")
+@option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
+@option("--token-env", metavar="NAME", help="The variable of the environment that holds the token for --http.")
+@click.option(
+    "--hooks/--no-hooks",
+    default=True,
+    help="Bring memory into each session by the client's hooks, or take ours out [yes].",
+)
+@option("--name", default="memory", help="The name of the entry.")
+@flag("--replace", "Take the place of an entry of that name that is not ours.")
+@flag("--dry-run", "Show the changes, make none.")
+@flag("--print", "Print what to paste, change nothing.", "print_")
+def install(
+    call: Invocation, *ids: str, all_: bool, project: bool, http: Text, token_env: Text, hooks: bool, name: str,
+    replace: bool, dry_run: bool, print_: bool,
+) -> int:  # fmt: skip
+    """Connect other programs to this memory. Without CLIENT: show who is connected, change nothing.
+
+    One entry of the client's configuration changes, and not another byte; a copy of the file is kept. Then the
+    server is started once and asked for its tools.
+    """
+    from commonplace.clients.install import Installer, checked_name, checked_url, checked_variable
+    from commonplace.clients.table import Server
+    from commonplace.errors import CommonplaceError
+
+    if token_env is not None and http is None:
+        raise Usage("--token-env needs --http")
+    program = _program(project)
+    server = Server(checked_name(name), (*program, "mcp", *_globals(call)), checked_url(http) if http else "",
+                    checked_variable(token_env) if token_env else "")  # fmt: skip
+    if not ids and not all_ and not print_:
+        return _show(call, server, project)
+    installer, rows, texts, failed = Installer(call.settings().home), [], [], False
+    for client in _chosen(ids, all_, project, print_=print_):
+        row: dict[str, Any] = {"client": client.id, "title": client.title}
+        try:
+            wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)])
+            if not print_ and not project and not client.is_here(os.environ):
+                row |= _pasted(wanted) | {"result": "not found", "reason": f"{client.title} is not on this machine"}
+            elif print_:
+                row |= _pasted(wanted) | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
+            elif _plugin_is_on(client):
+                row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
+            else:
+                unwanted = [] if hooks or project else _hook_targets(client)
+                row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
+        except CommonplaceError as error:
+            row |= {"result": "refused", "reason": str(error)}
+        failed = failed or row["result"] in ("refused", "not found")
+        rows.append(row)
+        texts.append(_told(client, row))
+    started = None
+    if not http and not dry_run and not print_ and any(each["result"] in ("written", "unchanged") for each in rows):
+        started = _start(server.argv)
+        texts.append(_started_text(started))
+        failed = failed or started["error"] is not None
+    call.answer("\n".join(texts), clients=rows, server=started)
+    return int(failed)
+
+
+@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_ids)
+@flag("--all", "Every client that has our entry.", "all_")
+@flag("--project", "The files of the project in the working folder, not your own.")
+@option("--name", default="memory", help="The name of the entry.")
+@flag("--replace", "Take out an entry of that name even if it is not ours.")
+@flag("--dry-run", "Show the changes, make none.")
+def uninstall(call: Invocation, *ids: str, all_: bool, project: bool, name: str, replace: bool, dry_run: bool) -> int:
+    """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
+    from commonplace.clients.install import Installer, checked_name
+    from commonplace.clients.table import Server
+    from commonplace.errors import CommonplaceError
+
+    if not ids and not all_:
+        raise Usage("requires a CLIENT, or --all")
+    server, installer = Server(checked_name(name)), Installer(call.settings().home)
+    rows, texts = [], []
+    for client in _chosen(ids, all_, project):
+        row: dict[str, Any] = {"client": client.id, "title": client.title}
+        try:
+            wanted = _targets(client, server, project, hooks=not project, program=["memory"])
+            row |= _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
+        except CommonplaceError as error:
+            row |= {"result": "refused", "reason": str(error)}
+        rows.append(row)
+        if ids or row["result"] != "unchanged":
+            texts.append(_told(client, row))
+    call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
+    return int(any(each["result"] == "refused" for each in rows))
+
+
+def _program(project: bool) -> list[str]:
+    """What starts us; in a file that others check out, the bare name."""
+    from commonplace.clients.table import launcher
+
+    return ["memory"] if project and shutil.which("memory") else launcher()
+
+
+def _globals(call: Invocation) -> list[str]:
+    """The options that name this memory, if it is not the usual one: clients do not hand our environment on."""
+    home = call.home or os.environ.get("MEMORY_HOME")
+    config = ["--config", os.path.abspath(os.path.expanduser(call.config))] if call.config else []
+    agent = ["--agent", call.agent] if call.agent else []
+    return (["--home", os.path.abspath(os.path.expanduser(home))] if home else []) + config + agent
+
+
+def _chosen(ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False) -> list[Client]:
+    """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
+    from commonplace.clients.table import clients
+
+    table = clients()
+    if unknown := [each for each in ids if each not in table]:
+        raise Failure(f'unknown client "{unknown[0]}"; clients: {", ".join(table)}. For others: memory install --print')
+    if ids:
+        return [table[each] for each in dict.fromkeys(ids)]
+    if print_ and not all_:
+        return [table["cursor"]]  # the form most clients share
+    found = [each for each in table.values() if each.is_here(os.environ)]
+    return [each for each in found if each.project] if project else found
+
+
+def _targets(client: Client, server: Server, project: bool, *, hooks: bool, program: Sequence[str]) -> list[Target]:
+    """The files of the client with what belongs in them. Raises Failure."""
+    from commonplace.clients import install, table
+
+    file = client.place(os.environ, Path.cwd() if project else None)
+    if file is None:
+        raise Failure(f"{client.title} has no file for projects")
+    calls = table.hooks(client, program) if hooks and client.hooks and not project else []
+    edits = [table.entry(client, server)]
+    return install.targets(client, file, edits, client.hook_file(os.environ), calls)
+
+
+def _hook_targets(client: Client) -> list[Target]:
+    """The file of the client's hooks, with what `install` would put there."""
+    from commonplace.clients import install, table
+
+    file = client.hook_file(os.environ)
+    return [] if file is None else [install.Target(client, file, "json", table.hooks(client, ["memory"]))]
+
+
+def _changes(
+    installer: Installer, adding: Sequence[Target], removing: Sequence[Target], *, replace: bool, dry_run: bool
+) -> dict[str, Any]:
+    """Carry out one client's changes, as keys of its row; all are tried before the first file is written."""
+    from commonplace.clients.install import snippet
+    from commonplace.clients.spans import Unsure
+
+    rows: list[tuple[Target, Outcome]] = []
+    left: dict[str, str] = {}
+    for dry in (True, dry_run):
+        rows.clear()
+        for target, act in [(each, installer.add) for each in adding] + [(each, installer.remove) for each in removing]:
+            try:
+                rows.append((target, act(target, replace=replace, dry_run=dry)))
+            except Unsure as error:
+                kept = f"{target.file} was not changed: {error}"
+                if adding and target not in adding:  # hooks nobody asked for; the server can be connected all the same
+                    left = {"hooks_left": kept}
+                    continue
+                paste = snippet(target.format, target.edits) if adding else None
+                return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
+    changed = [(target, each) for target, each in rows if each.old != each.new]
+    result = ("planned" if dry_run else "written" if adding else "removed") if changed else "unchanged"
+    backups = [str(each.backup) for _, each in changed if each.backup is not None]
+    diff = "".join(_diff(target.file, each) for target, each in changed) if dry_run else None
+    shown = {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups}
+    return shown | ({"diff": diff} if diff else {}) | left
+
+
+def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
+    from commonplace.clients.install import snippet
+
+    first = next(iter(wanted))
+    return {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
+
+
+def _diff(file: Path, outcome: Outcome) -> str:
+    old, new = ((text or "").splitlines(keepends=True) for text in (outcome.old, outcome.new))
+    lines = unified_diff(old, new, str(file), str(file))
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def _told(client: Client, row: dict[str, Any]) -> str:
+    """What became of a client, for a person."""
+    result = row["result"]
+    if result == "printed":
+        return (f"# {row['file']}\n" if row["file"] else "") + row["snippet"].rstrip("\n")
+    head = f"{client.title}: {result}"
+    if row.get("reason"):
+        head = f"{client.title}: {row['reason']}"
+    elif row.get("file"):
+        head += f" ({row['file']})"
+    parts = [head, *(f"  copy of what was there: {each}" for each in row.get("backup", ()))]
+    if row.get("hooks_left"):
+        parts.append(f"  {row['hooks_left']}")
+    if row.get("snippet"):
+        parts.append(f"  Paste this into {row['file']}:\n{row['snippet']}".rstrip("\n"))
+    if row.get("diff"):
+        parts.append(row["diff"].rstrip("\n"))
+    if result == "written":
+        notes = client.note, client.hooks.get("note") if str(client.hook_file(os.environ)) in row["file"] else None
+        parts += [f"  {note}" for note in notes if note]
+    return "\n".join(parts)
+
+
+def _plugin_is_on(client: Client) -> bool:
+    """Whether the client has our plugin, which would do everything twice."""
+    from commonplace.clients.install import Target, present
+    from commonplace.clients.spans import Unsure
+    from commonplace.clients.table import Edit, expand
+
+    if not (known := client.plugin):
+        return False
+    *path, name = known["key"]
+    edit = Edit("plugin", tuple(path), name, True, bool)
+    try:
+        return present(Target(client, expand(known["file"], os.environ), known["format"], [edit])) == [True]
+    except Unsure:
+        return False
+
+
+def _show(call: Invocation, server: Server, project: bool) -> int:
+    """The table of clients."""
+    from commonplace.clients.install import Installer
+    from commonplace.clients.table import clients
+
+    installer = Installer(call.settings().home)
+    rows, versions = [], dict[tuple[str, ...], str]()
+    for client in clients().values():
+        if project and client.project is None:
+            continue
+        rows.append(_state(installer, client, server, project, versions))
+    lines = [_STATUS.format("client", "found", "entry", "hooks", "file").rstrip()]
+    for row in rows:
+        entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
+        hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
+        file = _short(row["file"]) if row["found"] else ""
+        lines.append(_STATUS.format(row["client"], "yes" if row["found"] else "no", entry, hooks, file).rstrip())
+    lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
+    call.answer("\n".join(lines), clients=rows, server=None)
+    return 0
+
+
+def _short(file: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + file[len(home) :] if file.startswith(home + "/") else file
+
+
+def _state(
+    installer: Installer, client: Client, server: Server, project: bool, versions: dict[tuple[str, ...], str]
+) -> dict[str, Any]:
+    """What `memory install` tells of a client; `entry` is none, ok, other command, broken command, address, not ours,
+    plugin or unreadable, with the reason.
+    """
+    from commonplace.clients import install, table
+    from commonplace.errors import CommonplaceError
+
+    file = client.place(os.environ, Path.cwd() if project else None)
+    found, entry, version, hooks = client.is_here(os.environ), "none", None, None
+    assert file is not None
+    try:
+        edit = table.entry(client, server)
+        target = install.Target(client, file, client.format, [edit])
+        (value,) = install.present(target)
+        if value is not None:
+            argv = table.command_of(value)
+            entry = "ok" if value == edit.value else "other command"
+            if not table.is_our_server(value):
+                entry = "address" if not argv and installer.wrote(target, value) else "not ours"
+            else:
+                version = _version(argv, versions)
+                entry = entry if version else "broken command"
+        hook_file = client.hook_file(os.environ)
+        if hook_file is not None and not project:
+            calls = [each for each in table.hooks(client, ["memory"]) if not each.kept]
+            hooks = all(each is not None for each in install.present(install.Target(client, hook_file, "json", calls)))
+    except CommonplaceError as error:
+        entry = f"unreadable: {error}"
+    if not project and entry == "none" and _plugin_is_on(client):
+        entry, hooks = "plugin", True
+    return {"client": client.id, "title": client.title, "found": found, "entry": entry, "version": version,
+            "hooks": hooks, "file": str(file)}  # fmt: skip
+
+
+def _version(argv: Sequence[str], known: dict[tuple[str, ...], str]) -> str | None:
+    """The version of the program an entry starts, None when it does not start."""
+    from commonplace import __version__
+    from commonplace.clients.table import launcher
+
+    start = tuple(argv[: argv.index("mcp")]) if "mcp" in argv else tuple(argv[:1])
+    if list(start) == launcher():
+        return __version__
+    if start not in known:
+        try:
+            done = subprocess.run(
+                [*start, "--version"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_VERSION_SECONDS,
+                check=True,
+            )
+            known[start] = done.stdout.decode("utf-8", "replace").split()[-1]
+        except (OSError, subprocess.SubprocessError, IndexError):
+            known[start] = ""
+    return known[start] or None
+
+
+def _start(argv: Sequence[str]) -> dict[str, Any]:
+    """Start the server as a client would and ask for its tools."""
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "memory-install", "version": "1"},
+    }
+    lines: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    given = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    began, answer = time.monotonic(), {"command": [*argv], "tools": None, "seconds": None, "error": None}
+    try:
+        done = subprocess.run([*argv], input=given, capture_output=True, timeout=_START_SECONDS, check=False)
+        replies = {each.get("id"): each for each in map(json.loads, done.stdout.splitlines())}
+        tools = len(replies[2]["result"]["tools"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, AttributeError) as error:
+        return answer | {"error": f"the server did not answer ({type(error).__name__}); try: {' '.join(argv)}"}
+    return answer | {"tools": tools, "seconds": round(time.monotonic() - began, 2)}
+
+
+def _started_text(started: dict[str, Any]) -> str:
+    if started["error"]:
+        return f"Started it: {started['error']}"
+    return f"Started it: {started['tools']} tools, {started['seconds']} s."

@@ -1,0 +1,241 @@
+"""`list`, `search`, `context`, `backlinks` (contract 001, 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from commonplace.cli import output
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.memory_commands import (
+    as_of_moment,
+    as_of_option,
+    category_option,
+    minute,
+    place_of,
+    preview,
+    scope_option,
+    tags_option,
+)
+from commonplace.cli.output import Row
+from commonplace.cli.syntax import Names, Number, Stored, Text, Usage, command, flag, option
+from commonplace.engine.memory_rows import contents, holding, records
+from commonplace.note.model import CATEGORY_PROJECT, PHASES
+from commonplace.query import day, memory_query
+from commonplace.text.unicode import one_line
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.rows import Hit, NoteInfo
+    from commonplace.query import Query
+
+DEFAULT_TOKENS = 2_000
+NO_LIMIT = 1 << 30
+LIST_ROW = Row("{:<8} {:<10} {:<10} {:<10} {:<20} {}")
+SEARCH_ROW = Row("{:<8} {:<10} {:<10} {}")
+_DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
+_NEAREST = 5
+
+
+def limit_option(default: int) -> Callable[..., Any]:
+    return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
+
+
+phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox, organized or archived.")
+archived_flag = flag("--archived", "Only archived memories.")
+_by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
+_client_option = option("--client", help="Only written with this program: cli, socket, an MCP client's name ...")
+
+
+@command("list", keys=("memories", "shown", "total"), example="memory list --category preferences --limit 10")
+@phase_option
+@category_option()
+@scope_option
+@option("--source", type=Stored("text", "source"), help="Only from this source.")
+@archived_flag
+@as_of_option
+@_by_option
+@_client_option
+@limit_option(50)
+def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text, client: Text, **filters: Any) -> None:
+    """List memories, newest first; archived ones only when asked for."""
+    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
+    with call.memory() as memory:
+        wanted = wanted.replace(as_of=as_of_moment(memory, as_of))
+        infos, total = memory.list(wanted, limit=limit, order="created")
+        if call.json:
+            return call.document(memories=records(memory, infos), shown=len(infos), total=total)
+        if not infos:
+            return call.answer("No memories found.")
+        zone = memory.settings.zone
+        head = ("ID", "Phase", "Category", "Source", "Created", "Preview")
+        last = f"Showing {len(infos)} of {total} memories"
+        marks, rows = memory.validity_marks(infos), []
+        for info, content in zip(infos, contents(memory, infos), strict=True):
+            cells = info.id[:8], info.phase or "", info.category or "", info.source or "", minute(info.created, zone)
+            rows.append((*cells, (content if call.on_terminal else preview(content, 40)) + _mark(marks, info)))
+        if call.on_terminal:
+            return call.table(head, rows, last)
+        lines = [LIST_ROW.format(*head), "-" * 100, *(LIST_ROW.format(*row) for row in rows)]
+        call.answer("\n".join([*lines, "", last]))
+
+
+def _mark(marks: Mapping[int, str], info: NoteInfo) -> str:
+    """What a row says of a memory that is not valid all the time."""
+    return f" ({marks[info.row]})" if info.row in marks else ""
+
+
+@command(
+    "search", "QUERY...", keys=("query", "memories", "total"), example='memory search dark mode --from "last week"'
+)
+@tags_option("All of these tags.")
+@scope_option
+@phase_option
+@category_option()
+@option("--from", "first", metavar="DAY", help=f"Created on this day or later: {_DAY}")
+@option("--to", "last", metavar="DAY", help="Created on this day or earlier.")
+@archived_flag
+@as_of_option
+@_by_option
+@_client_option
+@limit_option(0)
+@flag("--ranked", "Search words in title, tags and text; best first.")
+@option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
+@flag("--all", "Also the notes of all other projects.", "every")
+def search(
+    call: Invocation, *words: str, first: Text, last: Text, as_of: Text, limit: int, ranked: bool, archived: bool,
+    most: int | None, by: Text, client: Text, every: bool, **filters: Any,
+) -> None:  # fmt: skip
+    """Find memories whose text holds QUERY, newest first. An empty QUERY finds all.
+
+    The words of QUERY are joined by blanks. Archived ones are found with --archived, and with --ranked below the
+    others. On a terminal, when no text holds the words, the nearest by words are shown. With --all the document has
+    the notes of other projects under `notes`, and how many there are as `notes_total`.
+    """
+    if most is not None and not ranked:
+        raise Usage("--max-tokens needs --ranked")
+    text = " ".join(words)
+    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
+    with call.memory() as memory:
+        zone, now = memory.settings.zone, memory.clock()
+        from_, until = day(first, "--from", zone, now=now), day(last, "--to", zone, 1, now)
+        wanted = wanted.replace(created_from=from_, created_until=until, as_of=as_of_moment(memory, as_of))
+        elsewhere = wanted.replace(
+            projects=tuple(each.name for each in memory.projects if each.name != CATEGORY_PROJECT)
+        )
+        found, total, hits = _found(memory, wanted, text, limit, most, ranked=ranked)
+        others, others_total, other_hits = (
+            _found(memory, elsewhere, text, limit, most, ranked=ranked) if every else ([], 0, [])
+        )
+        if call.json:
+            rows = records(memory, found)
+            for row, hit in zip(rows, hits, strict=False):
+                row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+                row["provenance"] = hit.note.provenance.row()
+            more = _other_rows(others, other_hits) | {"notes_total": others_total} if every else {}
+            return call.document(query=text, memories=rows, total=total, **more)
+        if call.on_terminal:
+            return _show_found(call, memory, wanted, text, [*found, *others], total + others_total, elsewhere, every)
+        if not found and not others:
+            return call.answer("No matching memories found.")
+        lines = [*_rows(memory, found, 80), *(f"{place_of(each)}  {each.title}" for each in others)]
+        last_line = f"Found: {total} memories" + (f", {others_total} other notes" if every else "")
+        call.answer("\n".join([*lines, "", last_line]))
+
+
+def _found(
+    memory: Memory, wanted: Query, text: str, limit: int, most: int | None, *, ranked: bool
+) -> tuple[list[NoteInfo], int, list[Hit]]:
+    """The notes found, how many there are, and with `ranked` their hits."""
+    if ranked and text.strip():
+        ranking = memory.search(wanted.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None)
+        return [hit.note for hit in ranking], ranking.total, list(ranking)
+    return *holding(memory, wanted, text, limit), []
+
+
+def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
+    """The notes that come nearest to `text`: those with all of its words, else with any."""
+    from commonplace.text.tokens import is_cjk, words
+
+    parts = [
+        [each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each] for each in words(text)
+    ]
+    any_word = " OR ".join(f'"{part}"' for every in parts for part in every)
+    for asked in filter(None, (text, any_word)):
+        if hits := memory.search(wanted.replace(text=asked), limit=_NEAREST):
+            return [hit.note for hit in hits]
+    return []
+
+
+def _other_rows(infos: Sequence[NoteInfo], hits: Sequence[Hit]) -> dict[str, Any]:
+    keys = ("id", "title", "type", "project", "path", "permalink")
+    rows = [{key: getattr(info, key) for key in keys} for info in infos]
+    for row, hit in zip(rows, hits, strict=False):
+        row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+    return {"notes": rows}
+
+
+def _show_found(
+    call: Invocation, memory: Memory, wanted: Query, text: str, found: Sequence[NoteInfo], total: int,
+    elsewhere: Query, every: bool,
+) -> None:  # fmt: skip
+    """What was found, for a person: when nothing was, the nearest by words; and how much more other projects hold."""
+    foot = [f"Found: {total} {'notes' if every else 'memories'}"]
+    if not found and text.strip():
+        found = _nearest(memory, wanted.replace(projects=None if every else wanted.projects), text)
+        foot = ["No matching memories found."]
+        if found:
+            output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')
+            foot = []
+    if not every and text.strip() and (others := holding(memory, elsewhere, text, 0)[0]):
+        names = dict.fromkeys(each.project for each in others)
+        foot.append(f"{len(others)} more in {', '.join(names)}: memory search --all")
+    if not found:
+        return call.answer("\n".join(foot))
+    cells = [
+        (info.id[:8], info.phase or "", info.category or "", content)
+        if info.project == CATEGORY_PROJECT
+        else (place_of(info), info.type, info.project, info.title)
+        for info, content in zip(found, contents(memory, found), strict=True)
+    ]
+    call.table(("ID", "Phase", "Category", "Text"), cells, *foot)
+
+
+def _rows(memory: Memory, infos: Sequence[NoteInfo], length: int) -> list[str]:
+    """Lines of id, phase, category and a preview of `length` characters."""
+    marks = memory.validity_marks(infos)
+    return [
+        SEARCH_ROW.format(info.id[:8], info.phase, info.category, preview(content, length) + _mark(marks, info))
+        for info, content in zip(infos, contents(memory, infos), strict=True)
+    ]
+
+
+@command("context", "QUESTION...", keys=("question", "context"), example="memory context what does Anna like")
+@option("--max-tokens", type=Number(), default=DEFAULT_TOKENS, help="How long at most; a token is about 4 characters.")
+@option("--project", type=Stored("name", "project"), help="Only notes of this project [all].")
+@as_of_option
+def context(call: Invocation, *words: str, max_tokens: int, project: Text, as_of: Text) -> None:
+    """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
+    with call.memory() as memory:
+        projects = None if project is None else (memory.project(project).name,)
+        question, most = " ".join(words), max_tokens or DEFAULT_TOKENS
+        found = memory.context_for(question, max_tokens=most, projects=projects, as_of=as_of_moment(memory, as_of))
+        call.answer(found or f"Nothing found that fits into {most} tokens.", question=question, context=found)
+
+
+@command("backlinks", "ID", keys=("id", "memories"), example="memory backlinks 5a1f")
+def backlinks(call: Invocation, ref: str) -> None:
+    """List the memories that link to a memory, newest first."""
+    with call.memory() as memory:
+        info = memory.memory_id(ref)
+        found = [each for each in memory.backlinks(info) if each.project == CATEGORY_PROJECT]
+        if call.json:
+            return call.document(id=info.id, memories=records(memory, found))
+        if not found:
+            return call.answer("No backlinks found.")
+        if call.on_terminal:
+            cells = [(each.id[:8], each.phase or "", each.category or "") for each in found]
+            rows = [(*row, content) for row, content in zip(cells, contents(memory, found), strict=True)]
+            return call.table(("ID", "Phase", "Category", "Preview"), rows, f"Found: {len(found)} backlinks")
+        head = [SEARCH_ROW.format("ID", "Phase", "Category", "Preview"), "-" * 80]
+        call.answer("\n".join([*head, *_rows(memory, found, 50), "", f"Found: {len(found)} backlinks"]))

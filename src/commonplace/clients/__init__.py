@@ -1,0 +1,1 @@
+"""What connects other programs: the table of clients, and the editors of their configuration files."""

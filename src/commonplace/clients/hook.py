@@ -1,0 +1,148 @@
+"""`memory hook`: answers one event of a client, through the daemon if one runs, else with the home itself.
+
+A client waits for its hooks, so whatever goes wrong, or takes too long, ends in silence: no text, status 0.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threading import Timer
+
+    from commonplace.clients.hook_events import Event
+    from commonplace.config import Settings
+    from commonplace.engine import Memory
+
+SECONDS = 0.75
+"""A hook ends itself after so long, whatever it was doing, so that it is over for its client after 0.8."""
+METHOD = "hook"
+"""The daemon's method that answers an event."""
+LIMIT = 4 << 20
+"""Bytes of an event that are read; a longer one is none."""
+_SOCKET_LIMIT = 1 << 20
+
+
+def limit_time() -> Timer:
+    """End this process, well and silently, once the time is up since it began: also inside a query, or while it waits
+    for a lock. A change that is cut off is completed or taken back by the next one. Cancel it when all is done."""
+    from threading import Timer
+
+    timer = Timer(max(0.05, _limit() - _age()), os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _limit() -> float:
+    """SECONDS, or what the variable MEMORY_HOOK_SECONDS says, for machines that are busy."""
+    try:
+        return min(60.0, float(os.environ["MEMORY_HOOK_SECONDS"]))
+    except (KeyError, ValueError):
+        return SECONDS
+
+
+def _age() -> float:
+    """Seconds since this process began, as the system tells, else by what it has computed; 0 when it is no process that
+    began for one event."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    except (OSError, ValueError, IndexError, AttributeError):
+        age = time.process_time()
+    return age if 0 <= age < SECONDS else 0.0
+
+
+def read_event(fd: int = 0) -> bytes:
+    """What the client sends, to its end; nothing when that is too much."""
+    data = bytearray()
+    while block := os.read(fd, 1 << 16):
+        data += block
+        if len(data) > LIMIT:
+            return b""
+    return bytes(data)
+
+
+def answered(event: Event, settings: Settings, agent: str | None) -> str:
+    """The answer to the client, or "". `agent` is who acts if the caller said so."""
+    reply = None if agent else _from_daemon(event, settings)
+    if reply is not None:
+        return reply
+    from commonplace.engine import open_memory
+
+    with open_memory(agent=agent, config=settings, face="hook", watch=False) as memory:
+        return answer(memory, event)
+
+
+def _from_daemon(event: Event, settings: Settings) -> str | None:
+    """The daemon's answer; None when no daemon that knows hooks listens."""
+    import json
+    import socket
+
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": event._asdict()}).encode() + b"\n"
+    if len(request) > _SOCKET_LIMIT:
+        return None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
+        daemon.settimeout(_limit())
+        try:
+            daemon.connect(str(settings.home / "memory.sock"))
+        except OSError:
+            return None
+        try:
+            daemon.sendall(request)
+            data = b""
+            while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
+                data += block
+        except OSError:
+            return ""  # it is busy, and so would we be
+    reply = json.loads(data)
+    return reply["result"]["reply"] if "result" in reply else None
+
+
+def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:
+    """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what is none."""
+    from commonplace.clients.hook_events import CLIENTS, Event
+
+    event = Event(**{key: str(value) for key, value in params.items()})
+    if event.client not in CLIENTS:
+        raise ValueError(f"no such client: {event.client}")
+    return {"reply": answer(memory, event)}
+
+
+def answer(memory: Memory, event: Event) -> str:
+    """Do what `event` asks for, and return what the client is to be answered."""
+    from commonplace.clients.hook_context import at_start, for_prompt
+    from commonplace.clients.hook_events import CLIENTS, PROMPT, START, reply_of
+    from commonplace.clients.hook_session import SessionFile
+    from commonplace.store.layout import Layout
+
+    known = CLIENTS[event.client]
+    session = SessionFile(Layout(memory.home).sessions, event.client, event.session)
+    by = {"client": event.client, "session": event.session}
+    owner, agent = memory.as_caller(memory.agent, "hook", **by), memory.agent
+    if agent is None:
+        agent = memory.settings.agents.get(known.handshake, known.agent)
+    caller = memory.as_caller(agent, "hook", **by)
+    if event.kind not in (START, PROMPT):
+        from commonplace.clients.hook_capture import checkpoint
+
+        checkpoint(caller, event, session)
+        return ""
+    now = memory.clock()
+    if event.kind == START:
+        told = at_start(caller, event, session)
+        session.sweep(now)
+    else:
+        from commonplace.clients.hook_capture import asked_to_remember, remember
+
+        said = remember(owner, event, session) if asked_to_remember(event.prompt) else ""
+        if PROMPT not in known.injects:
+            return ""
+        told = for_prompt(caller, event, session, said)
+    saw = now if event.kind == START else None
+    if saw or told.text:
+        session.add(saw=saw, notes=told.notes, text=told.text)
+    return reply_of(event, told.text)

@@ -1,0 +1,268 @@
+"""Writes our entries into the files of clients and takes them out again: the rest of each file stays as it is.
+
+A file is read, changed as text, written beside itself, compared with what was read, and renamed over; a program that
+changed it meanwhile makes us begin again. What it was goes to `.commonplace/install/` of the home first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commonplace import clock
+from commonplace.clients import jsonc, table, toml_text, yaml_text
+from commonplace.clients.spans import NO_HINT, Hint, Unsure
+from commonplace.clients.table import Client, Edit
+from commonplace.errors import InvalidInput, StorageError
+from commonplace.store.base import File
+from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
+
+EDITORS: dict[str, Any] = {"json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text}
+_ATTEMPTS, _BACKUPS = 5, 5
+
+
+class Target(NamedTuple):
+    """A file of a client with what shall stand in it, or shall no longer."""
+
+    client: Client
+    file: Path
+    format: str
+    edits: Sequence[Edit]
+
+
+class Outcome(NamedTuple):
+    """What became of a file: its text before and after (None: no file), and the copy of what it was."""
+
+    old: str | None
+    new: str | None
+    backup: Path | None = None
+
+
+def targets(
+    client: Client, file: Path, edits: Sequence[Edit], hook_file: Path | None, hooks: Sequence[Edit]
+) -> list[Target]:
+    """The files to change; one, when server and hooks stand in the same."""
+    if hook_file is None or not hooks:
+        return [Target(client, file, client.format, edits)]
+    if hook_file == file:
+        return [Target(client, file, client.format, [*edits, *hooks])]
+    return [Target(client, file, client.format, edits), Target(client, hook_file, "json", hooks)]
+
+
+def snippet(format: str, edits: Sequence[Edit]) -> str:
+    """What to paste into a file that is not changed by us."""
+    text = ""
+    for each in edits:
+        text, _ = EDITORS[format].put(text, each.path, each.name, each.value)
+    return text
+
+
+def present(target: Target) -> list[Any]:
+    """What stands now where each edit would put its value, None for nothing. Raises Unsure, StorageError."""
+    text = _text(_read(target.file))
+    return [None if text is None else EDITORS[target.format].find(text, each.path, each.name) for each in target.edits]
+
+
+class Installer:
+    """Changes files of clients for the memory in `home`, where it remembers what it made."""
+
+    def __init__(self, home: Path):
+        self.folder = home / ".commonplace" / "install"
+        self._records = self.folder / "records.json"
+
+    def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> Outcome:
+        """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless `replace`."""
+        return self._change(target, lambda text, notes: self._added(target, text, notes, replace), dry_run)
+
+    def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> Outcome:
+        """Take the edits out."""
+        return self._change(target, lambda text, notes: self._removed(target, text, notes, replace), dry_run)
+
+    def wrote(self, target: Target, value: Any) -> bool:
+        """Whether `value` is the server that was last written into the file."""
+        notes = self._load().get(str(target.file), {})
+        return bool(notes.get(target.edits[0].label, {}).get("value") == value)
+
+    def _added(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
+        editor, text = EDITORS[target.format], old or ""
+        for each in target.edits:
+            there = editor.find(text, each.path, each.name)
+            if there is not None and (each.kept or there == each.value):
+                continue
+            value = each.value
+            if there is not None:
+                if isinstance(each.name, str) and not replace and not self._is_ours(each, there, notes):
+                    raise Unsure(f'it has an entry "{each.name}" already that is not ours (--replace takes its place)')
+                if table.shares_hooks(there, target.client.id):
+                    continue
+                if self._is_ours(each, there, notes) and isinstance(there, dict):
+                    same_kind = bool(table.command_of(there)) == bool(table.command_of(value))
+                    value = {**there, **value} if same_kind else value
+                if value == there:
+                    continue
+            text, hint = editor.put(text, each.path, each.name, value)
+            known = notes.get(each.label, {}) if there is not None else {}
+            kept = known.get("hint", [*(hint if there is None else NO_HINT)])
+            created = known.get("created", old is None)
+            notes[each.label] = {"hint": kept, "value": value, "created": created}
+        return text if text or old is not None else None
+
+    def _removed(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
+        if old is None:
+            return None
+        editor, text, created = EDITORS[target.format], old, False
+        for each in reversed(target.edits):
+            note = notes.pop(each.label, {})
+            created = created or bool(note.get("created"))
+            there = editor.find(text, each.path, each.name)
+            if there is None or (each.kept and (not note or editor.find(text, (), "hooks") is not None)):
+                continue
+            if isinstance(each.name, str) and not replace and not self._is_ours(each, there, {each.label: note}):
+                raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
+            if table.shares_hooks(there, target.client.id):
+                raise Unsure(f"our hook for {each.label} stands in one group with another")
+            hints = (Hint(*note["hint"]),) if note else ()
+            text = editor.drop(text, each.path, each.name, *hints)
+        return None if created and not text.strip("\ufeff \t\r\n") else text
+
+    def _is_ours(self, edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
+        return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
+
+    def _change(
+        self, target: Target, change: Callable[[str | None, dict[str, Any]], str | None], dry_run: bool
+    ) -> Outcome:
+        """Carry `change` out. Raises Unsure, StorageError."""
+        if dry_run:
+            old = _text(_read(target.file))
+            return Outcome(old, change(old, self._load().get(str(target.file), {})))
+        with self._locked():
+            for _ in range(_ATTEMPTS):
+                records, file = self._load(), _read(target.file)
+                notes, old = records.setdefault(str(target.file), {}), _text(file)
+                new = change(old, notes)
+                backup = None
+                if new != old:
+                    backup = self._back_up(target.client.id, file)
+                    if not _swap(target.file, file, new):
+                        if backup is not None:
+                            backup.unlink()
+                        continue
+                put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
+                return Outcome(old, new, backup)
+        raise StorageError(str(target.file), "another program keeps changing it; close it and try again")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            make_private(self.folder)
+            lock = lock_file(self.folder / "lock", fcntl.LOCK_EX)
+        except OSError as error:
+            raise StorageError("the memory home", reason(error)) from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            rows = json.loads(self._records.read_bytes())
+        except (OSError, ValueError):
+            return {}  # without it, containers that were made for an entry stay behind empty
+        return rows if isinstance(rows, dict) else {}
+
+    def _back_up(self, client: str, file: File | None) -> Path | None:
+        """A copy of the file as it is, beside at most some older ones of the client."""
+        if file is None:
+            return None
+        stamp = re.sub(r"[^0-9TZ]", "", clock.stamp(clock.now()))
+        path = self.folder / f"{client}-{stamp}-{os.urandom(2).hex()}"
+        try:
+            write_file(str(path), file.data)
+        except OSError as error:
+            raise StorageError("the copy of the file", reason(error)) from None
+        for old in sorted(self.folder.glob(f"{client}-[0-9]*"))[:-_BACKUPS]:
+            old.unlink(missing_ok=True)
+        return path
+
+
+def _read(file: Path) -> File | None:
+    try:
+        return read_file(os.path.realpath(file))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageError(str(file), reason(error)) from None
+
+
+def _text(file: File | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return file.data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unsure("it is not UTF-8 text") from None
+
+
+def _swap(file: Path, old: File | None, new: str | None) -> bool:
+    """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer `old`."""
+    real, before = Path(os.path.realpath(file)), None if old is None else old.etag
+    try:
+        if new is None:
+            if _etag(real) != before:
+                return False
+            real.unlink(missing_ok=True)
+            return True
+        real.parent.mkdir(parents=True, exist_ok=True)
+        temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
+        write_file(str(temp), new.encode(), mode=0o600 if old is None else old.mode)
+        try:
+            if old is not None:
+                status = os.stat(real)
+                if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                    with suppress(PermissionError):
+                        os.chown(temp, status.st_uid, status.st_gid)
+                        os.chmod(temp, stat.S_IMODE(status.st_mode))
+            if _etag(real) != before:
+                os.unlink(temp)
+                return False
+            os.replace(temp, real)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+        sync_folder(real.parent)
+    except OSError as error:
+        raise StorageError(str(file), reason(error)) from None
+    return True
+
+
+def _etag(file: Path) -> str | None:
+    found = _read(file)
+    return None if found is None else found.etag
+
+
+def checked_name(name: str) -> str:
+    """A name for the entry. Raises InvalidInput."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
+        raise InvalidInput(f'invalid name "{name}": use up to 64 letters, digits, - and _')
+    return name
+
+
+def checked_url(url: str) -> str:
+    """The address of a server, without a secret in it. Raises InvalidInput."""
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url):
+        raise InvalidInput(f'invalid address "{url}": use http(s)://HOST[:PORT]/mcp, without user, password and query')
+    return url
+
+
+def checked_variable(name: str) -> str:
+    """The name of a variable that holds a token. Raises InvalidInput, without repeating it: it may be the token."""
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name):
+        raise InvalidInput("--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN")
+    return name

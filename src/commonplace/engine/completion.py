@@ -1,0 +1,51 @@
+"""What a shell is offered for a word that is being typed: read from the index and the journal as they lie there.
+
+Nothing is opened for writing, brought up to date or imported beyond need: an answer takes a few milliseconds, and may
+be a moment old.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from commonplace.config import Settings
+from commonplace.index.offers import indexed
+from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.store.layout import Layout
+from commonplace.text.unicode import one_line
+
+MOST = 100
+_TAIL = 64 << 10
+"""Bytes of the journal looked at for the latest changes."""
+_PREVIEW = 50
+
+
+def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = None) -> list[str]:
+    """At most 100 values of `kind` that begin with `prefix`, newest or most used first, each with a tab and a preview
+    if there is one. Kinds: `id`, `tag`, `scope`, `source`, `entity`, `project`, `change`. None for a home that is not
+    there."""
+    layout = Layout(settings.home)
+    if kind == "project":
+        return [*BUILT_IN_PROJECTS, *settings.projects]
+    if kind == "change":
+        return [each for each in _changes(layout) if each.startswith(prefix)][:MOST] if agent is None else []
+    rows = indexed(layout.index, kind, prefix, agent, MOST)
+    return [f"{value}\t{one_line(text).strip()[:_PREVIEW]}".rstrip("\t") for value, text in rows]
+
+
+def _changes(layout: Layout) -> Iterator[str]:
+    """The latest changes: number, and what was done to what."""
+    try:
+        with layout.journal.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL))
+            lines = file.read().splitlines()[1 if size > _TAIL else 0 :]
+    except OSError:
+        return
+    for line in reversed(lines):
+        try:
+            row = json.loads(line)
+            yield f"{row['change']}\t{row['verb']} {row['project']}/{row['path']}"
+        except (ValueError, KeyError, TypeError):
+            continue

@@ -1,0 +1,90 @@
+"""`archive`, `pin`, `unpin`, and how the other commands show the archive (contract 001, 18)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from commonplace.cli import output
+from commonplace.cli.lifecycle_commands import archive
+
+
+def written(terminal: Any, text: str, *options: str) -> str:
+    return terminal.ok("write", text, *options).strip().rpartition(" ")[2]
+
+
+@pytest.mark.promise("001-18.2")
+def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
+    one, two = written(terminal, "water boils at 100 degrees"), written(terminal, "we decided to use SQLite")
+    assert terminal("archive", one, "ffffffff").status == 1
+    assert terminal.ok("list", "--archived") == "No memories found.\n"
+    assert terminal.ok("archive", one, two, "--dry-run") == "Would archive 2 memories\n"
+    assert terminal.ok("list", "--archived") == "No memories found.\n"
+    assert terminal.ok("archive", one[:8], two, one) == "Archived 2 memories\n"
+    rows = terminal("list", "--archived", "--json").json["memories"]
+    assert {(each["category"], each["archived_by"]) for each in rows} == {("knowledge", "user"), ("decisions", "user")}
+    assert all(each["path"].startswith(f"archive/{each['category']}/") for each in rows)
+    assert terminal.ok("search", "", "--archived").endswith("Found: 2 memories\n")
+    assert terminal.ok("search", "tea") == "No matching memories found.\n"
+    row = terminal("upgrade", one, "--category", "soul", "--json").json
+    assert (row["changed"], row["memory"]["category"], row["memory"]["expires_at"]) == (True, "soul", None)
+    assert terminal.ok("delete", two) == f"Deleted memory: {two}\n"
+    assert terminal.ok("undo").startswith("Undid #")
+    assert terminal.ok("read", two).splitlines()[1:3] == ["Phase:   organized", "Category: decisions"]
+    assert archive.keys == {"memories": ()}
+
+
+@pytest.mark.promise("001-18.2")
+def test_pinned_memories_stand_first_in_the_overview(terminal: Any) -> None:
+    first, second = (
+        written(terminal, "older", "--category", "people"),
+        written(terminal, "newer", "--category", "people"),
+    )
+    assert terminal.ok("pin", first) == "Pinned 1 memories\n"
+    overview = (terminal.home / "memory.md").read_text()
+    assert overview.index("older") < overview.index("newer")
+    assert terminal("read", first, "--json").json["memory"]["pinned"] is True
+    assert terminal.ok("unpin", first, second) == "Unpinned 2 memories\n"
+    assert "pinned" not in terminal("read", first, "--json").json["memory"]
+
+
+@pytest.mark.promise("001-18.2")
+def test_a_terminal_is_told_when_an_inbox_memory_will_be_archived(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "Archived on 2026-05-08 unless read, sorted or pinned before."
+    now = ("--now", "2026-05-01T12:00:00Z")
+    assert len(terminal.ok("write", "x", *now).splitlines()) == 1
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
+    assert terminal.ok("write", "x", *now).splitlines()[1:] == [line]
+    assert len(terminal.ok("write", "x", "--category", "people", *now).splitlines()) == 1
+    assert "expires_at" in json.loads(terminal.ok("write", "x", "--json", *now))["memory"]
+
+
+@pytest.mark.promise("001-18.1")
+def test_one_that_cannot_be_brought_back_is_read_all_the_same(terminal: Any) -> None:
+    one = written(terminal, "tea is ready", "--category", "people")
+    terminal.ok("archive", one)
+    (terminal.home / "categories" / "people").rmdir()
+    (terminal.home / "categories" / "people").write_text("in the way")
+    assert terminal.ok("read", one).splitlines()[1] == "Phase:   archived"
+    assert terminal("status", "--json").json["memories"] == {
+        "total": 1, "phases": {"inbox": 0, "organized": 0, "archived": 1}, "categories": {}
+    }  # fmt: skip
+
+
+@pytest.mark.promise("001-18.5")
+def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None:
+    for n in range(3):
+        written(terminal, f"number {n}", "--category", "knowledge", "--now", f"2026-05-01T12:0{n}:00Z")
+    terminal.ok("decay", "--now", "2026-07-01T12:00:00Z")
+    assert terminal.ok("log").splitlines()[0] == "#4-6 2026-07-01 12:00 decay (3 memories)"
+    entries = terminal("log", "--run", "4", "--json").json["entries"]
+    assert [(each["change"], each["run"]) for each in entries] == [(6, 4), (5, 4), (4, 4)]
+    assert terminal("undo", "4", "--run", "4").status == 2
+    assert terminal("undo", "--run", "5").err == "Error: There is no run #5.\n"
+    assert terminal("undo", "--run", "4", "--json").json == {"schema": "undo/1", "undone": 4, "change": 7}
+    assert terminal.ok("log", "--limit", "1").endswith(" (+2 more)\n")
+    assert terminal("undo", "--run", "4").err == "Error: cannot undo run #4: it was undone\n"

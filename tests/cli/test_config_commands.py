@@ -1,0 +1,98 @@
+"""`memory config`: the settings with defaults and meanings, changed without touching the rest of the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from commonplace import config
+from commonplace.cli.config_commands import keys
+
+TEXT = """\
+# mine
+history:
+  # long
+  days: 30
+daemon: {dream: no}  # never
+"""
+
+
+def write(terminal: Any, text: str) -> None:
+    terminal.home.mkdir(exist_ok=True)
+    (terminal.home / "config.yaml").write_text(text)
+
+
+def test_a_value_is_read_from_the_file_or_is_the_default(terminal: Any) -> None:
+    write(terminal, TEXT)
+    assert terminal.ok("config", "get", "history.days") == "30\n"
+    assert terminal.ok("config", "get", "daemon.interval") == "60s\n"
+    row = terminal("config", "get", "daemon.dream", "--json").json
+    assert (row["value"], row["default"], row["set"]) == (False, True, True)
+
+
+@pytest.mark.promise("shell-4")
+def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
+    write(terminal, TEXT)
+    terminal.ok("config", "set", "history.days", "7")
+    terminal.ok("config", "set", "timezone", "Asia/Shanghai")
+    terminal.ok("config", "set", "daemon.decay_exempt", "soul, people")
+    text = (terminal.home / "config.yaml").read_text()
+    assert text.startswith("# mine\nhistory:\n  # long\n  days: 7\ndaemon: {dream: no, decay_exempt: [soul, people]}")
+    assert "# never" in text
+    assert text.endswith("timezone: Asia/Shanghai\n")
+    for key in ("timezone", "daemon.decay_exempt", "history.days"):
+        terminal.ok("config", "unset", key)
+    assert terminal.ok("config", "get", "history.days") == "90\n"
+    assert "# long" in (terminal.home / "config.yaml").read_text()
+    assert config.load(terminal.home).dream is False
+
+
+@pytest.mark.promise("shell-4")
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["set", "daemon.interval", "soon"], "cannot set daemon.interval: Not a duration"),
+        (["set", "daemon.decay_exempt", "soul,sol"], 'cannot set daemon.decay_exempt: invalid category "sol"'),
+        (["set", "notification.day_hour", "24"], "cannot set notification.day_hour: must be 0 to 23"),
+        (["set", "timezone", "Mars/X"], 'cannot set timezone: "Mars/X" is unknown'),
+        (["set", "history.dayz", "3"], 'unknown setting "history.dayz"'),
+        (["get", "nonsense"], 'unknown setting "nonsense"'),
+        (["set", "projects.work", "/x"], "projects are added and removed by memory project"),
+    ],
+)
+def test_what_a_setting_cannot_be_is_refused(terminal: Any, argv: list[str], message: str) -> None:
+    write(terminal, TEXT)
+    ran = terminal("config", *argv)
+    assert ran.status == 1
+    assert ran.error.startswith(message)
+    assert (terminal.home / "config.yaml").read_text() == TEXT
+
+
+def test_a_near_miss_is_named(terminal: Any) -> None:
+    assert "Did you mean history.days?" in terminal("config", "get", "history.dayz").err
+
+
+def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
+    write(terminal, "daemon:\n  interval: soon\n")
+    assert terminal("list").status == 1
+    terminal.ok("config", "set", "daemon.interval", "5m")
+    terminal.ok("list")
+
+
+def test_the_list_has_every_key_the_program_reads() -> None:
+    named = {each.name for each in keys()}
+    read = {f"{section}.{key}" for section, names in config._FIELDS.items() for key in names or ()}
+    assert read - named == {"graph.memoryFilePath"}
+    assert named - read == {"timezone", "agents.{name}", "ingestion.{name}.path", "ingestion.{name}.enabled"}
+    assert all(each.meaning for each in keys())
+
+
+def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
+    said = [each for each in keys() if not each.default.startswith("(") and "{" not in each.name]
+    usual = config.Settings(terminal.home, terminal.home / "config.yaml")
+    for each in said:
+        if each.name != "storage.root":
+            terminal.ok("config", "set", each.name, each.default)
+    now = config.load(terminal.home, environ={})
+    assert {key: getattr(now, key) for key in vars(usual)} == vars(usual)

@@ -1,0 +1,72 @@
+"""`memory kv`: key-value entries as bare values; `memory graph show`; errors of tools as plain text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(params=["notes", "json"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the entries are: notes, or the files of another program."""
+    if request.param == "json":
+        monkeypatch.setenv("AGENT_MEMORY_PATH", str(tmp_path / "agent-memory"))
+    return request.param
+
+
+def test_a_value_comes_back_bare(terminal: Any, place: str) -> None:
+    terminal.ok("kv", "set", "editor", "vim")
+    terminal.ok("kv", "set", "poem", "-", stdin="a\nb")
+    assert terminal.ok("kv", "get", "editor") == "vim\n"
+    assert terminal.ok("kv", "get", "poem") == "a\nb\n"
+    assert terminal.ok("kv", "list") == "editor\npoem\n"
+    assert terminal.ok("kv", "list", "VIM") == "editor\n"
+    assert '"value": "vim"' in terminal.ok("call", "memory_recall", '{"key": "editor", "format": "json"}')
+
+
+def test_namespaces_are_apart(terminal: Any, place: str) -> None:
+    terminal.ok("kv", "set", "a", "1", "--namespace", "work")
+    terminal.ok("kv", "set", "a", "2", "--ttl", "3600")
+    assert terminal.ok("kv", "get", "a", "--namespace", "work") == "1\n"
+    assert terminal.ok("kv", "list", "--all") == "default/a\nwork/a\n"
+    assert terminal("kv", "set", "b", "3", "--ttl", "60", "--json").json["expires_at"] is not None
+
+
+def test_of_several_none_is_deleted_when_one_is_missing(terminal: Any, place: str) -> None:
+    terminal.ok("kv", "set", "a", "1")
+    terminal.ok("kv", "set", "b", "2")
+    assert terminal("kv", "del", "a", "nobody").error == "Key 'nobody' not found in namespace 'default'"
+    assert terminal.ok("kv", "list") == "a\nb\n"
+    assert terminal.ok("kv", "rm", "a", "b") == "Deleted a\nDeleted b\n"
+    assert terminal("kv", "list").out == ""
+
+
+def test_bad_input_is_refused(terminal: Any) -> None:
+    terminal.ok("kv", "set", "editor", "vim")
+    assert terminal("kv", "set", "", "x").error == "Key must not be empty"
+    assert terminal("kv", "set", "a", "").error == "Value must not be empty"
+    assert terminal("kv", "set", "a" * 5000, "x").error.startswith("Key is too long")
+    assert terminal("kv", "get", "edtor").err.endswith("Did you mean editor?\n")
+
+
+@pytest.mark.parametrize("form", ["json", "markdown"])
+def test_an_error_of_a_tool_is_plain_text(terminal: Any, form: str) -> None:
+    ran = terminal("call", "memory_recall", f'{{"key": "x", "format": "{form}"}}')
+    assert (ran.status, ran.err) == (1, "Error: Key 'x' not found in namespace 'default'\n")
+
+
+def test_an_entity_is_shown_with_its_relations(terminal: Any) -> None:
+    lines = (
+        '{"type":"entity","name":"Anna Lee","entityType":"person","observations":["likes tea"]}\n'
+        '{"type":"relation","from":"Anna Lee","to":"Acme","relationType":"works_at"}\n'
+        '{"type":"relation","from":"Bob","to":"Anna Lee","relationType":"knows"}\n'
+        '{"type":"entity","name":"Bob","entityType":"person","observations":[]}\n'
+    )
+    terminal.ok("graph", "import", "-", stdin=lines)
+    said = terminal.ok("graph", "show", "anna", "lee")
+    assert said.startswith("Anna Lee (person)\n- likes tea\n")
+    assert "Anna Lee -> works_at -> Acme\n" in said
+    assert "Bob -> knows -> Anna Lee\n" in said
+    assert terminal("graph", "show", "Anna Le").err == "Error: no such entity: Anna Le\nDid you mean Anna Lee?\n"

@@ -1,0 +1,87 @@
+"""What a person sees on a terminal, and nobody in a pipe: tables, colours, the pager, nearest notes, progress."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.pseudo_terminal import shown
+from commonplace.cli.terminal import fit, width
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_a_table_is_as_wide_as_the_terminal_also_with_chinese(terminal: Any) -> None:
+    terminal.write("用户喜欢深色模式，" * 20, "--category", "preferences")
+    terminal.write("the staging server is called heron " * 10)
+    lines = COLOUR.sub("", shown("list", columns=90)).split("\n")
+    assert [width(line) for line in lines[1:3]] == [90, 89]
+    assert all(line.endswith("…") for line in lines[1:3])
+    assert lines[-2] == "Showing 2 of 2 memories"
+
+
+@pytest.mark.promise("shell-2")
+def test_colours_are_left_out_when_asked_and_in_a_pipe(terminal: Any) -> None:
+    terminal.write("heron")
+    assert COLOUR.search(shown("list"))
+    assert not COLOUR.search(shown("list", NO_COLOR="1"))
+    assert not COLOUR.search(shown("list", TERM="dumb"))
+    assert terminal.ok("list").startswith("ID       Phase      Category   Source     Created              Preview\n---")
+
+
+def test_no_text_moves_the_cursor(terminal: Any) -> None:
+    terminal.write("evil \x1b[2J\x9b text")
+    assert "\x1b[2J" not in shown("list")
+    assert "\x9b" not in shown("list")
+
+
+@pytest.mark.parametrize(
+    ("more", "is_paged"), [((), True), (("--no-pager",), False), (("--limit", "1"), False), (("--json",), False)]
+)
+def test_what_is_longer_than_the_screen_goes_through_the_pager(
+    terminal: Any, tmp_path: Path, more: tuple[str, ...], is_paged: bool
+) -> None:
+    for number in range(9):
+        terminal.write(f"note {number}")
+    pager = tmp_path / "pager.py"
+    pager.write_text("import sys; print('PAGED', len(sys.stdin.readlines()))")
+    out = shown("list", *more, rows=8, PAGER=f"{sys.executable} {pager}")
+    assert ("PAGED 12" in out) is is_paged
+    assert ("note 8" in out) is not is_paged
+
+
+@pytest.mark.promise("shell-2")
+def test_the_nearest_by_words_are_shown_when_no_text_holds_the_words(terminal: Any) -> None:
+    terminal.write("prefers a dark theme")
+    terminal.write("用户喜欢深色模式")
+    terminal.ok("call", "write_note", '{"title": "Plan", "folder": "", "content": "dark mode everywhere"}')
+    out = COLOUR.sub("", shown("search", "dark", "mode"))
+    assert out.startswith('Nothing holds "dark mode". Nearest by words:\n')
+    assert "prefers a dark theme" in out
+    assert out.endswith("1 more in notes: memory search --all\n")
+    assert "用户喜欢深色模式" in shown("search", "深色界面")
+    assert COLOUR.sub("", shown("search", "dark")).endswith("Found: 1 memories\n1 more in notes: memory search --all\n")
+    assert terminal.ok("search", "dark", "mode") == "No matching memories found.\n"
+    assert terminal.ok("search", "dark").endswith("\n\nFound: 1 memories\n")
+
+
+@pytest.mark.parametrize("line", ["dream --level 3", "export --output FILE", "import --input IN"])
+def test_long_work_shows_a_bar(terminal: Any, tmp_path: Path, line: str) -> None:
+    terminal.write("deploy the repo on branch main")
+    terminal.ok("export", "--output", str(tmp_path / "in"))
+    words = [{"FILE": str(tmp_path / "out"), "IN": str(tmp_path / "in")}.get(word, word) for word in line.split()]
+    assert "100%" in shown(*words)
+
+
+def test_an_error_is_red_on_a_terminal_alone(terminal: Any) -> None:
+    assert shown("read", "nobody").startswith("\x1b[31;1mError:\x1b[0m memory not found: nobody")
+    assert terminal("read", "nobody").err == "Error: memory not found: nobody\n"
+
+
+def test_a_cut_text_keeps_whole_characters() -> None:
+    assert [fit("深色模式", columns) for columns in (8, 7, 6, 2)] == ["深色模式", "深色模…", "深色…", "…"]
+    assert width("e\u0301") == 1

@@ -1,0 +1,161 @@
+"""What a hook writes down: sentences a person asks to remember, traces of sessions (docs/hooks.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from commonplace import Draft, Query, open_memory
+from commonplace.clients import hook
+from commonplace.clients.hook_capture import asked_to_remember
+from commonplace.clients.hook_events import CHECKPOINT, END, PROMPT, Event
+
+TRACES = Query(projects=("session-traces",))
+KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        yield memory
+
+
+def ask(memory, prompt, client="claude-code"):
+    return hook.answer(memory, Event(client, PROMPT, "UserPromptSubmit", "s1", prompt=prompt))
+
+
+@pytest.mark.promise("issue-hook-capture")
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("Remember that the office closes at 6.5 pm on Fridays.", ["the office closes at 6.5 pm on Fridays."]),
+        ("ok, please remember that we use uv. Now fix the test", ["we use uv."]),
+        ("fix it\n- remember: Anna owns the billing code", ["Anna owns the billing code"]),
+        ("请记住：部署前要先跑测试。然后修复问题", ["部署前要先跑测试。"]),
+        ("记住我喜欢深色模式", ["我喜欢深色模式"]),
+        ("Remember that Anna drives. Remember that Bob walks!", ["Anna drives.", "Bob walks!"]),
+        ("I remember that this was slow", []),
+        ("do you remember that function?", []),
+        ("Remember that bug we fixed on Monday?", []),
+        ("你还记住吗，我们说过什么", []),
+        ("你记住了吗？", []),
+        ("```\nremember that this is code\n```\nexplain", []),
+        ("> remember that somebody said so\nwhy?", []),
+        ("<log>remember that it was pasted</log> why?", []),
+        ("<commonplace-memory note='x'>\nRemember that it came from memory.\n</commonplace-memory>", []),
+        ("we should remember the milk, and the test that fails", []),
+    ],
+)
+def test_only_what_is_asked_for_in_so_many_words_is_to_be_remembered_and_verbatim(prompt, said):
+    assert asked_to_remember(prompt) == said
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "copilot-cli"])
+def test_it_goes_into_the_inbox_as_the_owners_word_with_client_and_session(memory, client):
+    told = ask(memory, "Remember that the kiln needs cone 6.", client)
+    (note,), total = memory.list(Query(projects=("categories",)))
+    assert (total, note.category, note.phase, note.source) == (1, "inbox", "inbox", f"hook-{client}")
+    assert memory.read(note).content == "the kiln needs cone 6."
+    by = note.provenance
+    assert (by.who, by.trust, by.client, by.session) == ("owner", "owner", client, "s1")
+    assert ("no need to store it again" in told) == (client in ("claude-code", "codex"))
+    ask(memory, "Remember that the kiln needs cone 6.", client)
+    assert memory.list(Query(projects=("categories",)))[1] == 1  # said twice in a session
+
+
+def test_a_secret_is_not_remembered_and_the_agent_is_told_why(memory):
+    told = ask(memory, f"Remember that the key is {KEY} for now")
+    assert "looks like a secret" in told
+    assert KEY not in told
+    assert memory.list(Query(projects=("categories",)))[1] == 0
+
+
+def test_what_was_injected_is_not_captured_when_it_is_said_again(memory):
+    memory.write(Draft("The zebrafish pipeline needs the flag --no-thaw", project="categories", category="project"))
+    told = json.loads(ask(memory, "how does the zebrafish pipeline deploy?"))["hookSpecificOutput"]["additionalContext"]
+    ask(memory, "What is this, and what is it for?\n" + told)
+    line = next(each for each in told.splitlines() if "--no-thaw" in each)
+    ask(memory, f"remember: {line}")
+    assert memory.list(Query(projects=("categories",)))[1] == 1
+
+
+def claude_lines():
+    say = lambda role, content, **more: {"type": role, "message": {"role": role, "content": content}, **more}
+    use = lambda name, **given: {"type": "tool_use", "name": name, "input": given}
+    return [
+        say("user", "Make the importer faster, please"),
+        say("user", "internal", isMeta=True),
+        say("user", "of a subagent", isSidechain=True),
+        say("assistant", [{"type": "text", "text": "Looking."}, use("Edit", file_path="/p/importer.py")]),
+        say("assistant", [use("Bash", command="make test")]),
+        say("user", [{"type": "tool_result", "content": "ok"}]),
+        say("user", "and link it to [[Importer]] #fast"),
+        say("assistant", [{"type": "text", "text": f"Done, with key {KEY}."}]),
+    ]
+
+
+def codex_lines():
+    item = lambda **payload: {"type": "response_item", "payload": payload}
+    text = lambda role, words: item(type="message", role=role, content=[{"type": "input_text", "text": words}])
+    return [
+        {"type": "session_meta", "payload": {"id": "s1", "cwd": "/p"}},
+        text("developer", "<permissions>"),
+        text("user", "<environment_context>cwd</environment_context>"),
+        text("user", "Make the importer faster, please"),
+        item(type="function_call", name="exec_command", arguments='{"cmd": "make test"}', call_id="1"),
+        item(type="custom_tool_call", name="apply_patch", input="*** Update File: /p/importer.py\n@@", call_id="2"),
+        text("user", "and link it to [[Importer]] #fast"),
+        text("assistant", f"Done, with key {KEY}."),
+    ]
+
+
+@pytest.mark.promise("issue-hook-capture")
+@pytest.mark.parametrize(("client", "lines"), [("claude-code", claude_lines()), ("codex", codex_lines())])
+@pytest.mark.parametrize("kind", [CHECKPOINT, END])
+def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(memory, tmp_path, client, lines, kind):
+    (tmp_path / "fjord" / ".git").mkdir(parents=True)
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text("\n".join(map(json.dumps, lines)) + "\n{cut off")
+    for _ in range(2):
+        event = Event(client, kind, "x", "s1", cwd=str(tmp_path / "fjord"), transcript=str(transcript))
+        assert hook.answer(memory, event) == ""
+    (note,), total = memory.list(TRACES)
+    text = memory.read(note).body
+    assert total == 1
+    assert (note.type, note.tags) == ("trace", ("fjord",))
+    assert note.provenance.client == client
+    asked = text.partition("Files edited")[0]
+    assert "Make the importer faster, please" in asked
+    assert "and link it to" in asked
+    assert "internal" not in text
+    assert "subagent" not in text
+    assert "environment_context" not in text
+    assert "/p/importer.py" in text
+    assert "make test" in text
+    assert "Done, with key [redacted: " in text
+    assert KEY not in text
+    assert not memory.outgoing(note)  # nothing that is said in a session links or tags
+    assert memory.search("importer").total == 0
+
+
+@pytest.mark.parametrize("place", ["missing", "folder", "pipe", "\0"])
+def test_a_transcript_that_cannot_be_read_leaves_no_trace(memory, tmp_path, place):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    event = Event("claude-code", END, "SessionEnd", "s1", transcript=str(tmp_path / place))
+    assert hook.answer(memory, event) == ""
+    assert memory.list(TRACES)[1] == 0
+
+
+def test_a_long_transcript_is_read_at_its_ends(memory, tmp_path):
+    lines = claude_lines()
+    filler = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "x" * 9_000}]}}
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text("\n".join(map(json.dumps, [lines[0], *[filler] * 500, lines[-2]])))
+    hook.answer(memory, Event("claude-code", END, "SessionEnd", "s1", transcript=str(transcript)))
+    text = memory.read(memory.list(TRACES)[0][0]).body
+    assert "Make the importer faster" in text
+    assert "and link it to" in text
+    assert len(text) < 3_000

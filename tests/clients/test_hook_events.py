@@ -1,0 +1,126 @@
+"""What each client sends a hook and gets back; other programs' events get nothing (docs/hooks.md)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from commonplace.clients.hook_events import CHECKPOINT, CLIENTS, END, PROMPT, START, event_of, reply_of
+
+LONG = "what did we say about the deploy on Friday?"
+CLAUDE = {"session_id": "s1", "transcript_path": "/home/a/.claude/projects/-p/s1.jsonl", "cwd": "/p"}
+CODEX = {"session_id": "s1", "transcript_path": "/home/a/.codex/sessions/2026/11/22/rollout-1.jsonl", "cwd": "/p",
+         "model": "m", "permission_mode": "default"}  # fmt: skip
+CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": ["/p"]}
+COPILOT = {"sessionId": "s1", "timestamp": 1, "cwd": "/p"}
+
+
+def event(client, payload, name="", environ=None):
+    return event_of(client, json.dumps(payload).encode(), environ or {}, name)
+
+
+@pytest.mark.promise("issue-hook-events")
+@pytest.mark.parametrize(
+    ("client", "payload", "name", "kind"),
+    [
+        ("claude-code", {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
+        ("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG}, "", PROMPT),
+        ("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "source": "user"}, "",
+         PROMPT),
+        ("claude-code", {**CLAUDE, "hook_event_name": "PreCompact", "trigger": "auto"}, "", CHECKPOINT),
+        ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, "", END),
+        ("codex", {**CODEX, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
+        ("codex", {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "turn_id": "t"}, "", PROMPT),
+        ("codex", {**CODEX, "transcript_path": None, "hook_event_name": "SessionStart"}, "", START),
+        ("gemini-cli", {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
+        ("gemini-cli", {**CLAUDE, "hook_event_name": "BeforeAgent", "prompt": LONG}, "", PROMPT),
+        ("gemini-cli", {**CLAUDE, "hook_event_name": "PreCompress", "trigger": "auto"}, "", CHECKPOINT),
+        ("cursor", {**CURSOR, "hook_event_name": "sessionStart"}, "", START),
+        ("cursor", {**CURSOR, "hook_event_name": "beforeSubmitPrompt", "prompt": LONG}, "", PROMPT),
+        ("cursor", {**CURSOR, "hook_event_name": "sessionEnd"}, "", END),
+        ("copilot-cli", {**COPILOT, "source": "new"}, "sessionStart", START),
+        ("copilot-cli", {"timestamp": 1, "cwd": "/p", "prompt": LONG}, "userPromptSubmitted", PROMPT),
+        ("opencode", {"hook_event_name": "prompt", "session_id": "s1", "cwd": "/p", "prompt": LONG}, "", PROMPT),
+    ],
+)  # fmt: skip
+def test_the_events_of_each_client_are_recognised(client, payload, name, kind):
+    found = event(client, payload, name)
+    assert found is not None
+    assert (found.client, found.kind, found.cwd) == (client, kind, "/p")
+    assert found.session in ("s1", "/p")
+
+
+@pytest.mark.parametrize(
+    ("client", "payload"),
+    [
+        ("claude-code", {"hookEventName": "SessionStart", "sessionId": "s", "cwd": "/p"}),  # VS Code
+        ("claude-code", {**CLAUDE, "sessionId": "s", "hook_event_name": "SessionStart"}),
+        ("claude-code", {**CURSOR, "hook_event_name": "SessionStart", "session_id": "s", "transcript_path": "/t"}),
+        ("claude-code", {**CLAUDE, "transcript_path": "", "hook_event_name": "SessionStart"}),
+        ("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "agent_id": "a1"}),
+        ("claude-code", {**CLAUDE, "hook_event_name": "PostToolUse"}),
+        ("claude-code", {**CLAUDE, "hook_event_name": 7}),
+        ("claude-code", {**CLAUDE, "session_id": "", "hook_event_name": "SessionStart"}),
+        ("claude-code", [1, 2]),
+        ("nobody", {**CLAUDE, "hook_event_name": "SessionStart"}),
+        ("cursor", {"hook_event_name": "sessionStart"}),
+        ("copilot-cli", {"timestamp": 1, "cwd": "/p"}),
+    ],
+)
+def test_what_is_foreign_or_unknown_is_no_event(client, payload):
+    assert event(client, payload) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
+def test_what_is_no_json_is_no_event(data):
+    assert event_of("claude-code", data, {}) is None
+
+
+@pytest.mark.parametrize("variable", ["GROK_SESSION", "DEVIN_HOME"])
+def test_the_hook_of_claude_code_is_silent_when_another_program_runs_it(variable):
+    payload = {**CLAUDE, "hook_event_name": "SessionStart"}
+    assert event("claude-code", payload, environ={variable: "1"}) is None
+    assert event("claude-code", payload, environ={"VSCODE_GIT_IPC_HANDLE": "1", "TERM_PROGRAM": "vscode"}) is not None
+
+
+def test_codex_running_the_hook_of_claude_codes_plugin_is_codex():
+    found = event("claude-code", {**CODEX, "hook_event_name": "SessionStart"})
+    assert found is not None
+    assert found.client == "codex"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"prompt": "fix the bug"}, {"prompt": "x" * 19}, {"prompt": "/compact and keep the plan"},
+        {"prompt": "!ls -la some/folder/somewhere"}, {"prompt": "   \n" * 20}, {"prompt": None}, {},
+        {"prompt": LONG, "source": "system"}, {"prompt": LONG, "source": "loop_wakeup"},
+        {"prompt": LONG, "source": "sdk"},
+    ],
+)  # fmt: skip
+def test_short_prompts_commands_and_those_no_person_typed_ask_memory_nothing(more):
+    assert event("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", **more}) is None
+
+
+REPLIES = {
+    "claude-code": {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}},
+    "codex": {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}},
+    "gemini-cli": {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}},
+    "cursor": {"additional_context": "a é"},
+    "copilot-cli": {"additionalContext": "a é"},
+    "opencode": {"context": "a é"},
+}
+PAYLOADS = {"claude-code": CLAUDE, "codex": CODEX, "gemini-cli": CLAUDE, "cursor": CURSOR, "copilot-cli": COPILOT,
+            "opencode": {"session_id": "s1"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_answer_has_the_keys_the_client_reads_and_no_other(client):
+    names = {kind: name for name, kind in CLIENTS[client].events.items()}
+    start = event(client, {**PAYLOADS[client], "hook_event_name": names[START]})
+    prompt = event(client, {**PAYLOADS[client], "hook_event_name": names[PROMPT], "prompt": LONG})
+    assert json.loads(reply_of(start, "a é")) == REPLIES[client]
+    assert reply_of(start, "a é").isascii()  # whatever encoding the client's pipe has
+    assert reply_of(start, "") == ""
+    assert bool(reply_of(prompt, "a")) == (client not in ("cursor", "copilot-cli"))  # which take no context in there

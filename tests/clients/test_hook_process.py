@@ -1,0 +1,121 @@
+"""`memory hook` as clients run it: status 0, silence, its time limit, the daemon (docs/hooks.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from commonplace import Draft, Query, open_memory
+from serve.daemon_process import DaemonProcess
+
+BASE = {"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": "/"}
+START = {**BASE, "hook_event_name": "SessionStart", "source": "startup"}
+PROMPT = {**BASE, "hook_event_name": "UserPromptSubmit", "prompt": "how do we deploy the zebrafish pipeline?"}
+
+
+@pytest.fixture
+def home(tmp_path):
+    with open_memory(tmp_path / "home") as memory:
+        memory.write(Draft("Zebrafish pipeline deploys need --no-thaw", project="categories", category="preferences"))
+    return tmp_path / "home"
+
+
+def hook(home, payload, *argv, **environ):
+    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *(argv or ("claude-code",))]
+    return subprocess.run(
+        command, input=data, capture_output=True, timeout=60, env={**os.environ, "MEMORY_HOOK_SECONDS": "30", **environ}
+    )
+
+
+def context(done):
+    return json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
+    done = hook(home, START)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "--no-thaw" in context(done)
+    done = hook(home, {**PROMPT, "session_id": "s2"})
+    assert "--no-thaw" in context(done)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")],
+)
+def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdout(home, argv):
+    command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *argv]
+    done = subprocess.run(command, input=b"{}", capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.promise("issue-hook-events")
+@pytest.mark.parametrize("payload", [b"", b"\xff", b"{}", {"hookEventName": "SessionStart"}, b"[" * 99_999])
+def test_a_hook_is_silent_on_what_it_does_not_know(home, payload):
+    done = hook(home, payload)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
+    (home / "config.yaml").write_text("history: [\n")
+    done = hook(home, START)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    done = hook(home, START, MEMORY_HOOK_DEBUG="1")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"ConfigError" in done.stderr
+
+
+@pytest.mark.promise("issue-hook-events")
+def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(home):
+    command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", "claude-code"]
+    begun = time.monotonic()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.wait(timeout=30) == 0
+        assert process.stdout.read() == b""
+    assert time.monotonic() - begun < 10  # not the limit itself: machines that run tests are slow
+
+
+def test_a_home_that_somebody_keeps_locked_ends_in_silence_and_leaves_it_whole(home):
+    with open_memory(home) as memory, memory.exclusive():
+        said = {**PROMPT, "prompt": "Remember that nothing is stored now, please"}
+        done = hook(home, said, MEMORY_HOOK_SECONDS="")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    with open_memory(home) as memory:
+        assert memory.list(Query(projects=("categories",)))[1] == 1
+        memory.write(Draft("still writable", project="categories"))
+
+
+def test_through_the_daemon_it_answers_as_without_and_writes(home):
+    alone = context(hook(home, {**START, "session_id": "other"}))
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        assert context(hook(home, START)) == alone
+        assert hook(home, PROMPT).stdout == b""  # given at the start of this session
+        said = {**PROMPT, "prompt": "Remember that owls fly at night."}
+        assert "owls fly at night" in context(hook(home, said))
+        assert hook(home, {**BASE, "hook_event_name": "SessionEnd"}).stdout == b""
+        assert daemon.stop()[0] == 0
+    with open_memory(home) as memory:
+        (note,), _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
+        assert (note.provenance.who, note.provenance.client) == ("owner", "claude-code")
+
+
+def test_the_socket_answers_no_event_of_an_unknown_client_and_lives_on(home):
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        import socket
+
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(30)
+            client.connect(str(home / "memory.sock"))
+            for params in ({"client": "x", "kind": "start", "name": "", "session": "s"}, {"a": 1}, {}):
+                client.sendall(json.dumps({"id": 1, "method": "hook", "params": params}).encode() + b"\n")
+                assert "error" in json.loads(client.recv(65_536))
+        assert daemon.stop()[0] == 0

@@ -1,0 +1,316 @@
+"""The archive, use, pins, and a person's undo (contract 001, 18.1 to 18.5)."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from commonplace.errors import CannotUndo, NotFound
+from commonplace.faces import registry as tools
+from commonplace.faces.notes import read_tools
+from commonplace.jobs import dream, lifecycle
+from commonplace.jobs.job import Round
+from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.note.model import BUILT_IN_PROJECTS
+from commonplace.query import Query, memory_query
+from commonplace.transfer.jsonl import exported
+from jobs.homes import Home
+
+ARCHIVED = memory_query(archived=True)
+
+
+def decayed(home: Home, text: str = "the heron nests by the weir", category: str = "knowledge", **more: Any) -> str:
+    """A memory that was written, forgotten and archived."""
+    one = home.write(text, category, **more)
+    home.later(days=31)
+    assert one in [each.id for each in home.job("decay").actions]
+    return one
+
+
+@pytest.mark.promise("001-18.1")
+def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Home) -> None:
+    one = decayed(home)
+    info = home.info(one)
+    assert (info.phase, info.category, info.header["archived_by"]) == ("archived", "knowledge", "decay")
+    (file,) = (home.memory.home / "archive" / "knowledge").iterdir()
+    assert "the heron nests by the weir" in file.read_text()
+    assert home.memory.list(Query())[0] == []
+    assert home.memory.list(memory_query(category="knowledge"))[0] == []
+    assert home.memory.list(memory_query().replace(contains="heron"))[0] == []
+    for wanted in (ARCHIVED, memory_query(phase="archived"), ARCHIVED.replace(contains="HERON")):
+        assert [each.id for each in home.memory.list(wanted)[0]] == [one]
+    assert not any(each.actions for each in lifecycle.consolidate(home.memory))
+    assert dream.run(home.memory, 3).actions == []
+    home.later(days=400)
+    home.memory.purge_history()
+    assert home.memory.read(one).content == "the heron nests by the weir"
+
+
+@pytest.mark.promise("001-18.1")
+def test_what_expires_is_classified_on_its_way(home: Home) -> None:
+    one = home.write("we decided to use SQLite")
+    home.later(days=8)
+    (action,) = home.job("expire").actions
+    assert (action.verb, action.reason) == ("expire", "expired 2026-05-13T10:00:00Z")
+    assert home.info(one).path.startswith("decisions/")
+    note = home.memory.read(one)
+    assert (note.project, note.phase, note.category, note.expires) == ("categories", "organized", "decisions", None)
+
+
+@pytest.mark.promise("001-18.1")
+def test_searches_find_it_below_the_rest_and_marked(home: Home) -> None:
+    one = decayed(home)
+    other = home.write("the heron nests by the mill", "knowledge")
+    hits = home.memory.search(memory_query().replace(text="heron nests"))
+    assert [hit.note.id for hit in hits] == [other, one]
+    assert "archived" in hits[1].why
+    assert hits[1].score < hits[0].score
+    assert [hit.note.id for hit in home.memory.search("heron nests")] == [other, one]
+    assert [hit.note.id for hit in home.memory.search("where does the heron nest?")] == [other, one]
+    best = home.memory.smart_search("heron").best
+    assert [(each.note.id, each.score) for each in best] == [(other, 1.0), (one, 0.5)]
+    said = home.memory.context_for("where does the heron nest?")
+    assert "archived, archive/knowledge" in said
+    assert said.count("archived") == 1
+    assert [hit.note.id for hit in home.memory.search(ARCHIVED.replace(text="heron"))] == [one]
+    assert [hit.note.id for hit in home.memory.search(memory_query(archived=False).replace(text="heron"))] == [other]
+
+
+@pytest.mark.promise("001-18.1")
+def test_an_agent_finds_and_brings_back_only_what_it_may_see(home: Home) -> None:
+    one = decayed(home, scope="agent:a")
+    other = home.memory.as_caller("b")
+    with pytest.raises(NotFound):
+        other.read(one)
+    assert other.search("heron").hits == []
+    assert other.list(ARCHIVED)[1] == 0
+    assert home.info(one).phase == "archived"
+    assert home.memory.as_caller("a").read(one).phase == "organized"
+
+
+@pytest.mark.promise("001-18.1")
+@pytest.mark.parametrize("way", ["read", "read_note", "restore", "archived file moved by hand"])
+def test_reading_it_through_any_face_brings_it_back(home: Home, way: str) -> None:
+    one = decayed(home)
+    other = home.write("about birds", "people")
+    home.memory.link(one, other)
+    if way == "read":
+        home.memory.read(one[:8])
+    elif way == "read_note":
+        reply = read_tools.read_note(home.memory, {"identifier": "the heron nests by the weir", "as_json": False})
+        assert "heron" in reply.text
+    elif way == "restore":
+        assert home.memory.restore(one)[0] == f"categories/{home.info(one).path}"
+    else:
+        path = home.memory.home / "archive" / home.info(one).path
+        (home.memory.home / "categories" / "knowledge").mkdir(exist_ok=True)
+        os.rename(path, home.memory.home / "categories" / "knowledge" / path.name)
+    info = home.info(one)
+    assert (info.project, info.phase, info.category, info.links) == ("categories", "organized", "knowledge", (other,))
+    assert home.info(other).links == (one,)
+    if way != "archived file moved by hand":
+        assert "archived_at" not in info.header
+        home.later(days=1)
+        assert home.job("decay").actions == ()  # it was wanted yesterday
+
+
+@pytest.mark.promise("001-18.1")
+def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
+    decayed(home)
+    registry = tools(["notes"], home.memory.settings)
+    assert ", knowledge, archived, " in registry.call(home.memory, "search_notes", {"query": "heron"}).text
+    assert "heron" not in registry.call(home.memory, "recent_activity", {"timeframe": "90d"}).text
+    reply = registry.call(home.memory, "write_note", {
+        "title": "x", "content": "y", "directory": "z", "project": ".archive"
+    })  # fmt: skip
+    assert reply.is_error
+    assert [each.name for each in home.memory.projects] == list(BUILT_IN_PROJECTS)
+
+
+@pytest.mark.promise("001-18.1")
+def test_a_locked_one_is_read_and_stays(home: Home) -> None:
+    one = decayed(home)
+    file = home.memory.home / "archive" / home.info(one).path
+    file.write_text(file.read_text().replace("version: 1\n", "version: 1\nlocked: true\n"))
+    assert home.memory.read(one).content == "the heron nests by the weir"
+    assert home.info(one).phase == "archived"
+
+
+@pytest.mark.promise("001-18.1")
+def test_an_export_holds_the_archive_and_an_import_brings_it_there(home: Home, tmp_path: Any) -> None:
+    one = decayed(home)
+    (line,) = [json.loads(each) for each in exported(home.memory)]
+    assert (line["id"], line["phase"]) == (one, "archived")
+
+
+@pytest.mark.promise("001-18.3")
+@pytest.mark.parametrize("way", ["search", "context", "smart search", "list"])
+def test_being_shown_by_a_search_is_use_which_keeps_a_memory(home: Home, way: str) -> None:
+    one = home.write("the heron nests by the weir", "knowledge")
+    home.later(days=20)
+    before = home.file(one).read_bytes()
+    if way == "search":
+        home.memory.search(memory_query().replace(text="heron"))
+    elif way == "context":
+        home.memory.context_for("where does the heron nest?")
+    elif way == "smart search":
+        home.memory.smart_search("heron")
+    else:
+        home.memory.list(memory_query().replace(contains="heron"))
+    assert home.file(one).read_bytes() == before
+    home.later(days=15)
+    assert bool(home.job("decay", dry_run=True).actions) == (way == "list")
+    home.upkeep.fold()
+    used = "2026-05-26T10:00:00Z" if way != "list" else None
+    assert home.info(one).header.get("last_used_at") == used
+    assert home.info(one).access_count == 0
+    assert bool(home.job("decay", dry_run=True).actions) == (way == "list")
+    home.later(days=16)
+    assert [each.id for each in home.job("decay").actions] == [one]
+
+
+@pytest.mark.promise("001-18.2")
+def test_a_pinned_memory_neither_expires_nor_decays_nor_merges_away(home: Home) -> None:
+    inbox, old = home.write("in the inbox"), home.write("an old thing", "knowledge")
+    first = home.write("the same words", "knowledge")
+    home.later(days=1)
+    pinned = home.write("the same words", "people")
+    home.upkeep.pin([home.info(each) for each in (inbox, old, pinned)])
+    home.memory.read(first)
+    home.later(days=60)
+    assert home.job("expire").actions == home.job("decay").actions == ()
+    home.job("consolidate")
+    assert home.info(first).id == pinned
+    home.upkeep.pin([home.info(old)], pinned=False)
+    assert [each.id for each in home.job("decay").actions] == [old]
+
+
+def rounds(home: Home) -> list[str]:
+    """What a round of the daemon archives."""
+    scheduler = Scheduler(home.memory.as_caller(None, FACE))
+    for _, step in scheduler.steps():
+        step()
+    return [each.id for each in home.memory.list(ARCHIVED, limit=0)[0]]
+
+
+@pytest.mark.promise("001-18.4")
+@pytest.mark.parametrize(
+    ("category", "source", "further", "goes"),
+    [
+        ("knowledge", "claude", {}, True),
+        ("knowledge", "manual", {}, False),
+        ("knowledge", "file", {}, False),
+        ("preferences", "claude", {}, False),
+        ("knowledge", "claude", {"pinned": True}, False),
+        ("knowledge", "obsidian", {"source_ref": "obsidian:a.md"}, False),
+        ("knowledge", "obsidian", {"source_ref": "obsidian:a.md", "source_root": "VAULT"}, False),
+        ("knowledge", "obsidian", {"source_ref": "obsidian:gone.md", "source_root": "VAULT"}, True),
+        ("knowledge", "obsidian", {"source_ref": "obsidian:a.md", "source_root": "/nowhere/at/all"}, False),
+    ],
+)  # fmt: skip
+def test_the_daemon_leaves_alone_what_a_person_would_miss(
+    home: Home, tmp_path: Any, category: str, source: str, further: dict[str, Any], goes: bool
+) -> None:
+    (tmp_path / "a.md").write_text("x")
+    further = {key: str(tmp_path) if value == "VAULT" else value for key, value in further.items()}
+    one = "11111111-1111-4111-8111-111111111111"
+    home.put(one, "some words", category, source=source, further=further)
+    home.later(days=31)
+    assert rounds(home) == ([one] if goes else [])
+    assert len(home.job("decay").actions) == (0 if goes or "pinned" in further else 1)  # the command is as it was
+
+
+@pytest.mark.promise("001-18.5")
+def test_a_run_is_one_line_and_is_taken_back_as_one_change_for_good(home: Home) -> None:
+    ids = [home.write(f"thing number {n}", "knowledge") for n in range(3)]
+    home.write("kept", "soul")
+    before = home.tree()
+    home.later(days=31)
+    home.job("decay")
+    (run, *_) = home.memory.log_by_run()
+    assert [each.verb for each in run] == ["decay"] * 3
+    assert {each.run for each in run} == {run[-1].number}
+    with pytest.raises(CannotUndo, match="There is no run #1"):
+        home.memory.undo_run(1)
+    number = run[-1].number
+    last = home.memory.log(limit=1)[0].number
+    change, done = home.memory.undo_run(number)
+    assert (change.number, len(done)) == (last + 1, 3)
+    assert home.forgotten_undos() == before
+    assert {each.id for each in home.upkeep.every()} >= {*ids}
+    with pytest.raises(CannotUndo, match="it was undone"):
+        home.memory.undo_run(number)
+    with pytest.raises(CannotUndo, match="undone already"):
+        home.memory.undo(number)
+    home.later(days=400)
+    assert home.job("decay").actions == ()
+    assert rounds(home) == []
+    home.memory.undo(change.number)
+    assert len(home.memory.list(ARCHIVED)[0]) == 3
+
+
+@pytest.mark.promise("001-18.5")
+def test_a_run_of_which_a_memory_changed_since_is_not_taken_back_at_all(home: Home) -> None:
+    ids = [home.write(f"thing number {n}", "knowledge") for n in range(3)]
+    home.later(days=31)
+    home.job("decay")
+    run = home.memory.log_by_run()[0][-1].number
+    home.memory.tag(ids[1], ["x"])
+    before = home.tree()
+    with pytest.raises(CannotUndo, match="changed later"):
+        home.memory.undo_run(run)
+    assert home.tree() == before
+
+
+@pytest.mark.promise("001-18.5")
+def test_a_run_whose_changes_touch_one_memory_several_times_is_taken_back(home: Home) -> None:
+    words = "Kestrel 4.2.7 hawk-prod billing"
+    for category in ("project", "lessons", "decisions", "knowledge"):
+        home.write(f"{category}: {words}", category, tags=["kestrel", "hawk"])
+    before = home.tree()
+    assert len(dream.run(home.memory, 3).actions) > 3
+    for run in home.memory.log_by_run():
+        if run[0].run is not None:
+            home.memory.undo_run(run[0].run)
+    assert home.forgotten_undos() == before
+
+
+@pytest.mark.promise("001-18.5")
+def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> None:
+    one = home.write("the same words here", "knowledge")
+    two = home.write("the same words here", "knowledge")
+    (merged,) = home.job("consolidate").actions
+    home.memory.undo()
+    assert home.info(merged.id).header["kept_from"] == [f"merge:{merged.target}"]
+    assert home.job("consolidate").actions == ()
+    home.write("the same words here", "knowledge")  # joins one of them, and not both
+    assert len(home.job("consolidate").actions) == 1
+    assert home.job("consolidate").actions == ()
+    assert home.info(one).id != home.info(two).id
+
+
+@pytest.mark.promise("001-18.5")
+def test_a_journal_without_runs_is_read_and_undone_as_before(home: Home) -> None:
+    one = decayed(home)
+    journal = home.memory.home / ".commonplace" / "history" / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    for line in lines:
+        line.pop("run", None)
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    home.memory.undo()
+    assert home.info(one).phase == "organized"
+    assert home.job("decay").actions == ()
+
+
+def test_a_run_number_belongs_to_one_job_alone(home: Home) -> None:
+    home.write("we decided to use SQLite")
+    decayed(home)
+    turn = Round(home.memory)
+    turn.run("expire", lifecycle.plan_expire)
+    home.write("by hand", "people")
+    runs = {each.verb: each.run for each in home.memory.log(limit=0)}
+    assert runs["write"] is None
+    assert runs["decay"] != runs["expire"]

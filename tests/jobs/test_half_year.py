@@ -1,0 +1,146 @@
+"""180 days in the life of a memory with the daemon's defaults (contract 001, 18): what a person wrote is there, what
+is archived comes back by one command, and two lives give the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tomllib
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.engine import Memory, open_memory
+from commonplace.engine.exchange import Ingested
+from commonplace.engine.upkeep import Upkeep
+from commonplace.ingest import plan
+from commonplace.ingest.sources import SOURCES
+from commonplace.ingest.tree import Tree
+from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.note.model import Draft
+from commonplace.query import memory_query
+from commonplace.serve.daemon import Daemon
+
+START = datetime(2026, 5, 1, 8, 0, tzinfo=UTC)
+SET = tomllib.loads((Path(__file__).parent / "data" / "half_year.toml").read_text("utf-8"))
+BY_HAND = {row["text"] for row in SET["memory"] if "by" not in row}
+PINNED = {row["text"] for row in SET["memory"] if row.get("pin")}
+ASKED = {row["text"] for row in SET["memory"] if row.get("asks")}
+KEPT_CATEGORIES = {"soul", "preferences", "people", "skills", "lessons", "decisions"}
+ARCHIVED = memory_query(archived=True)
+
+
+@dataclass
+class Life:
+    """One home, its clock, and what was archived on which day: (day, how, text)."""
+
+    memory: Memory
+    vault: Path
+    now: datetime = START
+    archived: list[tuple[int, str, str]] = field(default_factory=list)
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def live(self, days: int) -> None:
+        """Each day at nine people and agents write, delete and ask, and the daemon works at ten and at noon."""
+        daemon = Daemon(Scheduler(self.memory.as_caller(None, FACE)), timedelta(hours=1))
+        known: set[str] = set()
+        for day in range(days + 1):
+            self.now = START + timedelta(days=day, hours=1)
+            self.morning(day)
+            for hours in (1, 2):
+                self.now += timedelta(hours=hours)
+                assert daemon.tick()
+            self.counts[day] = self.memory.list(memory_query(), limit=0)[1]
+            for info in self.memory.list(ARCHIVED, limit=0, order="path")[0]:
+                if info.id not in known:
+                    known.add(info.id)
+                    self.archived.append((day, info.header["archived_by"], self.text(info.id)))
+
+    def morning(self, day: int) -> None:
+        for row in SET["memory"]:
+            agent = row.get("by")
+            if row.get("day", 0) == day:
+                caller = self.memory.as_caller(agent, "mcp" if agent else "cli")
+                draft = Draft(row["text"], project="categories", category=row.get("in"))
+                note = caller.write(draft)
+                if row.get("pin"):
+                    Upkeep(self.memory).pin([self.memory.memory_id(note.id)])
+            if day in row.get("asks", ()):
+                assert row["text"] in self.memory.as_caller(agent, "mcp").context_for(row["question"])
+        if day == 0:
+            for row in SET["file"]:
+                (self.vault / row["path"]).parent.mkdir(parents=True, exist_ok=True)
+                (self.vault / row["path"]).write_text(row["text"] + "\n", "utf-8")
+            assert self.ingest() == len(SET["file"])
+        for row in SET["file"]:
+            if row.get("gone") == day:
+                (self.vault / row["path"]).unlink()
+
+    def ingest(self) -> int:
+        """How many memories the vault gives that are new."""
+        known = Ingested(self.memory).known()
+        plans = plan.plan([(SOURCES["obsidian"], Tree(self.vault, ()))], known)
+        return sum(each.ingested for each in plan.apply(self.memory, plans, known))
+
+    def text(self, ref: str) -> str:
+        return self.memory.read(ref, count=False).content
+
+    def files(self) -> dict[str, bytes]:
+        home = self.memory.home
+        shown = (path for path in sorted(home.rglob("*")) if ".commonplace" not in path.parts)
+        return {str(path.relative_to(home)): path.read_bytes() for path in shown if path.is_file()}
+
+
+@contextmanager
+def a_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Life]:
+    """A life to be lived in `folder`, whose ids are the same each time."""
+    numbers, version = itertools.count(1), 4 << 76 | 8 << 60
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=next(numbers) << 96 | version))
+    monkeypatch.setattr(plan, "uuid4", uuid.uuid4)
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "home").mkdir(parents=True)
+    (folder / "home" / "config.yaml").write_text("timezone: UTC\nnotification:\n  method: file\n")
+    life: Any = None
+    with open_memory(folder / "home", face="cli", clock=lambda: life.now if life else START) as memory:
+        life = Life(memory, folder / "vault")
+        yield life
+
+
+@pytest.mark.slow
+@pytest.mark.promise("001-18.1")
+@pytest.mark.promise("001-18.3")
+@pytest.mark.promise("001-18.4")
+def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = []
+    for _ in range(2):
+        with a_life(tmp_path / "life", monkeypatch) as life:
+            life.live(180)
+            files.append(life.files())
+            archived = {text for _, _, text in life.archived}
+            infos, _ = life.memory.list(memory_query(), limit=0)
+            there = {life.text(info.id) for info in infos}
+            assert there >= BY_HAND, "by hand"
+            assert there >= ASKED, "looked for again and again"
+            assert {life.text(info.id) for info in infos if info.category in KEPT_CATEGORIES}.isdisjoint(archived)
+            from_files = {row["text"] for row in SET["file"]}
+            assert from_files - there == {row["text"] for row in SET["file"] if row.get("gone")}
+            every = {row["text"] for row in [*SET["memory"], *SET["file"]]}
+            assert every <= there | archived, "nothing is lost"
+            assert {by for _, by, _ in life.archived} == {"decay", "expire"}
+            assert life.ingest() == 0
+            for info in life.memory.list(ARCHIVED, limit=0)[0]:
+                path, _ = life.memory.restore(info.id)
+                assert (life.memory.home / path).is_file()
+            assert life.memory.list(ARCHIVED, limit=0)[1] == 0
+            for line in sorted(life.archived):
+                print(*line)
+            print({day: life.counts[day] for day in (29, 35, 150, 180)})
+    assert files[0] == files[1]

@@ -1,0 +1,175 @@
+"""A fact written through one client's MCP tool is in the body of the other's next request, by hook: with the real
+Claude Code and Codex, and a fake endpoint in the place of their models. Run by hand, never in CI:
+
+    npm install --prefix DIR @anthropic-ai/claude-code @openai/codex
+    python tools/try_clients.py DIR
+
+Everything happens in a home folder made for it; nothing leaves this machine. Prints what each request held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+MEMORY = Path(sys.executable).with_name("memory")
+FACTS = {
+    "claude": "The heron gate code of the Fjordhus archive is kept by Torvald.",
+    "codex": "The kiln in the Ostrava workshop needs cone 6 and a slow cooling.",
+}
+SECONDS = 120
+_PAUSE = {"name": "exec_command"}
+"""What Codex is asked to do as long as it does not offer the memory's tools: it does not wait for their server."""
+
+
+class Model(BaseHTTPRequestHandler):
+    """Speaks as Anthropic's and OpenAI's API: asks `writer` once for `write_note`, else says a word."""
+
+    protocol_version = "HTTP/1.1"
+    bodies: list[tuple[str, str]] = []
+    writer = ""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+    def do_GET(self) -> None:
+        self._send(b'{"data": [], "models": []}', "application/json")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
+        client = "claude" if "/messages" in self.path else "codex"
+        asked = json.loads(body) if body.startswith("{") else {}
+        if "count_tokens" in self.path:
+            return self._send(b'{"input_tokens": 10}', "application/json")
+        if not ("/messages" in self.path or "/responses" in self.path):
+            return self._send(b"{}", "application/json")
+        self.bodies.append((client, body))
+        tool = next(iter(_tools(asked)), None)
+        wants = (tool or _PAUSE) if client == self.writer else None
+        if wants is tool:
+            Model.writer = ""
+        events = [*(_claude if client == "claude" else _codex)(wants, FACTS[client])]
+        text = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        self._send(text.encode(), "text/event-stream")
+
+    def _send(self, data: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _tools(asked: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """The name under which the client offers `write_note`."""
+    for tool in asked.get("tools") or ():
+        inner = tool.get("tools") or ()
+        if tool.get("name", "").endswith("write_note"):
+            yield {"name": tool["name"]}
+        for each in inner:
+            if each.get("name", "").endswith("write_note"):
+                yield {"name": each["name"], "namespace": tool["name"]}
+
+
+def _claude(tool: dict[str, str] | None, fact: str) -> Iterator[dict[str, Any]]:
+    start = {"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": []}
+    yield {"type": "message_start", "message": start | {"usage": {"input_tokens": 1, "output_tokens": 1}}}
+    block: dict[str, Any] = {"type": "text", "text": ""}
+    delta: dict[str, Any] = {"type": "text_delta", "text": "Done."}
+    if tool:
+        block = {"type": "tool_use", "id": "toolu_1", "name": tool["name"], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(_note(fact))}
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    stop = {"stop_reason": "tool_use" if tool else "end_turn", "stop_sequence": None}
+    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 1}}
+    yield {"type": "message_stop"}
+
+
+def _codex(tool: dict[str, str] | None, fact: str) -> Iterator[dict[str, Any]]:
+    yield {"type": "response.created", "response": {"id": "resp_1"}}
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m1",
+                            "content": [{"type": "output_text", "text": "Done."}]}  # fmt: skip
+    if tool:
+        item = {
+            "type": "function_call",
+            "call_id": "call_1",
+            "arguments": json.dumps({"cmd": "sleep 1"} if tool is _PAUSE else _note(fact)),
+            **tool,
+        }
+    yield {"type": "response.output_item.done", "item": item}
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": None,
+             "output_tokens_details": None}  # fmt: skip
+    yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
+
+
+def _note(fact: str) -> dict[str, str]:
+    return {"title": fact.split(" of ")[0].split(" in ")[0], "content": fact, "directory": "facts"}
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("clients", type=Path, help="the folder npm installed both clients into")
+    options.add_argument("--keep", type=Path, help="write the requests there")
+    given = options.parse_args()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        good = _run(given.clients.resolve() / "node_modules" / ".bin", Path(folder), server.server_address[1])
+    server.shutdown()
+    if given.keep:
+        given.keep.mkdir(parents=True, exist_ok=True)
+        for at, (client, body) in enumerate(Model.bodies):
+            (given.keep / f"{at:02d}-{client}.json").write_text(body)
+    return 0 if good else 1
+
+
+def _run(programs: Path, home: Path, port: int) -> bool:
+    work = home / "work" / "fjord"
+    (work / ".git").mkdir(parents=True)
+    (home / ".claude").mkdir()
+    (home / ".codex").mkdir()
+    url = f"http://127.0.0.1:{port}"
+    (home / ".codex" / "config.toml").write_text(
+        'model = "fake"\nmodel_provider = "fake"\n[model_providers.fake]\nname = "fake"\n'
+        f'base_url = "{url}/v1"\nwire_api = "responses"\n[projects."{work}"]\ntrust_level = "trusted"\n'
+    )
+    environ = {"HOME": str(home), "PATH": f"{programs}:{MEMORY.parent}:{os.environ['PATH']}",
+               "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-fake", "OPENAI_API_KEY": "sk-fake",
+               "MEMORY_HOOK_SECONDS": "3", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1",
+               "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
+
+    def run(*words: str) -> None:
+        done = subprocess.run(words, cwd=work, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=SECONDS)  # fmt: skip
+        print(f"$ {Path(words[0]).name} {words[1]} -> {done.returncode}", (done.stdout + done.stderr)[-300:].strip())
+
+    claude = ("claude", "-p", "--model", "claude-sonnet-4-5", "--permission-mode", "bypassPermissions")
+    codex = ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust",
+             "--dangerously-bypass-approvals-and-sandbox")  # fmt: skip
+    run("memory", "install", "claude-code", "codex", "--hooks")
+    good = True
+    for writer, reader, first, then in (("claude", "codex", claude, codex), ("codex", "claude", codex, claude)):
+        run(*then, "say a word, please, so that this session is known")
+        Model.writer = writer
+        run(*first, "write down what you know about this, in memory")
+        before = len(Model.bodies)
+        run(*then, "good morning, how are you doing today?")
+        found = [FACTS[writer] in body for client, body in Model.bodies[before:] if client == reader]
+        good = good and any(found)
+        print(f"{writer} wrote, {reader} asked {len(found)} times: the fact was in {sum(found)} requests")
+    return good
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-asking bench-gate bench-hook bench-callers check-bundles docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers check-bundles docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -61,6 +61,10 @@ bench-ingest: .venv/ready
 # DATA: sets of conversations in LoCoMo's or LongMemEval's JSON form. OPTIONS: say, --json or --notes session.
 bench-recall: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/recall.py $(DATA) $(OPTIONS)
+
+# DATA: a folder of public sets; `python bench/held_out.py --where` says where they are found.
+bench-held-out: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/held_out.py $(DATA) $(OPTIONS)
 
 # DATA may be empty: the conversations are made up then. OPTIONS: say, --memories 6000 100000 (ten minutes).
 bench-asking: .venv/ready

@@ -84,14 +84,18 @@ class ByWords:
         self.loading = self.computing = self.embedding = 0.0
         self.embedded = 0
 
-    def load(self, texts: Sequence[Kept]) -> None:
+    def load(self, texts: Sequence[Kept], at_once: int = AT_ONCE) -> None:
         begin, computing = time.perf_counter(), time.process_time()
-        for at in range(0, len(texts), AT_ONCE):
-            some = texts[at : at + AT_ONCE]
+        for at in range(0, len(texts), at_once):
+            some = texts[at : at + at_once]
             notes = self._memory.write_many([one.draft() for one in some])
             self.known.update(zip((note.path for note in notes), (one.key for one in some), strict=True))
         self.loading += time.perf_counter() - begin
         self.computing += time.process_time() - computing
+        self.embed()
+
+    def embed(self) -> None:
+        """Compute the vectors that are missing."""
         if self._shelf is not None:
             before = self._shelf.fresh
             with self._shelf.lent(), self._shelf.keeping():

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from commonplace.index import search
-from commonplace.index.search.synonyms import forms, synonyms
+from commonplace.index.search.word_forms import forms
 from commonplace.query import Query
 from index.conftest import Desk
 
@@ -56,13 +56,12 @@ def test_a_statement_comes_before_a_question_of_the_same_words(desk: Desk) -> No
     assert asked(desk, "does the red canoe leak?") == ["a.md", "b.md"]
 
 
-def test_other_forms_and_synonyms_are_found(desk: Desk) -> None:
+def test_other_forms_of_a_word_and_longer_words_are_found(desk: Desk) -> None:
     desk.put("a.md", "She bought a bicycle.")
-    desk.put("b.md", "The violin stands in the corner.")
+    desk.put("b.md", "The violinist stands in the corner.")
     assert asked(desk, "who will buy something today?")[0] == "a.md"
-    assert asked(desk, "what instruments are around?") == ["b.md"]
+    assert asked(desk, "whose violin is that?") == ["b.md"]
     assert "bought" in forms("buy")
-    assert "violin" in synonyms("instruments")
 
 
 def test_the_day_a_question_names_favours_its_notes(desk: Desk) -> None:

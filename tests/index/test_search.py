@@ -236,3 +236,28 @@ def test_every_query_type_answers_the_same_after_the_index_is_made_anew(verse: D
     assert {text: other.asked(text) for text in asked} == before
     assert {text: [hit.score for hit in other.search(text)] for text in asked} == scores
     other.db.close()
+
+
+def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_hold_some(verse: Desk) -> None:
+    hits = verse.search("grey sky gulls hill")
+    assert not [hit for hit in hits if "relaxed" not in hit.why]
+    hits = verse.search("harbour goats hill")
+    assert next((hit.note.path, "relaxed" in hit.why) for hit in hits) == ("hill.md", False)
+    assert {hit.note.path for hit in hits if "relaxed" in hit.why} == {"sea.md", "city/tram.md"}
+    assert hits.relaxed
+    assert hits.total == 3
+    pages = [verse.search("harbour goats hill", limit=2, offset=at) for at in (0, 2)]
+    assert [hit.note.path for page in pages for hit in page] == [hit.note.path for hit in hits]
+    assert [page.total for page in pages] == [3, 3]
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("text", ['"harbour goats"', "harbour AND goats AND tram", "tram lighthouse"])
+def test_phrases_operators_and_two_words_are_never_topped_up(verse: Desk, text: str) -> None:
+    assert all("relaxed" not in hit.why for hit in verse.search(text))
+
+
+def test_a_text_pasted_as_a_query_finds_something_whatever_stands_in_it(verse: Desk) -> None:
+    text = 'He said "nobody goes there" and did NOT OR WOULD never paint the lighthouse, nor any other tower'
+    assert verse.found(text) == ["sea.md"]

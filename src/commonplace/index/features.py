@@ -58,16 +58,15 @@ class StemColumns(NamedTuple):
 
 def put(
     db: sqlite3.Connection, row: int, words: StemColumns, *, project: int, path: str, source: str | None, day: str,
-    dated: bool, created: int,
+    created: int,
 ) -> None:  # fmt: skip
     """Store the features of the note in `row`.
 
-    `day` (YYYY-MM-DD) is the date of its event, or when it is not `dated`, of its writing; `created` orders the notes
-    of a conversation. A note without a known speaker belongs to one only when it is short and dated.
+    `day` (YYYY-MM-DD) is the date of its event, else of its writing; `created` orders the notes of a conversation. Only
+    what somebody is known to have said belongs to one.
     """
     style = style_of(words.body, source)
-    is_turn = style.speaker is not None or (dated and len(words.body) <= SHORT)
-    conversation = conversation_id(project, path, day) if is_turn else None
+    conversation = None if style.speaker is None else conversation_id(project, path, day)
     values = (row, conversation, created, style.speaker, day, *style[1:], len(words.body) > SHORT)
     db.execute("insert into feature values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     db.execute("insert into stem_fts (rowid, words) values (?, ?)", (row, _stem_text(words)))

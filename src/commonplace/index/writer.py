@@ -149,7 +149,7 @@ def _insert(
     for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(note.project, old), strict=True):
         db.execute(f"insert into {table} (rowid, {columns}) values (?{', ?' * len(some)})", (new, *some))
     features.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
-                 day=_day(note), dated=note.date is not None, created=created)  # fmt: skip
+                 day=_day(note), created=created)  # fmt: skip
     db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in _keys(note.project, old)])
     _put_links(db, note, new)
     if note.project == entity_queries.PROJECT:

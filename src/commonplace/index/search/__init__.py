@@ -1,7 +1,7 @@
 """Full-text search (contract 000b, 6) and smart search (contract 001, 14) over the index.
 
 `parse` reads the query, `exact` ranks notes that contain all words, `question` and `chunks` rank notes that answer a
-question, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `synonyms` the word forms.
+question, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `word_forms` the word forms.
 """
 
 from __future__ import annotations
@@ -111,11 +111,19 @@ class _Search:
             if relaxed.total:
                 return relaxed
         found = self._strict(parsed)
+        if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
+            return self._topped_up(parsed, today, near)
         if found.total:
             return found
-        if is_long or is_short:
+        if is_long or is_short or parse.is_prose(parsed):
             return relaxed or self._relaxed(today, near)
         return self._respelled(parsed)
+
+    def _topped_up(self, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None) -> Hits:
+        """The notes that hold all words, fewer than a page, and after them those that hold some: on all pages."""
+        from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
+        first = from_start._strict(parsed).hits
+        return from_start._relaxed(today, near, first, self.offset)
 
     def _strict(self, parsed: parse.ParsedQuery) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
@@ -158,27 +166,30 @@ class _Search:
         found.relaxed = bool(found.hits)
         return found
 
-    def _relaxed(self, today: date | None, near: Nearness | None) -> Hits:
-        """Any of the informative words may match."""
+    def _relaxed(self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
+        """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
         context, limit, offset = self.context, self.limit, self.offset
         ranking = QuestionRanking(context, self.text, today, near)
         chunks = ChunkRanking(ranking, READ)
         rows = chunks.order[offset : offset + limit]
         if len(rows) < limit:
-            skip, stop = max(0, offset - len(chunks.rows)), offset + limit - len(chunks.rows)
-            rows += _without(ranking.page(READ, stop + READ_LONG), chunks.rows)[skip:stop]
+            begin, stop = max(0, offset - len(chunks.rows)), offset + limit - len(chunks.rows)
+            rows += _without(ranking.page(READ, stop + READ_LONG), chunks.rows)[begin:stop]
+        known = {hit.note.row for hit in first}
+        rows = _without(rows, known)[: max(0, limit - len(first))]
         scorer = AllWordsScorer(chunks.terms, chunks.weights.__getitem__, self.text)
         notes = infos(context.db, rows)
         others = context.texts(_without(rows, chunks.texts), chunks.terms)
         texts = chunks.texts | {one.row: one for one in others}
-        hits: list[Hit] = []
+        hits = list(first)
         for row in rows:
             passage, line = _shown(scorer, texts[row], chunks.best(row))
             numbers = [f"{name} {value:.3f}" for name, value in chunks.shares(row).items()] if self.explain else []
             score = min([round(chunks.score(row), 6), *(hit.score for hit in hits[-1:])])
             hits.append(Hit(notes[row], passage, score, [*chunks.why(row), *numbers, "relaxed"], line))
         _show_observations(context.db, hits, context.query, chunks.terms)
-        return Hits(hits, ranking.total, relaxed=True)
+        total = ranking.total + sum(not ranking.is_counted(row) for row in known)
+        return Hits(hits[skip:], total, relaxed=True)
 
     def _page(self, terms: Sequence[parse.Term], found: Ranked, match: str) -> list[Hit]:
         """One page: the ranked matches, then all others of `match`, newest first."""

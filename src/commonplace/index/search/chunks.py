@@ -19,8 +19,8 @@ from operator import or_
 from commonplace.index.features import SHORT, style_of, turns_or_passages
 from commonplace.index.search import parse
 from commonplace.index.search.queries import NoteText
-from commonplace.index.search.question import PREFIX_FROM, QuestionRanking, TermScorer, Word
-from commonplace.index.search.synonyms import forms, root, stem, synonyms
+from commonplace.index.search.question import QuestionRanking, TermScorer, Word
+from commonplace.index.search.word_forms import forms, root, stem
 from commonplace.note.model import ARCHIVED
 from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at
 
@@ -234,7 +234,6 @@ class ChunkRanking:
         day = sum(period.share(note.day) for period in self._question.periods)
         usual = table.conversation * max(one.own for one in some) + table.conversation_words * together
         usual += table.date * day + self._ranking.shares(row).get("meaning", 0.0)
-        usual += table.present if not speakers.isdisjoint(one.speaker for one in some) else 0.0
         for one in some:
             beside = neighbors.get(id(one), 0.0)
             one.is_relevant = bool(one.bits or beside)
@@ -280,9 +279,8 @@ class _WordFinder:
             if not is_cjk(word.text):
                 own = word.spelled or forms(word.text)
                 self._stems.append(({stem(one) for one in own}, "", 1 << 3 * at))
-                if word.synonym_rows:
-                    prefix = word.text if len(word.text) >= PREFIX_FROM else ""
-                    self._stems.append(({stem(one) for one in synonyms(word.text)}, prefix, 2 << 3 * at))
+                if word.longer_rows:
+                    self._stems.append((set(), word.text, 2 << 3 * at))
         every = {one for stems, prefix, _ in self._stems for one in (*stems, prefix) if one}
         heads = sorted({one.removesuffix("y") or one for one in every})
         # Whatever ending a word has, it begins with its stem, and so with the shortest that another begins with.

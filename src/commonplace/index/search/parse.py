@@ -159,6 +159,20 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
     return size >= least
 
 
+def says_much(query: ParsedQuery) -> bool:
+    """Whether notes that hold some of the words are worth showing beside those that hold all: a long CJK run, or three
+    informative words. An address (`city/tram`) is one piece and names one thing."""
+    if any(is_cjk(one.words[-1]) for one in query.terms):
+        return True
+    return len(query.terms) > 1 and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
+
+
+def is_prose(query: ParsedQuery) -> bool:
+    """Whether a query is rather a text pasted whole: many terms, whatever quotes and capitals stand between them."""
+    return len(query.terms) >= _PROSE
+
+
+_PROSE = 8
 _LONG, _LONG_QUESTION = 40, 30
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")

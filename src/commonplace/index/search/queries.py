@@ -20,8 +20,8 @@ from commonplace.index.facets import PROJECT, any_of, expression, passes, projec
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
-from commonplace.index.search.synonyms import inflected, one_edit
 from commonplace.index.search.weights import EXACT
+from commonplace.index.search.word_forms import inflected, one_edit
 from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.query import Query
 
@@ -53,10 +53,6 @@ _SIDE = (
 _NEIGHBORS = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
     " from json_each(?1) r join feature c on c.row = r.value"
-)
-_WITH_SPEAKERS = (
-    "select r.value from json_each(?1) r where exists (select 1 from json_each(?3) v cross join feature f"
-    f" indexed by feature_speaker where f.speaker = v.value and f.conversation = r.value and {_VISIBLE})"
 )
 
 
@@ -319,15 +315,15 @@ class SearchContext:
         known = {row: (-changed, permalink) for row, changed, permalink in found}
         return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
 
+    def size(self) -> int:
+        """How many notes there are, whoever may see them."""
+        return self.db.execute("select count(*) from note").fetchone()[0]
+
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are archived memories."""
         archive = self._projects.get(ARCHIVE_PROJECT)
         found = f"select row from note where project = ? and row in {_GIVEN}"
         return set() if archive is None else {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
-
-    def last_row(self) -> int:
-        """The highest row number of any note."""
-        return self.db.execute("select max(row) from note").fetchone()[0] or 0
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""
@@ -358,11 +354,6 @@ class SearchContext:
             f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
             (json.dumps(words), self._own_scope),
         )}  # fmt: skip
-
-    def with_speakers(self, conversations: Collection[int], speakers: Collection[str]) -> set[int]:
-        """Those of the conversations in which one of the speakers says something the viewer sees."""
-        values = (_json(conversations), self._own_scope, json.dumps(list(speakers)))
-        return {number for (number,) in self.db.execute(_WITH_SPEAKERS, values)}
 
     def spellings(self, word: str) -> list[str]:
         """The words one edit away from `word` (lower case) that visible notes contain in any form, at most 8, the most

@@ -17,15 +17,15 @@ from commonplace.index.facets import quoted
 from commonplace.index.search import weights
 from commonplace.index.search.parse import MAX_TERMS, asks_several, focus_of, read_question
 from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
-from commonplace.index.search.synonyms import forms, synonyms
+from commonplace.index.search.word_forms import forms
 from commonplace.text.tokens import flatten, is_cjk, query_text
 
-PREFIX_FROM = 4
+_PREFIX_FROM = 4
 """Letters from which on a word also matches as a prefix."""
 
 _MAX_HELD = 1_500
 """Of a word that more notes contain, the newest are looked at."""
-_MIN_SIZE = 255
+_MIN_SIZE = 4
 _COMMON = 100
 _MIN_COSINE = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
@@ -37,7 +37,7 @@ _LONG = 720
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
-_FREQUENT_NAME = 25
+_FREQUENT_NAME, _NAMED_SIZE = 25, 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
 """(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no model is usable. A note
@@ -48,14 +48,14 @@ without a vector is left out."""
 class Word:
     """A word of the question.
 
-    `rows`: the notes that contain it or a form of it; `synonym_rows`: those that contain a synonym or a longer word it
-    begins; `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has
-    this name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
+    `rows`: the notes that contain it or a form of it; `longer_rows`: those that contain a longer word it begins;
+    `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has this
+    name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
     """
 
     text: str
     rows: Sequence[int]
-    synonym_rows: Sequence[int]
+    longer_rows: Sequence[int]
     weight: float
     is_speaker: bool
     match: str
@@ -65,7 +65,7 @@ class Word:
     @property
     def is_cut(self) -> bool:
         """Whether more notes contain it than were looked at."""
-        return max(len(self.rows), len(self.synonym_rows)) >= _MAX_HELD
+        return max(len(self.rows), len(self.longer_rows)) >= _MAX_HELD
 
 
 class _WordLookup:
@@ -75,14 +75,14 @@ class _WordLookup:
         self.context = context
         self.table, self._column = (NAMES, "title : ") if context.by_title else (STEMS, "")
         # A power of two, so that no agent learns from the order how many notes of others there are.
-        self.size = 1 << max(_MIN_SIZE, context.last_row()).bit_length()
+        self.size = 1 << (max(_MIN_SIZE, context.size()) - 1).bit_length()
 
     def words(self, texts: Sequence[str]) -> list[Word]:
         """The words that some note contains, of very many the rarest."""
         texts = texts[: MAX_TERMS * 8]
         speakers = self.context.speakers(texts)
         found = [self._word(text, text in speakers) for text in texts]
-        found = [word for word in found if word.rows or word.synonym_rows or word.is_speaker]
+        found = [word for word in found if word.rows or word.longer_rows or word.is_speaker]
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
@@ -100,17 +100,17 @@ class _WordLookup:
         is_latin = not is_cjk(text)
         own = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
         rows = self._rows(own)
-        others = []
-        if is_latin and len(rows) < _COMMON:
-            others = [*map(quoted, synonyms(text)), *([f"{quoted(text)}*"] if len(text) >= PREFIX_FROM else [])]
-        synonym_rows = self._rows(" OR ".join(others)) if others else []
-        weight = self._rarity(rows or synonym_rows)
-        spelled = () if rows or synonym_rows or is_speaker else self.context.spellings(text)
+        longer = f"{quoted(text)}*" if is_latin and len(rows) < _COMMON and len(text) >= _PREFIX_FROM else ""
+        longer_rows = self._rows(longer) if longer else []
+        weight = self._rarity(rows or longer_rows)
+        spelled = () if rows or longer_rows or is_speaker else self.context.spellings(text)
         if spelled:
             own = _match(spelled)
             rows = self._rows(own)
             weight = self._rarity(rows) * weights.WEIGHTS.spelled
-        return Word(text, rows, synonym_rows, weight, is_speaker, " OR ".join([own, *others]), spelled=spelled)
+        return Word(
+            text, rows, longer_rows, weight, is_speaker, f"{own} OR {longer}" if longer else own, spelled=spelled
+        )
 
     def _look_up_names(self, words: Sequence[Word]) -> None:
         """Which notes have the words in their names: asked once for all, then for each."""
@@ -144,16 +144,16 @@ class TermScorer(dict[int, float]):
         table = weights.WEIGHTS
         few = {} if all(word.is_speaker or word.text in names for word in words) else dict.fromkeys(names, table.name)
         self._title = table.title
-        self._words = [(word.weight * few.get(word.text, 1.0), table.synonym if word.rows else 1.0) for word in words]
+        self._words = [(word.weight * few.get(word.text, 1.0), table.longer if word.rows else 1.0) for word in words]
 
     def __missing__(self, bits: int) -> float:
         score = 0.0
-        for at, (weight, synonym) in enumerate(self._words):
+        for at, (weight, longer) in enumerate(self._words):
             one = bits >> 3 * at & 7
             if one & 1:
                 score += weight
             elif one & 2:
-                score += weight * synonym
+                score += weight * longer
             if one & 4:
                 score += weight * self._title
         self[bits] = score
@@ -165,7 +165,7 @@ class QuestionRanking:
 
     `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
     `total`: how many contain a word or are scored. `features`: of the scored notes. `bits`: a bitmask for each of them,
-    three bits per word: exact, synonym, title. `cosines`: of meanings, scaled to 0 to 1.
+    three bits per word: exact, longer, title. `cosines`: of meanings, scaled to 0 to 1.
     """
 
     def __init__(self, context: SearchContext, text: str, today: date | None = None, near: Nearness | None = None):
@@ -194,7 +194,6 @@ class QuestionRanking:
         self._neighbor_scores = self._score_neighbors(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self._scorer.__getitem__, together), default=0.0) or 1.0
-        self._present = context.with_speakers(self._best, self.speakers) if self.speakers else set()
         self._better: dict[int, int] = {}
         self.scores = self._scores(own)
         self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
@@ -221,6 +220,10 @@ class QuestionRanking:
         scored = {row: scores[row] for row in order[first:last] if row in scores}
         part = self.context.best_first(scored) + order[first + len(scored) : last]
         return part[offset - first :][:limit]
+
+    def is_counted(self, row: int) -> bool:
+        """Whether `total` counts the note."""
+        return row in self.features or any(row in group for group in self._groups.values())
 
     def held(self, row: int) -> list[str]:
         """The words of the question a note contains."""
@@ -261,7 +264,6 @@ class QuestionRanking:
             "conversation": table.conversation * (words + meaning if place is None else self._best.get(place, 0.0)),
             "conversation_words": table.conversation_words * self._scorer[together] / self._most,
             "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
-            "present": table.present if place in self._present else 0.0,
             "own": table.own * note.first_person / 4,
             "asks": table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
@@ -278,10 +280,7 @@ class QuestionRanking:
         question_share, own_share = table.asks / 100, table.own / 4
         time_share = table.timed if self.question.when else 0.0
         around = {
-            place: conversation * best
-            + coverage * scorer[self._together[place]]
-            + (table.present if place in self._present else 0.0)
-            for place, best in self._best.items()
+            place: conversation * best + coverage * scorer[self._together[place]] for place, best in self._best.items()
         }
         days = {note.day for note in self.features.values()} if periods else ()
         dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
@@ -408,7 +407,9 @@ def _without_names(text: str, words: Sequence[Word], size: int) -> str:
     """The question for comparing meanings among `size` notes: names of speakers that very many notes contain do not
     distinguish notes, and are put as "someone"."""
     often = {
-        word.text for word in words if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= size)
+        word.text
+        for word in words
+        if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= max(size, _NAMED_SIZE))
     }
     if not often or all(word.is_speaker for word in words):
         return text
@@ -420,7 +421,7 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     lists = [
         (bit << 3 * at, rows)
         for at, word in enumerate(words)
-        for bit, rows in ((1, word.rows), (2, word.synonym_rows), (4, word.name_rows))
+        for bit, rows in ((1, word.rows), (2, word.longer_rows), (4, word.name_rows))
         if rows
     ]
     found: dict[int, set[int]] = {}

@@ -9,28 +9,28 @@ from dataclasses import dataclass
 class QuestionWeights:
     """What counts for questions. A feature is between 0 and about 1; the score is the weighted sum.
 
-    Words, neighbors and conversation are divided by the highest value among the candidates.
+    Words, neighbors and conversation are divided by the highest value among the candidates. `bench/fit.py` fits the
+    weights from `before` to `timed`; those inside `words`, `meaning` and `several` were chosen by hand.
     """
 
     words: float = 1.0  # the informative words it contains, rare ones more (stems, irregular forms)
-    synonym: float = 0.6  # a synonym of a word (car, vehicle), relative to the word itself
+    longer: float = 0.2  # a longer word that it begins, relative to the word itself
     title: float = 1.0  # a word in title, heading or tag, on top of the word itself
     name: float = 0.15  # a speaker's name in the text, relative to another word
     spelled: float = 0.7  # a word one edit away from one that no note contains, relative to the word itself
     brevity: float = 0.3  # how much long texts are worth less, words being equal: the b of BM25
-    before: float = 0.3  # the score of the note before it: an answer follows its question
-    after: float = 0.2  # the score of the note after it
-    around: float = 0.25  # the scores of the notes two and three places away, on either side
-    conversation: float = 0.35  # the best note of the same conversation
-    conversation_words: float = 0.3  # how many of the words its conversation contains in all
-    speaker: float = 0.7  # the question names who said it (or where it comes from)
-    present: float = 0.4  # the question names somebody who spoke in the same conversation
-    own: float = 0.15  # first person ("I", "my"): the text is about its speaker
-    asks: float = -0.5  # it is a question itself: answers are wanted
-    date: float = 0.75  # its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
+    before: float = 0.4  # the score of the note before it: an answer follows its question
+    after: float = 0.18  # the score of the note after it
+    around: float = 0.23  # the scores of the notes two and three places away, on either side
+    conversation: float = 0.51  # the best note of the same conversation
+    conversation_words: float = 0.44  # how many of the words its conversation contains in all
+    speaker: float = 0.8  # the question names who said it (or where it comes from)
+    own: float = 0.19  # first person ("I", "my"): the text is about its speaker
+    asks: float = -0.58  # it is a question itself: answers are wanted
+    date: float = 0.98  # its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
     meaning: float = 0.6  # this share of a note's own score is embedding similarity (extra `semantic`), the rest words
     several: float = -0.1  # several things are asked for: for each better note of the conversation, up to five
-    timed: float = 0.45  # the question asks when, and the text names a time
+    timed: float = 0.57  # the question asks when, and the text names a time
     passage: float = 1.0  # the best chunk of a long note, relative to the note as a whole
     most: int = 150  # this many notes, chosen by words alone, are scored with all features
     archived: float = 0.5  # how much an archived memory is worth, relative to another one

@@ -1,4 +1,4 @@
-"""Word forms: irregular forms, synonyms, things of a kind (data files, English), stems, and words one edit away."""
+"""Word forms: irregular forms (a data file, English), stems, and words one edit away."""
 
 from __future__ import annotations
 
@@ -19,12 +19,6 @@ _INFLECTIONS = (
 def forms(word: str) -> tuple[str, ...]:
     """The irregular forms of `word`, itself first: `buy` gives `buy`, `bought`."""
     return (word, *(one for one in _forms().get(word, ()) if one != word))
-
-
-def synonyms(word: str) -> tuple[str, ...]:
-    """Words that may stand in an answer where a question says `word` (lower case)."""
-    base = _forms().get(word, (word,))[0]
-    return tuple(one for one in _synonyms().get(root(base), ()) if one not in (word, base))
 
 
 def root(word: str) -> str:
@@ -68,17 +62,6 @@ def inflected(stems: list[str]) -> set[str]:
 @cache
 def _forms() -> dict[str, tuple[str, ...]]:
     return {word: tuple(line) for line in _lines("forms.txt") for word in line}
-
-
-@cache
-def _synonyms() -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for line in _lines("synonyms.txt"):
-        for word in line:
-            found.setdefault(root(word), {}).update(dict.fromkeys(one for one in line if one != word))
-    for kind, *things in _lines("kinds.txt"):
-        found.setdefault(root(kind.rstrip(":")), {}).update(dict.fromkeys(things))
-    return {word: tuple(others) for word, others in found.items()}
 
 
 def _lines(name: str) -> list[list[str]]:

@@ -1,0 +1,177 @@
+"""Weights of the ranking of questions, fitted: a regularised listwise fit over the candidates of each question.
+
+    python bench/fit.py SET.json [SET.json ...] [--strength 0.3] [--without FEATURE ...]
+
+A set is in LoCoMo's form. Each conversation is left out in turn: fitted on the others, measured on it. Then all
+are fitted together, and the table of `index/search/weights.py` is printed, ready to be read and copied. Needs scipy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent
+for each in (HERE, HERE.parent / "src"):
+    if str(each) not in sys.path:
+        sys.path.insert(0, str(each))
+
+import numpy as np  # noqa: E402
+from scipy.optimize import minimize  # noqa: E402
+
+from commonplace.index import search  # noqa: E402
+from commonplace.index.search import weights  # noqa: E402
+from commonplace.index.search.question import QuestionRanking, newest_first  # noqa: E402
+from haystacks import read  # noqa: E402
+from retrieval import PAGE, ByWords, Place  # noqa: E402
+
+FITTED = ("words", "before", "after", "around", "conversation", "conversation_words", "speaker",
+          "own", "asks", "date", "timed")  # fmt: skip
+"""The features whose weights are fitted; those inside `words` and `several` keep theirs."""
+
+
+@dataclass
+class Asked:
+    """The candidates of a question: a row of features each, which of them are evidence, how much evidence there is."""
+
+    conversation: str
+    features: np.ndarray
+    wanted: np.ndarray
+    count: int
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit, measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
+    parser.add_argument("--without", nargs="+", default=[], metavar="FEATURE", help="keep these out")
+    parser.add_argument("--strength", type=float, default=0.3, help="of the regularisation towards the weights in use")
+    asked = parser.parse_args(arguments)
+    every = [one for conversation in read(asked.sets) for one in _asked(conversation)]
+    for one in every:
+        one.features *= [name not in asked.without for name in FITTED]
+    start = np.array([getattr(weights.WEIGHTS, name) for name in FITTED])
+    names = list(dict.fromkeys(one.conversation for one in every))
+    print(f"{'left out':<20}{'in use':>10}{'fitted':>10}")
+    total = np.zeros(2)
+    for name in names:
+        inside = [one for one in every if one.conversation != name]
+        outside = [one for one in every if one.conversation == name]
+        pair = np.array([_recall(outside, start), _recall(outside, fitted(inside, start, asked.strength))])
+        total += pair * len(outside) / len(every)
+        print(f"{name:<20}{pair[0]:>10.1f}{pair[1]:>10.1f}")
+    print(f"{'all':<20}{total[0]:>10.1f}{total[1]:>10.1f}\n")
+    for name, old, new in zip(FITTED, start, fitted(every, start, asked.strength), strict=True):
+        print(f"    {name}: float = {new:.2f}  # before: {old:.2f}")
+    return 0
+
+
+def fitted(some: Sequence[Asked], start: np.ndarray, strength: float) -> np.ndarray:
+    """The weights under which the evidence is likeliest to be drawn from the candidates, drawn by the exponential of
+    their score; near `start`, and of scale 1 for `words`."""
+    usable = [one for one in some if one.wanted.any()]
+
+    def loss(table: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = 0.0, np.zeros(len(table))
+        for one in usable:
+            score = one.features @ table
+            share = np.exp(score - score.max())
+            share /= share.sum()
+            value -= float(np.log(share[one.wanted] + 1e-12).mean())
+            slope += share @ one.features - one.features[one.wanted].mean(axis=0)
+        away = table / _SHARPNESS - start
+        value = value / len(usable) + strength * float(away @ away)
+        return value, slope / len(usable) + 2 * strength * away / _SHARPNESS
+
+    found = minimize(loss, start * _SHARPNESS, jac=True, method="L-BFGS-B").x
+    return found / found[0] * start[0]
+
+
+_SHARPNESS = 4.0
+"""Scores of about 1 to 3 are this much apart in the exponent."""
+
+
+def _asked(conversation) -> list[Asked]:
+    found: list[Asked] = []
+    with TemporaryDirectory(prefix="commonplace-fit-") as folder:
+        pipeline = ByWords(Place(Path(folder)))
+        pipeline.load(conversation.turns)
+        usual = QuestionRanking
+        seen: list[tuple[list[int], np.ndarray, list[str]]] = []
+
+        class Recorded(QuestionRanking):
+            """A ranking that keeps what each candidate's features are."""
+
+            def __init__(self, *given, **more) -> None:
+                super().__init__(*given, **more)
+                rows = list(self.features)
+                paths = dict(self.context.db.execute("select row, path from note"))
+                seen.append((rows, feature_table(self, rows), [paths[row] for row in rows]))
+
+        setattr(search, "QuestionRanking", Recorded)  # noqa: B010
+        try:
+            for question in conversation.questions:
+                if question.category not in (1, 2, 3, 4):
+                    continue
+                seen.clear()
+                pipeline.find(question.text, PAGE)
+                if not seen:
+                    continue
+                _, table, paths = seen[-1]
+                evidence = set(question.evidence)
+                wanted = np.array([pipeline.known[path] in evidence for path in paths])
+                found.append(Asked(conversation.id, table, wanted, len(evidence)))
+        finally:
+            setattr(search, "QuestionRanking", usual)  # noqa: B010
+            pipeline.close()
+    return found
+
+
+def feature_table(ranking: QuestionRanking, rows: Sequence[int]) -> np.ndarray:
+    """What each feature says of these candidates, whatever its weight."""
+    own, scorer, notes = ranking._word_scores, ranking._scorer, ranking.features
+    said = [row for row in rows if notes[row].conversation is not None]
+    beside = ranking.context.neighbors(said)
+    best = set(newest_first({row: own.get(row, 0.0) for row in said})[: weights.WEIGHTS.sources])
+    periods, when = ranking.question.periods, ranking.question.when
+    lines = []
+    for row in rows:
+        note, sides = notes[row], beside.get(row, ([], []))
+        place = note.conversation
+
+        def lent(near: Sequence[int], at: int) -> float:
+            return own.get(near[at], 0.0) if at < len(near) and near[at] in best else 0.0
+
+        ahead, behind = sides
+        together = ranking.bits.get(row, 0) if place is None else ranking._together.get(place, 0)
+        values = {
+            "words": own.get(row, 0.0),
+            "before": lent(ahead, 0),
+            "after": lent(behind, 0),
+            "around": sum(lent(side, at) for side in sides for at in (1, 2)),
+            "conversation": own.get(row, 0.0) if place is None else ranking._best.get(place, 0.0),
+            "conversation_words": scorer[together] / ranking._most,
+            "speaker": float(place is not None and note.speaker in ranking.speakers),
+            "own": note.first_person / 4,
+            "asks": note.question / 100,
+            "date": sum(period.share(note.day) for period in periods),
+            "timed": float(when and note.has_time),
+        }
+        lines.append([values[name] for name in FITTED])
+    return np.array(lines).reshape(len(rows), len(FITTED))
+
+
+def _recall(some: Sequence[Asked], table: np.ndarray) -> float:
+    shares = []
+    for one in some:
+        best = np.argsort(-(one.features @ table), kind="stable")[:PAGE]
+        shares.append(one.wanted[best].sum() / one.count)
+    return 100 * float(np.mean(shares))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

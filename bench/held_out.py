@@ -1,0 +1,167 @@
+"""The sets of a folder, each by its own figure, beside an untuned FTS5 table with the same tokens.
+
+    python bench/held_out.py FOLDER [--only NAME ...] [--sample N] [--meaning] [--keep FILE] [--beside FILE]
+                             [--homes FOLDER] [--where]
+
+`--where` says which public repositories to clone into the folder. `--keep` writes the figure of each question, and
+`--beside` compares with such a file: the difference of the means, with its interval of 95 percent by paired bootstrap.
+Only totals are printed: nobody reads the questions of a set that is to say what holds on unseen ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent
+for each in (HERE, HERE.parent / "src"):
+    if str(each) not in sys.path:
+        sys.path.insert(0, str(each))
+
+from commonplace.text.tokens import fts_text, query_text, tokens  # noqa: E402
+from conversations import CATEGORIES, Question  # noqa: E402
+from public_sets import REPOSITORIES, Collection, found_in  # noqa: E402
+from retrieval import AT_ONCE, ByWords, Ours, Place, gain  # noqa: E402
+from shelf import Shelf  # noqa: E402
+
+PAGE = 10
+_RESAMPLES = 2_000
+
+
+class Control:
+    """FTS5 with porter and its own bm25(), the question's words and pairs of CJK characters joined by OR: no weight, no
+    list, no stop word."""
+
+    def __init__(self, texts: Sequence) -> None:
+        self._db = sqlite3.connect(":memory:")
+        self._db.execute(
+            "create virtual table one using fts5(key unindexed, body,"
+            " tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+        self._db.executemany("insert into one values (?, ?)", [(each.key, fts_text(each.spoken)) for each in texts])
+
+    def find(self, text: str, depth: int) -> list[str]:
+        asked = [word for token in tokens(text) for word in query_text(token)[0].split()]
+        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked))
+        found = self._db.execute("select key from one where one match ? order by rank limit ?", (match, depth))
+        return [key for (key,) in found] if match else []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    asked = _arguments(arguments)
+    if asked.where:
+        print("\n".join(f"{name:<24}{place}" for name, place in REPOSITORIES.items()))
+        return 0
+    sets = [one for one in found_in(asked.folder) if not asked.only or one.name in asked.only]
+    if not sets:
+        print(f"{asked.folder}: none of the sets lies there; --where says where they are found", file=sys.stderr)
+        return 1
+    shelf = Shelf() if asked.meaning else None
+    before = json.loads(asked.beside.read_text(encoding="utf-8")) if asked.beside else {}
+    kept: dict[str, dict[str, float]] = {}
+    print(f"{'percent':<34}{'n':>6}{'FTS5':>8}{'ours':>8}{'beside':>8}   difference{'ms':>14}")
+    for one in sets:
+        rows = list(_measured(one, shelf, asked.sample, asked.homes))
+        kept[one.name] = {question.id: ours for question, ours, _, _ in rows}
+        groups: dict[str, list] = {"": rows}
+        if one.measure == "recall":
+            for row in rows:
+                kind = row[0].category
+                groups.setdefault(f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []).append(row)
+        for group, some in groups.items():
+            _print(group if group else one.name, some, before.get(one.name, {}))
+    if asked.keep:
+        asked.keep.write_text(json.dumps(kept), encoding="utf-8")
+    return 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("folder", nargs="?", type=Path, default=Path(), metavar="FOLDER")
+    add("--only", nargs="+", metavar="NAME", help="only these sets")
+    add("--sample", type=int, default=1, metavar="N", help="of sets with many homes every Nth, else every Nth question")
+    add("--meaning", action="store_true", help="with the model a home finds by itself")
+    add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
+    add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
+    add("--homes", type=Path, metavar="FOLDER", help="keep the loaded homes here, for the next run")
+    add("--where", action="store_true", help="which repositories hold the sets")
+    return parser.parse_args(arguments)
+
+
+def _measured(
+    one: Collection, shelf: Shelf | None, sample: int, homes: Path | None
+) -> Iterator[tuple[Question, float, float, float]]:
+    """Each question with our figure, the control's, and how many milliseconds ours took."""
+    every = list(one.homes())
+    is_many = len(every) > 100
+    for home in every[::sample] if is_many else every:
+        ours = Ours if shelf else ByWords
+        with TemporaryDirectory(prefix="commonplace-sets-") as scratch:
+            name = home.name.replace("/", "_").replace(" ", "_")
+            folder = Path(scratch) if homes is None else homes / name
+            known = folder / ".known.json"
+            is_loaded = known.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            pipeline = ours(Place(folder, shelf))
+            if is_loaded:
+                pipeline.known = json.loads(known.read_text(encoding="utf-8"))
+                pipeline.embed()
+            else:
+                # Few texts tie often, and of equal ones the newest comes first: written one by one, that is no chance.
+                pipeline.load(home.texts, 1 if is_many else AT_ONCE)
+                known.write_text(json.dumps(pipeline.known), encoding="utf-8")
+            control = Control(home.texts)
+            for question in home.questions if is_many else home.questions[::sample]:
+                begin = time.perf_counter()
+                found = pipeline.find(question.text, PAGE)
+                took = (time.perf_counter() - begin) * 1000
+                yield (question, figure(one.measure, found, question),
+                       figure(one.measure, control.find(question.text, PAGE), question), took)  # fmt: skip
+            pipeline.close()
+
+
+def figure(measure: str, found: Sequence[str], question: Question) -> float:
+    """The figure of one question by the measure of its set."""
+    wanted = set(question.evidence)
+    if measure == "ndcg":
+        return gain(found, question.evidence, PAGE)
+    depth = PAGE if measure == "recall" else max(3, len(wanted))
+    return len(wanted & set(found[:depth])) / len(wanted)
+
+
+def _print(name: str, rows: Sequence[tuple[Question, float, float, float]], before: Mapping[str, float]) -> None:
+    ours, control = [row[1] for row in rows], [row[2] for row in rows]
+    pairs = [(row[1], before[row[0].id]) for row in rows if row[0].id in before]
+    line = f"{name:<34}{len(rows):>6}{_mean(control):>8.1f}{_mean(ours):>8.1f}"
+    if pairs:
+        low, high = interval([new - old for new, old in pairs])
+        old = _mean([one for _, one in pairs])
+        line += f"{old:>8.1f}   {_mean([a - b for a, b in pairs]):+.1f} [{low:+.1f} {high:+.1f}]"
+    print(f"{line:<86}{median(row[3] for row in rows):>8.2f}", flush=True)
+
+
+def interval(differences: Sequence[float]) -> tuple[float, float]:
+    """Where the mean of these lies, in percent, in 95 of 100 samples drawn from them with replacement."""
+    draw = random.Random(15)
+    count = len(differences)
+    means = sorted(math.fsum(draw.choices(differences, k=count)) / count for _ in range(_RESAMPLES))
+    return 100 * means[_RESAMPLES // 40], 100 * means[-_RESAMPLES // 40 - 1]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return 100 * math.fsum(values) / len(values)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""Public sets of questions nobody tuned on, read from checkouts of the repositories that hold them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from commonplace import Draft
+from commonplace.text.tokens import words
+from conversations import Question, from_locomo
+
+REPOSITORIES = {
+    "locomo": "LoCoMo's JSON: any files locomo*.json in the folder itself",
+    "REALTALK": "https://github.com/danny911kr/REALTALK",
+    "MemSim": "https://github.com/nuster1128/MemSim",
+    "cranfield-trec-dataset": "https://github.com/oussbenk/cranfield-trec-dataset",
+    "xquad": "https://github.com/google-deepmind/xquad",
+    "cmrc2018": "https://github.com/ymcui/cmrc2018",
+    "DRCD": "https://github.com/DRCKnowledgeTeam/DRCD",
+}
+"""What a folder of sets may hold: the name of a checkout, and where it is found. Nothing of them is shipped."""
+
+_DAY = re.compile(r"(\d{4})年(\d\d?)月(\d\d?)日.*?(\d\d?):(\d\d)")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that stands alone: an abstract, a paragraph, a message."""
+
+    key: str
+    spoken: str
+    title: str
+    moment: datetime | None = None
+
+    def draft(self, project: str = "notes") -> Draft:
+        """The note it becomes."""
+        date = None if self.moment is None else self.moment.isoformat(timespec="minutes")
+        return Draft(self.spoken, project=project, folder="texts", title=self.title, date=date)
+
+
+@dataclass(frozen=True)
+class Home:
+    """What lies in one home, and what is asked there."""
+
+    name: str
+    texts: list
+    questions: list[Question]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A set by name: its homes, and the measure that is its figure: `recall`, `ndcg`, or `recall3`, of the first three
+    or as many as there is evidence."""
+
+    name: str
+    measure: str
+    homes: Callable[[], Iterator[Home]]
+
+
+def found_in(folder: Path) -> list[Collection]:
+    """The sets whose files are there."""
+    sets: list[Collection] = []
+
+    def add(name: str, measure: str, homes: Callable[[], Iterator[Home]]) -> None:
+        sets.append(Collection(name, measure, homes))
+
+    if files := sorted(folder.glob("locomo*.json")):
+        add("LoCoMo", "recall", lambda: _chats(files))
+        add("LoCoMo, keywords", "recall", lambda: map(keywords, _chats(files)))
+    if chats := sorted(folder.glob("REALTALK/data/Chat_*.json")):
+        add("REALTALK", "recall", lambda: _chats(chats))
+        add("REALTALK, keywords", "recall", lambda: map(keywords, _chats(chats)))
+    if daily := sorted(folder.glob("MemSim/data_generation/final_dataset/messages_and_QAs/*.json")):
+        add("MemDaily", "recall3", lambda: _daily(daily))
+    if (place := folder / "cranfield-trec-dataset").is_dir():
+        add("Cranfield", "ndcg", lambda: _cranfield(place))
+    for name, path in (
+        ("XQuAD en", "xquad/xquad.en.json"),
+        ("XQuAD zh", "xquad/xquad.zh.json"),
+        ("CMRC zh", "cmrc2018/squad-style-data/cmrc2018_dev.json"),
+        ("DRCD zh", "DRCD/DRCD_dev.json"),
+    ):
+        if (file := folder / path).is_file():
+            add(name, "ndcg", lambda name=name, file=file: _paragraphs(name, file))
+    return sets
+
+
+def keywords(home: Home) -> Home:
+    """The same home, asked for the informative words of each question, without a question mark."""
+    asked = [Question(one.id, " ".join(words(one.text)), *_rest(one)) for one in home.questions]
+    return Home(home.name, home.texts, asked)
+
+
+def _rest(one: Question) -> tuple[str, int | str, tuple[str, ...], tuple[str, ...]]:
+    return one.answer, one.category, one.evidence, one.sessions
+
+
+def _chats(files: list[Path]) -> Iterator[Home]:
+    """Conversations in LoCoMo's form, categories 1 to 4; REALTALK's have their texts and times under other names."""
+    for file in files:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(content, dict) and "qa" in content and "conversation" not in content:
+            content = [{"sample_id": file.stem, "conversation": _as_locomo(content), "qa": content["qa"]}]
+        for one in from_locomo(content, file.stem):
+            yield Home(one.id, one.turns, [each for each in one.questions if each.category in (1, 2, 3, 4)])
+
+
+def _as_locomo(raw: dict) -> dict:
+    found = {key: value for key, value in raw.items() if not key.endswith("_date_time")}
+    for key, value in raw.items():
+        if re.fullmatch(r"session_\d+", key):
+            found[key] = [{**turn, "text": turn.get("clean_text")} for turn in value]
+            moment = datetime.strptime(raw[f"{key}_date_time"].strip(), "%d.%m.%Y, %H:%M:%S")
+            found[f"{key}_date_time"] = f"{moment:%I:%M %p on %d %B, %Y}"
+    return found
+
+
+def _daily(files: list[Path]) -> Iterator[Home]:
+    """One home for each history of messages."""
+    for file in files:
+        for one in json.loads(file.read_text(encoding="utf-8")):
+            name = f"{file.stem}/{one['tid']}"
+            texts = []
+            for each in one["message_list"]:
+                day = _DAY.search(each["time"])
+                moment = datetime(*map(int, day.groups())) if day else None  # type: ignore[arg-type]
+                texts.append(Text(f"{name}/{each['mid']}", each["message"], f"Message {each['mid']:03}", moment))
+            asked = []
+            for each in one["question_list"]:
+                evidence = tuple(f"{name}/{step}" for step in dict.fromkeys(each["target_step_id"]))
+                kind = file.stem.partition("_")[2].partition("_")[0]
+                asked.append(Question(f"{name}-q{each['qid']}", each["question"], "", kind, evidence, evidence))
+            yield Home(name, texts, [each for each in asked if each.evidence])
+
+
+def _cranfield(folder: Path) -> Iterator[Home]:
+    documents = (folder / "cran.all.1400.xml").read_text(encoding="utf-8")
+    texts = []
+    for number, title, body in re.findall(
+        r"<doc>\s*<docno>\s*(\d+).*?<title>(.*?)</title>.*?<text>(.*?)</text>", documents, re.S
+    ):
+        if body.strip():
+            texts.append(Text(number, _flat(body), f"{_flat(title)[:100]} {number}"))
+    known = {one.key for one in texts}
+    relevant: dict[int, list[str]] = {}
+    for line in (folder / "cranqrel.trec.txt").read_text(encoding="utf-8").splitlines():
+        if len(parts := line.split()) == 4 and parts[3] != "0" and parts[2] in known:
+            relevant.setdefault(int(parts[0]), []).append(parts[2])
+    queries = (folder / "cran.qry.xml").read_text(encoding="utf-8")
+    asked = []
+    for at, text in enumerate(re.findall(r"<title>(.*?)</title>", queries, re.S), 1):  # judged by their order
+        if wanted := tuple(relevant.get(at, ())):
+            asked.append(Question(f"cranfield-q{at}", _flat(text), "", "all", wanted, wanted))
+    yield Home("cranfield", texts, asked)
+
+
+def _paragraphs(name: str, file: Path) -> Iterator[Home]:
+    """A set in SQuAD's form: which paragraph answers the question?"""
+    texts, asked = [], []
+    for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
+        for paragraph in article["paragraphs"]:
+            key = f"paragraph {len(texts) + 1}"
+            texts.append(Text(key, paragraph["context"], key.capitalize()))
+            for each in paragraph["qas"]:
+                asked.append(Question(str(each["id"]), each["question"], "", "all", (key,), (key,)))
+    yield Home(name, texts, asked)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

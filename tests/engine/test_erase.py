@@ -545,3 +545,21 @@ def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:
         other.write(Draft("more", title="more"))
         assert other.search("more").total == 1
         assert place.holding("zq4711vault") == []
+
+
+@pytest.mark.promise("issue-erase")
+def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Place) -> None:
+    with place.open() as memory:
+        one = memory.write(Draft("zq4712old lives in Bern", "categories", category="people"))
+        two = memory.write(Draft("zq4713new lives in Basel", "categories", category="people"))
+        memory.supersede(one, two)
+        info = memory.memory_id(one.id)
+        Upkeep(memory).archive_all([info], {})
+        shown = memory.engine.layout.sessions / "claude-code-1"
+        shown.parent.mkdir(mode=0o700)
+        shown.write_text(f"note {one.id}\n")
+        done = memory.erase(one.id)
+        assert (len(done.notes), done.remains) == (1, ())
+    assert place.holding("zq4712old", "Bern") == []
+    assert not shown.exists()
+    assert place.holding("zq4713new")

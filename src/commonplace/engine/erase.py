@@ -355,6 +355,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         if plan.observation is None and log.file.data != (rest := log.lines(counts, used)):
             change.steps.append(Upkeep(memory).log_step(log, rest))
         _remove_answers(engine, change, plan)
+    for each in engine.layout.sessions.glob("*"):  # ids and hashes of what sessions were given
+        each.unlink(missing_ok=True)
     for project in sorted({each[0] for each in in_lines}):
         _remove_lines(memory, project, [each[1] for each in in_lines if each[0] == project], plan.observation)
     for folder, namespace, key in plan.rows:

@@ -37,6 +37,9 @@ _ALIKE = 0.4
 """The likeness with which the nearest example decides alone."""
 _LEAST_LIKE = 0.12
 """The likeness (cosine) an example must have to decide."""
+_OUTWEIGHS, _TABLE_SHARE = 0.25, 0.15
+"""The likeness an example must have to be weighed against one ordinary word of the table, whose category then has this
+share of all votes more."""
 _CORRECTED = 0.35
 """The likeness a memory the owner corrected must have to decide."""
 _SURE = 1.5
@@ -83,7 +86,10 @@ class Classifier:
             _, category, example = near[0]
             return Choice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
         found = classify(text)
-        if max(found.scores.values(), default=0) > _WEIGHTS["weak"]:
+        most = max(found.scores.values(), default=0)
+        if most == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
+            return self._by_examples(text, found.category)
+        if most > _WEIGHTS["weak"]:
             second = next((each for each in found.scores if each != found.category
                            and found.scores[each] == found.scores[found.category]), None)  # fmt: skip
             return Choice(found.category, "table", f"{found.category} ({', '.join(found.words)})", found.words, second)
@@ -92,8 +98,9 @@ class Classifier:
             return Choice(category, "time", f'{category} (time "{words}")')
         return self._by_examples(text)
 
-    def _by_examples(self, text: str) -> Choice:
-        """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike."""
+    def _by_examples(self, text: str, leaning: str | None = None) -> Choice:
+        """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike.
+        `leaning`: what the table says."""
         near = examples().nearest(text, _NEIGHBOURS, 0.0)
         votes = _votes(near, _WEIGHT)
         meant = self._nearest_meant(text)
@@ -108,8 +115,10 @@ class Classifier:
             return Choice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         elif near[0][0] >= _ALIKE:
             votes[near[0][1]] = float("inf")
+        if leaning is not None:
+            votes[leaning] = votes.get(leaning, 0.0) + _TABLE_SHARE * sum(votes.values())
         (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
-        nearest = next(example for _, each, example in (*meant, *near) if each == category)
+        nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
         second = others[0][0] if others and most < _SURE * others[0][1] else None
         return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
 

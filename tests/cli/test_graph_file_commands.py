@@ -128,8 +128,8 @@ def test_call_export_and_import_use_the_graph_file_the_server_would(
         '{"type":"entity","name":"Ada","entityType":"other","observations":["likes tea","sings"]}\n'
         '{"type":"entity","name":"Bob","entityType":"p","observations":[],"createdAt":"2024"}\n' + KNOWS
     )
-    for _ in range(2):
-        assert bare.ok("graph", "import", str(more)) == "Imported 2 entities, 1 relations (0 lines skipped)\n"
+    for done in ("Imported", "Nothing new in"):
+        assert bare.ok("graph", "import", str(more)) == f"{done} 2 entities, 1 relations (0 lines skipped)\n"
     assert file.read_text() == (
         ADA.replace('tea"', 'tea","sings"') + KNOWS
         + '{"type":"entity","name":"Bob","entityType":"p","observations":[],"createdAt":"2024"}\n'

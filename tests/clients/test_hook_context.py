@@ -199,6 +199,8 @@ def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
     clock.advance(hours=1)
     for number in range(5):
         memory.write(Draft(f"{number} {text}", project="categories", category="preferences"))
+    for number in range(40):  # else nothing that all memories hold is rare
+        memory.write(Draft(f"Row {number} of the orchard has apples", project="categories", category="knowledge"))
     asked = ask(memory, prompt, "s2")
     for number in range(60):
         memory.as_caller("codex", "mcp").write(Draft(f"{number} {text}", title=f"{number} {text[:300]}"))

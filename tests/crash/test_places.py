@@ -192,6 +192,7 @@ def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_noth
 
 
 @pytest.mark.slow
+@pytest.mark.promise("issue-long-texts")
 @pytest.mark.parametrize(
     "line", ["# h\n", "- [fact] x #t%d\n", "see [[Note %d]]\n", "- knows [[N %d]]\n", "> [[q %d]]\n"]
 )
@@ -212,6 +213,7 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(t
             assert memory.index.is_sound()
 
 
+@pytest.mark.promise("issue-long-texts")
 def test_a_graph_note_is_read_whole(tmp_path: Path) -> None:
     said = "".join(f"- said {number}\n" for number in range(12_000))
     _put(tmp_path / "home/graph/Ada.md", f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{said}")

@@ -272,7 +272,7 @@ class Erasure:
 
     def _record(self, plan: Plan) -> None:
         record = self.engine.layout.erasing
-        fresh = record.with_suffix(".new")
+        fresh = record.with_name(f".{record.name}-{os.getpid()}")  # which the next start removes
         try:
             fresh.unlink(missing_ok=True)
             write_file(str(fresh), json.dumps(asdict(plan)).encode())

@@ -24,7 +24,7 @@ from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_text
 
-LONG_TEXT, PLACED = 16_000, 1_000_000
+LONG_TEXT, PLACED = 16_000, 4_000_000
 """Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
 note's beginning."""
 

@@ -28,7 +28,7 @@ from commonplace.store.path_guard import open_folder
 
 HOME_TEMP = re.compile(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})|dream-report\.json-(?=\d+-[0-9a-f]{8})"
-    r"|config\.yaml-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
+    r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
 )
 """What is written beside a list, the configuration, a report or vectors before it takes the place of the file it is
 named after; the number is that of the process."""

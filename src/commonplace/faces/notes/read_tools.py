@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -349,19 +350,21 @@ def _with_context(
         "relations": [_relation(each) for each in found.edges],
         "related_results": [_related(memory, each) for each in found.reached],
     }
-    counts = _shares(
-        [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()]
-    )
     valid = _validity(memory.validity_marks([info]), info)
     note = memory.read(info)
     body, most = note.text[note.body_at :].strip("\r\n"), max(min(room, ROOM // 2), 0)
     content = body if len(body) <= most else body[:most].rstrip() + " …"
+    taken = len(json.dumps(content, ensure_ascii=False)) if as_json else len(content) + 3 * content.count("\n")
+    counts = _shares(
+        [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()], taken
+    )
     entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid | {"checksum": note.checksum}}
     entry["content"], entry["truncated"] = content, len(body) > most
     head = (
         f"# {short(info.title)} ({address(info)}), {short(info.type)}, changed {day(memory, info.changed)}{mark(info)}"
     )
-    block = [", ".join([head, *valid.values(), f"checksum {note.checksum}"]), content]
+    block = [", ".join([head, *valid.values(), f"checksum {note.checksum}"])]
+    block += [f"  {line}" for line in content.splitlines()]  # no line of it can pass for one of the reply
     block += ["[the text is longer: read_note shows it]"] if len(body) > most else []
     more: dict[str, int] = {}
     for (key, part), count in zip(parts.items(), counts, strict=True):
@@ -375,9 +378,10 @@ def _with_context(
     return entry | more, lines(*block)
 
 
-def _shares(lists: list[list[int]]) -> list[int]:
-    """How many entries of each list are shown: what a short list leaves of its share goes to longer ones."""
-    counts, room = [0] * len(lists), ROOM - 1000
+def _shares(lists: list[list[int]], taken: int) -> list[int]:
+    """How many entries of each list are shown, where so many characters are taken: what a short list leaves of its
+    share goes to longer ones."""
+    counts, room = [0] * len(lists), ROOM - 1000 - taken
     order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
     for left, n in zip(range(len(lists), 0, -1), order, strict=True):
         counts[n] = fitting(lists[n], room // left)

@@ -176,7 +176,7 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else "",
-        "" if is_folder else f"permalink: {memory.find_ref((moved.project, moved.new_path)).permalink}",
+        "" if is_folder else f"permalink: {flat(memory.find_ref((moved.project, moved.new_path)).permalink)}",
         f"Links by path that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
     )
     return Reply(text, data)

@@ -27,7 +27,9 @@ class Shelf:
     def __init__(self) -> None:
         with tempfile.TemporaryDirectory(prefix="commonplace-shelf-") as folder:
             settings = config.load(Path(folder))
-        self.choice = model_choice.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+        self.choice = model_choice.ModelSettings(
+            settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
+        )
         self.name = model_choice.identify(self.choice).name
         from commonplace.index.vectors import runtimes
 

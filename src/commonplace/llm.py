@@ -24,7 +24,7 @@ class NoAnswer(CommonplaceError):
     code = "llm"
 
 
-class _Endpoint:
+class _LlmEndpoint:
     """An endpoint at `base_url` (http or https, `path` is added) that is left alone for a while when it fails.
 
     An answer may take `seconds` (20), counted by `clock`, and hold `longest` bytes. Not thread-safe.
@@ -97,7 +97,7 @@ class _Endpoint:
             raise NoAnswer(f"The {self.name}'s endpoint cannot be reached ({type(error).__name__}).") from None
 
 
-class Endpoint(_Endpoint):
+class Endpoint(_LlmEndpoint):
     """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None."""
 
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
@@ -122,7 +122,7 @@ class Endpoint(_Endpoint):
         return self._answer(lambda: read(_json(completion())))
 
 
-class Embeddings(_Endpoint):
+class Embeddings(_LlmEndpoint):
     """One endpoint that makes vectors of texts: as `Endpoint`, with `/embeddings` added."""
 
     name = "embedding model"

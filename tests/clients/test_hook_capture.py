@@ -10,7 +10,7 @@ import pytest
 from commonplace import Draft, Query, open_memory
 from commonplace.clients import hook
 from commonplace.clients.hook_capture import asked_to_remember
-from commonplace.clients.hook_events import CHECKPOINT, END, PROMPT, Event
+from commonplace.clients.hook_events import CHECKPOINT, END, PROMPT, HookEvent
 
 TRACES = Query(projects=("session-traces",))
 KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
@@ -23,7 +23,7 @@ def memory(tmp_path):
 
 
 def ask(memory, prompt, client="claude-code"):
-    return hook.answer(memory, Event(client, PROMPT, "UserPromptSubmit", "s1", prompt=prompt))
+    return hook.answer(memory, HookEvent(client, PROMPT, "UserPromptSubmit", "s1", prompt=prompt))
 
 
 @pytest.mark.promise("issue-hook-capture")
@@ -119,7 +119,7 @@ def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(me
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("\n".join(map(json.dumps, lines)) + "\n{cut off")
     for _ in range(2):
-        event = Event(client, kind, "x", "s1", cwd=str(tmp_path / "fjord"), transcript=str(transcript))
+        event = HookEvent(client, kind, "x", "s1", cwd=str(tmp_path / "fjord"), transcript=str(transcript))
         assert hook.answer(memory, event) == ""
     (note,), total = memory.list(TRACES)
     text = memory.read(note).body
@@ -144,7 +144,7 @@ def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(me
 def test_a_transcript_that_cannot_be_read_leaves_no_trace(memory, tmp_path, place):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    event = Event("claude-code", END, "SessionEnd", "s1", transcript=str(tmp_path / place))
+    event = HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(tmp_path / place))
     assert hook.answer(memory, event) == ""
     assert memory.list(TRACES)[1] == 0
 
@@ -154,7 +154,7 @@ def test_a_long_transcript_is_read_at_its_ends(memory, tmp_path):
     filler = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "x" * 9_000}]}}
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("\n".join(map(json.dumps, [lines[0], *[filler] * 500, lines[-2]])))
-    hook.answer(memory, Event("claude-code", END, "SessionEnd", "s1", transcript=str(transcript)))
+    hook.answer(memory, HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(transcript)))
     text = memory.read(memory.list(TRACES)[0][0]).body
     assert "Make the importer faster" in text
     assert "and link it to" in text

@@ -11,7 +11,7 @@ import pytest
 from commonplace import Draft, Query, open_memory
 from commonplace.clients import hook
 from commonplace.clients.hook_context import PROMPT_TOKENS, START_TOKENS, own_words, project_names, tokens_in
-from commonplace.clients.hook_events import PROMPT, START, Event
+from commonplace.clients.hook_events import PROMPT, START, HookEvent
 
 NOW = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -39,11 +39,11 @@ def memory(tmp_path, clock):
 
 
 def start(memory, session="s1", client="claude-code", cwd="", source="startup"):
-    return hook.answer(memory, Event(client, START, "SessionStart", session, cwd=str(cwd), source=source))
+    return hook.answer(memory, HookEvent(client, START, "SessionStart", session, cwd=str(cwd), source=source))
 
 
 def ask(memory, prompt, session="s1", client="claude-code"):
-    return hook.answer(memory, Event(client, PROMPT, "UserPromptSubmit", session, prompt=prompt))
+    return hook.answer(memory, HookEvent(client, PROMPT, "UserPromptSubmit", session, prompt=prompt))
 
 
 def a_repository(folder, url=""):

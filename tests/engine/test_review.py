@@ -9,7 +9,7 @@ import pytest
 
 from commonplace import Draft, errors, open_memory
 from commonplace.engine import review
-from commonplace.engine.review import ReviewItem, Source
+from commonplace.engine.review import ReviewItem, ReviewSource
 
 YES_NO = (("y", "yes"), ("n", "no"))
 
@@ -27,7 +27,7 @@ def _apply(memory, item, choice):
     return choice == "y"
 
 
-DELETE = Source(_find, _apply)
+DELETE = ReviewSource(_find, _apply)
 
 
 @pytest.fixture

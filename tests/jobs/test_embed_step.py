@@ -15,7 +15,7 @@ pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra 
 from commonplace import config
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding, known_texts
-from commonplace.index.vectors.model_choice import Choice
+from commonplace.index.vectors.model_choice import ModelSettings
 from commonplace.index.vectors.runtimes import open_model
 from commonplace.jobs import classify
 from commonplace.jobs import tick as ticks
@@ -76,13 +76,13 @@ def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_th
     assert choice(memory, "奶酪和面包") == chosen[1]
     vectors = known_texts(memory.settings, texts)
     assert vectors is not None
-    by_hand = open_model(Choice(memory.settings.semantic_model)).embed([*texts[:2], "Lunch!"])
+    by_hand = open_model(ModelSettings(memory.settings.semantic_model)).embed([*texts[:2], "Lunch!"])
     assert vectors.cosines("Lunch!") == pytest.approx([*(by_hand[:2] @ by_hand[2]), 0.0], abs=1e-5)
     assert vectors.cosines("奶酪") == []
     assert embedded(memory) == 0
 
 
-def choice(memory: Memory, text: str) -> classify.Choice:
+def choice(memory: Memory, text: str) -> classify.ModelSettings:
     state = MemoryState("a", "global", text, "inbox", memory.clock())
     return classify.Classifier(memory.settings).choose(state)
 

@@ -31,7 +31,7 @@ config = Group(
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ConfigKey:
     """A key of the configuration; `default` is its value as YAML, or in round brackets what holds without one."""
 
     name: str
@@ -39,14 +39,14 @@ class Key:
     meaning: str
 
 
-def keys() -> Iterator[Key]:
+def keys() -> Iterator[ConfigKey]:
     """All keys, in the order of contract 001, 15."""
     for line in Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            yield Key(*(part.strip() for part in line.split("|")))
+            yield ConfigKey(*(part.strip() for part in line.split("|")))
 
 
-def _key(name: str) -> Key:
+def _key(name: str) -> ConfigKey:
     """Raises Failure with the nearest for a key there is not."""
     for each in keys():
         pattern = re.escape(each.name).replace(r"\{name\}", r"[\w .@-]+?")
@@ -69,7 +69,7 @@ def _settings(call: Invocation) -> Settings:
         return settings_file.unread(call.home, call.config)
 
 
-def _row(file: Path, key: Key) -> dict[str, Any]:
+def _row(file: Path, key: ConfigKey) -> dict[str, Any]:
     found = settings_file.stored(file, key.name)
     default = None if key.default.startswith("(") else _value(key.default, "")
     row = key.name, default if found is None else found, default, found is not None, key.meaning
@@ -119,7 +119,7 @@ def config_unset(call: Invocation, name: str) -> None:
     _write(call, _key(name), None)
 
 
-def _write(call: Invocation, key: Key, value: Any) -> None:
+def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
     from commonplace.engine import open_memory
 
     settings = _settings(call)

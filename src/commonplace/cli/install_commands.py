@@ -19,7 +19,7 @@ from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Text, Usage, command, flag, option
 
 if TYPE_CHECKING:
-    from commonplace.clients.install import Installer, Outcome, Target
+    from commonplace.clients.install import FileChange, Installer, Target
     from commonplace.clients.table import Client, Server
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
@@ -183,7 +183,7 @@ def _changes(
     from commonplace.clients.install import snippet
     from commonplace.clients.spans import Unsure
 
-    rows: list[tuple[Target, Outcome]] = []
+    rows: list[tuple[Target, FileChange]] = []
     left: dict[str, str] = {}
     for dry in (True, dry_run):
         rows.clear()
@@ -212,7 +212,7 @@ def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
     return {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
 
 
-def _diff(file: Path, outcome: Outcome) -> str:
+def _diff(file: Path, outcome: FileChange) -> str:
     old, new = ((text or "").splitlines(keepends=True) for text in (outcome.old, outcome.new))
     lines = unified_diff(old, new, str(file), str(file))
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)

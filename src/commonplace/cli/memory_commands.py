@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
-from commonplace.cli.syntax import Names, Stored, Text, command, dry_run_option, option, text_from
+from commonplace.cli.syntax import Names, StoredValue, Text, command, dry_run_option, option, text_from
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.memory_rows import home_path, read_record, record
 from commonplace.errors import Ambiguous, CommonplaceError, NotFound, TimeframeError
@@ -53,17 +53,17 @@ def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
 
 
 def tags_option(help: str) -> Callable[..., Any]:
-    return option("--tags", type=Stored("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
+    return option("--tags", type=StoredValue("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
 
 
-scope_option = option("--scope", type=Stored("text", "scope"), help="global or agent:NAME.")
+scope_option = option("--scope", type=StoredValue("text", "scope"), help="global or agent:NAME.")
 as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
 
 
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
     function = option("--source", default="manual", help="Where it comes from.")(function)
-    scope = option("--scope", type=Stored("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
+    scope = option("--scope", type=StoredValue("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
     function = scope(function)
     return tags_option("Tags, separated by commas.")(function)
 
@@ -265,8 +265,8 @@ def memories_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
 
 
 @command("tag", "ID...", keys=("id", "tags"), example="memory tag 5a1f --add infra,naming")
-@option("--add", type=Stored("A,B", "tag"), help="Tags to add.")
-@option("--remove", type=Stored("A,B", "tag"), help="Tags to remove.")
+@option("--add", type=StoredValue("A,B", "tag"), help="Tags to add.")
+@option("--remove", type=StoredValue("A,B", "tag"), help="Tags to remove.")
 def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> None:
     """Add tags to a memory or take them away.
 

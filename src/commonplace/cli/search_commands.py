@@ -18,7 +18,7 @@ from commonplace.cli.memory_commands import (
     tags_option,
 )
 from commonplace.cli.output import Row
-from commonplace.cli.syntax import Names, Number, Stored, Text, Usage, command, flag, option
+from commonplace.cli.syntax import Names, Number, StoredValue, Text, Usage, command, flag, option
 from commonplace.engine.memory_rows import contents, holding, records
 from commonplace.note.model import CATEGORY_PROJECT, PHASES
 from commonplace.query import day, memory_query
@@ -51,7 +51,7 @@ _client_option = option("--client", help="Only written with this program: cli, s
 @phase_option
 @category_option()
 @scope_option
-@option("--source", type=Stored("text", "source"), help="Only from this source.")
+@option("--source", type=StoredValue("text", "source"), help="Only from this source.")
 @archived_flag
 @as_of_option
 @_by_option
@@ -212,7 +212,7 @@ def _rows(memory: Memory, infos: Sequence[NoteInfo], length: int) -> list[str]:
 
 @command("context", "QUESTION...", keys=("question", "context"), example="memory context what does Anna like")
 @option("--max-tokens", type=Number(), default=DEFAULT_TOKENS, help="How long at most; a token is about 4 characters.")
-@option("--project", type=Stored("name", "project"), help="Only notes of this project [all].")
+@option("--project", type=StoredValue("name", "project"), help="Only notes of this project [all].")
 @as_of_option
 def context(call: Invocation, *words: str, max_tokens: int, project: Text, as_of: Text) -> None:
     """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""

@@ -100,7 +100,7 @@ def _completion(value: str, text: str) -> Any:
     return CompletionItem(value, help=text or None)
 
 
-class Stored(Names):
+class StoredValue(Names):
     """A value the home may know: tags, scopes, projects, ... (`kind`, see engine/completion.py), called `name`."""
 
     def __init__(self, name: str, kind: str):

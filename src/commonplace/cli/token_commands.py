@@ -11,7 +11,7 @@ from commonplace.cli.syntax import Group, Names, Number, Text, command, option
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
-    from commonplace.serve.auth import Access, Space, Token
+    from commonplace.serve.auth import Access, Space, StoredToken
 
 _KEYS = ("id", "name", "begins", "scope", "projects", "agent", "member", "expires", "rate", "quota", "used", "state")
 _SPACE_KEYS = ("name", "home", "members")
@@ -40,7 +40,7 @@ def _access(call: Invocation) -> Access:
     return Access(call.settings().home, clock.now if now is None else lambda: now)
 
 
-def _row(each: Token, access: Access) -> dict[str, Any]:
+def _row(each: StoredToken, access: Access) -> dict[str, Any]:
     state = "revoked" if each.revoked else "valid" if access.by_id(each.id) else "expired"
     values = (
         each.id, each.name, each.shown, each.scope, list(each.projects), each.agent, each.member, each.expires,

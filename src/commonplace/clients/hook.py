@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from threading import Timer
 
-    from commonplace.clients.hook_events import Event
+    from commonplace.clients.hook_events import HookEvent
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
@@ -66,7 +66,7 @@ def read_event(fd: int = 0) -> bytes:
     return bytes(data)
 
 
-def answered(event: Event, settings: Settings, agent: str | None) -> str:
+def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
     """The answer to the client, or "". `agent` is who acts if the caller said so."""
     reply = None if agent else _from_daemon(event, settings)
     if reply is not None:
@@ -77,7 +77,7 @@ def answered(event: Event, settings: Settings, agent: str | None) -> str:
         return answer(memory, event)
 
 
-def _from_daemon(event: Event, settings: Settings) -> str | None:
+def _from_daemon(event: HookEvent, settings: Settings) -> str | None:
     """The daemon's answer; None when no daemon that knows hooks listens."""
     import json
     import socket
@@ -104,15 +104,15 @@ def _from_daemon(event: Event, settings: Settings) -> str | None:
 
 def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:
     """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what is none."""
-    from commonplace.clients.hook_events import CLIENTS, Event
+    from commonplace.clients.hook_events import CLIENTS, HookEvent
 
-    event = Event(**{key: str(value) for key, value in params.items()})
+    event = HookEvent(**{key: str(value) for key, value in params.items()})
     if event.client not in CLIENTS:
         raise ValueError(f"no such client: {event.client}")
     return {"reply": answer(memory, event)}
 
 
-def answer(memory: Memory, event: Event) -> str:
+def answer(memory: Memory, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
     from commonplace.clients.hook_context import at_start, for_prompt
     from commonplace.clients.hook_events import CLIENTS, PROMPT, START, reply_of

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clients.hook_context import own_words, project_names, without_fenced
-from commonplace.clients.hook_events import Event
+from commonplace.clients.hook_events import HookEvent
 from commonplace.clients.hook_session import SessionFile
 from commonplace.note.links import slug
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
@@ -50,7 +50,7 @@ def asked_to_remember(prompt: str) -> list[str]:
     return found[:_MOST]
 
 
-def remember(memory: Memory, event: Event, session: SessionFile) -> str:
+def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
     """Put what a person asked to remember into the inbox, as the owner's. Returns what the agent is to know of it."""
     told = []
     for text in asked_to_remember(event.prompt):
@@ -72,7 +72,7 @@ class _Seen(NamedTuple):
     commands: list[str]
 
 
-def checkpoint(memory: Memory, event: Event, session: SessionFile) -> None:
+def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands, the last answer."""
     seen = _seen(event.transcript)
     clean = {

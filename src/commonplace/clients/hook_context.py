@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.clients.hook_events import Event
+from commonplace.clients.hook_events import HookEvent
 from commonplace.clients.hook_session import SessionFile
 from commonplace.engine.memory_rows import contents
 from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, TRACE_PROJECT
@@ -69,7 +69,7 @@ def own_words(prompt: str) -> str:
     return _PASTED.sub("", without_fenced(prompt)).strip()
 
 
-def at_start(memory: Memory, event: Event, session: SessionFile) -> Told:
+def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
     """What a session is told as it begins; of a session that goes on only what is new since."""
     now = memory.clock()
     since = session.saw if session.is_known else session.last_seen()
@@ -87,7 +87,7 @@ def at_start(memory: Memory, event: Event, session: SessionFile) -> Told:
     return Told("" if is_empty else teller.text(), teller.notes)
 
 
-def for_prompt(memory: Memory, event: Event, session: SessionFile, said: str = "") -> Told:
+def for_prompt(memory: Memory, event: HookEvent, session: SessionFile, said: str = "") -> Told:
     """What memory has about a prompt, and the sentence `said` before it; empty when there is neither."""
     text = own_words(event.prompt)[:_QUERY]
     hits: list[Hit] = []

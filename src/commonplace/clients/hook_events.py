@@ -18,7 +18,7 @@ _TEXT, _ANSWER, _NAME = 20_000, 4_000, 500
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
-class Event(NamedTuple):
+class HookEvent(NamedTuple):
     """One event of one client: `kind` is START, PROMPT, CHECKPOINT or END, `name` the client's own name for it.
 
     `source`: what began a session, or whose prompt it is. `transcript`: the file with the session so far, or "".
@@ -36,7 +36,7 @@ class Event(NamedTuple):
     answer: str = ""
 
 
-class Client(NamedTuple):
+class HookDialect(NamedTuple):
     """How a client speaks. `handshake` is the name it gives itself over MCP, `agent` the agent it stands for; `events`
     are its names for the kinds of events, `keys` of its payload's values; `injects`: the kinds at which it takes text
     in; `reply` makes its answer of an event's name and a text."""
@@ -56,24 +56,24 @@ def _claude_reply(name: str, text: str) -> dict[str, Any]:
 
 _CLAUDE = {"SessionStart": START, "UserPromptSubmit": PROMPT, "PreCompact": CHECKPOINT, "SessionEnd": END}
 CLIENTS = {
-    "claude-code": Client("claude-code", "claude", _CLAUDE, _claude_reply),
-    "codex": Client("codex-mcp-client", "codex", _CLAUDE, _claude_reply),
-    "gemini-cli": Client(
+    "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _claude_reply),
+    "codex": HookDialect("codex-mcp-client", "codex", _CLAUDE, _claude_reply),
+    "gemini-cli": HookDialect(
         "gemini-cli-mcp-client", "gemini",
         {"SessionStart": START, "BeforeAgent": PROMPT, "PreCompress": CHECKPOINT, "SessionEnd": END}, _claude_reply,
     ),
-    "cursor": Client(
+    "cursor": HookDialect(
         "cursor-vscode", "cursor",
         {"sessionStart": START, "beforeSubmitPrompt": PROMPT, "preCompact": CHECKPOINT, "sessionEnd": END},
         lambda _, text: {"additional_context": text},
         {"session": "conversation_id", "cwd": "workspace_roots"}, (START,), ("hookEventName", "sessionId"),
     ),
-    "copilot-cli": Client(
+    "copilot-cli": HookDialect(
         "copilot", "copilot", {"sessionStart": START, "userPromptSubmitted": PROMPT, "sessionEnd": END},
         lambda _, text: {"additionalContext": text}, {"session": "sessionId"}, (START,),
         ("conversation_id", "workspace_roots"),
     ),
-    "opencode": Client(
+    "opencode": HookDialect(
         "opencode", "opencode", {"start": START, "prompt": PROMPT, "checkpoint": CHECKPOINT, "end": END},
         lambda _, text: {"context": text},
     ),
@@ -81,7 +81,7 @@ CLIENTS = {
 """The clients that have hooks, by the name `memory hook` takes."""
 
 
-def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "") -> Event | None:
+def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "") -> HookEvent | None:
     """The event in `data`, which the program whose hook for `client` this is sent; None for what is none, for a
     foreign program's, and for one about which there is nothing to do. `name`: the event, of a client that does not
     say it in its payload."""
@@ -108,7 +108,7 @@ def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "
         session = session or cwd  # its older versions name no session
     if kind is None or not session or payload.get("agent_id"):
         return None  # a subagent's prompts are no person's
-    event = Event(
+    event = HookEvent(
         client, kind, name, session, cwd, _text(payload, "prompt", _TEXT),
         _text(payload, "source", _NAME), _text(payload, "transcript_path", 4096),
         _text(payload, "last_assistant_message", _ANSWER),
@@ -116,7 +116,7 @@ def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "
     return event if kind != PROMPT or is_of_person(event) else None
 
 
-def is_of_person(event: Event) -> bool:
+def is_of_person(event: HookEvent) -> bool:
     """Whether a person typed the prompt, and as a sentence: no command of the client's, and long enough."""
     text = event.prompt.strip()
     return event.source in ("", "user") and len(text) >= PROMPT_CHARACTERS and text[0] not in "/!"
@@ -127,7 +127,7 @@ def _text(payload: Mapping[str, Any], key: str, most: int) -> str:
     return value[:most] if isinstance(value, str) else ""
 
 
-def reply_of(event: Event, text: str) -> str:
+def reply_of(event: HookEvent, text: str) -> str:
     """The answer to `event` that puts `text` into the client's context; nothing where there is nothing to say."""
     known = CLIENTS[event.client]
     return json.dumps(known.reply(event.name, text), ensure_ascii=True) if text and event.kind in known.injects else ""

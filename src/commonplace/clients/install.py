@@ -37,7 +37,7 @@ class Target(NamedTuple):
     edits: Sequence[Edit]
 
 
-class Outcome(NamedTuple):
+class FileChange(NamedTuple):
     """What became of a file: its text before and after (None: no file), and the copy of what it was."""
 
     old: str | None
@@ -77,11 +77,11 @@ class Installer:
         self.folder = home / ".commonplace" / "install"
         self._records = self.folder / "records.json"
 
-    def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> Outcome:
+    def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless `replace`."""
         return self._change(target, lambda text, notes: self._added(target, text, notes, replace), dry_run)
 
-    def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> Outcome:
+    def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Take the edits out."""
         return self._change(target, lambda text, notes: self._removed(target, text, notes, replace), dry_run)
 
@@ -137,11 +137,11 @@ class Installer:
 
     def _change(
         self, target: Target, change: Callable[[str | None, dict[str, Any]], str | None], dry_run: bool
-    ) -> Outcome:
+    ) -> FileChange:
         """Carry `change` out. Raises Unsure, StorageError."""
         if dry_run:
             old = _text(_read(target.file))
-            return Outcome(old, change(old, self._load().get(str(target.file), {})))
+            return FileChange(old, change(old, self._load().get(str(target.file), {})))
         with self._locked():
             for _ in range(_ATTEMPTS):
                 records, file = self._load(), _read(target.file)
@@ -155,7 +155,7 @@ class Installer:
                             backup.unlink()
                         continue
                 put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
-                return Outcome(old, new, backup)
+                return FileChange(old, new, backup)
         raise StorageError(str(target.file), "another program keeps changing it; close it and try again")
 
     @contextmanager

@@ -26,11 +26,11 @@ class Node:
     start: int
     end: int = 0
     kind: str = ""
-    items: list[Item] = field(default_factory=list)
+    items: list[Member] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Item:
+class Member:
     """A member that begins at `start`, with the place of the comma behind it, -1 for none."""
 
     key: str | None
@@ -221,7 +221,7 @@ def _members(text: str, at: int, depth: int) -> Node:
             if match is None or text[at] != '"' or text[colon : colon + 1] != ":":
                 raise _not_understood(text, at)
             key, at = _text(match[0]), _skip(text, colon + 1)
-        item = Item(key, start, _value(text, at, depth + 1))
+        item = Member(key, start, _value(text, at, depth + 1))
         node.items.append(item)
         at = _skip(text, item.node.end)
         if text[at : at + 1] == ",":

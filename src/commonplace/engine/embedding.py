@@ -28,8 +28,8 @@ _NEAREST = 60
 """So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
 
-def _choice(settings: Settings) -> model_choice.Choice:
-    return model_choice.Choice(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+def _choice(settings: Settings) -> model_choice.ModelSettings:
+    return model_choice.ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
@@ -41,7 +41,7 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 
 @lru_cache(maxsize=1)
-def _known_texts(folder: Path, choice: model_choice.Choice, texts: tuple[str, ...]) -> KnownTexts:
+def _known_texts(folder: Path, choice: model_choice.ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
     model_choice.identify(choice)  # without a model, numpy need not be imported
     from commonplace.index.vectors.nearest import KnownTexts
 

@@ -21,9 +21,9 @@ from commonplace import config
 from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
-from commonplace.engine.gate import Gate
 from commonplace.engine.limits import DayUse
 from commonplace.engine.provenance import Writers
+from commonplace.engine.write_gate import Gate
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo

@@ -14,10 +14,10 @@ from commonplace.text.unicode import is_valid_unicode
 __all__ = [
     "AmbiguousEntity",
     "Entity",
+    "EntityKey",
     "Graph",
     "GraphRelation",
     "GraphText",
-    "Key",
     "NoEntity",
     "graph_lines",
     "parse_graph",
@@ -28,7 +28,7 @@ Merged = dict[str, tuple[str, dict[str, None], dict[str, Any]]]
 _ENTITY_KEYS = ("type", "name", "entityType", "observations")
 
 
-class Key(NamedTuple):
+class EntityKey(NamedTuple):
     """One entity without its observations. `order` tells its place in the graph and outlives other entities;
     `handle` is the graph's own; `project` is set when several are looked at together."""
 
@@ -87,23 +87,23 @@ class Graph(Protocol):
         """Remove relations; what is not there is no error."""
         ...
 
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntityKey]:
         """Every entity, in order."""
         ...
 
-    def named(self, names: Iterable[str]) -> list[Key]:
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
         """The entities of these names, in order."""
         ...
 
-    def matching(self, text: str) -> list[Key]:
+    def matching(self, text: str) -> list[EntityKey]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
         ...
 
-    def ranked(self, text: str) -> list[Key]:
+    def ranked(self, text: str) -> list[EntityKey]:
         """The entities that hold the words of `text` in any order, best first."""
         ...
 
-    def observations(self, keys: Sequence[Key]) -> list[list[str]]:
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these entities says, in stored order."""
         ...
 

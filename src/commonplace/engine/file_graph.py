@@ -11,8 +11,8 @@ from commonplace.engine import limits
 from commonplace.engine.engine import verb
 from commonplace.engine.entities import (
     Entity,
+    EntityKey,
     GraphRelation,
-    Key,
     NoEntity,
     T,
     entity_line,
@@ -50,27 +50,27 @@ class FileGraph:
         self._is_current = False
 
     @verb
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntityKey]:
         """Every entity, in order."""
         self._fresh()
         return [_key(each) for each in self.store.entities.values()]
 
     @verb
-    def named(self, names: Iterable[str]) -> list[Key]:
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
         """The entities of these names, in order."""
         self._fresh()
         lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
         return [_key(self.store.entities[line]) for line in lines]
 
     @verb
-    def matching(self, text: str) -> list[Key]:
+    def matching(self, text: str) -> list[EntityKey]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
         self._fresh()
         wanted = text.lower()
         return [_key(each) for each in self.store.entities.values() if wanted in each.lowered]
 
     @verb
-    def ranked(self, text: str) -> list[Key]:
+    def ranked(self, text: str) -> list[EntityKey]:
         """The entities that hold the words of `text` in any order, best first; types count last."""
         self._fresh()
         words = text.lower().split()
@@ -86,7 +86,7 @@ class FileGraph:
         return [_key(each) for each in found.values()]
 
     @verb
-    def observations(self, keys: Sequence[Key]) -> list[list[str]]:
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these entities says, in stored order."""
         return [list(key.handle.observations) for key in keys]
 
@@ -365,8 +365,8 @@ def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
     return any(slot not in edit.lines for slot in slots)
 
 
-def _key(entity: EntityLine) -> Key:
-    return Key((entity.order,), entity.name, entity.type, entity)
+def _key(entity: EntityLine) -> EntityKey:
+    return EntityKey((entity.order,), entity.name, entity.type, entity)
 
 
 def _weight(entity: EntityLine, words: Sequence[str]) -> int:

@@ -16,9 +16,9 @@ from commonplace.engine.engine import verb
 from commonplace.engine.entities import (
     AmbiguousEntity,
     Entity,
+    EntityKey,
     Graph,
     GraphRelation,
-    Key,
     NoEntity,
     T,
     merge_entities,
@@ -58,25 +58,25 @@ class NoteGraph:
         self._index = session.engine.index
 
     @verb
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntityKey]:
         """Every entity, in order."""
         self.engine.fresh()
         return [key_of(row) for row in self._index.entities.all(self.session.agent)]
 
     @verb
-    def named(self, names: Iterable[str]) -> list[Key]:
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
         """The entities of these names, in order."""
         self.engine.fresh()
         return [key_of(row) for row in self._notes(names) if row.kind is not None]
 
     @verb
-    def matching(self, text: str) -> list[Key]:
+    def matching(self, text: str) -> list[EntityKey]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
         self.engine.fresh()
         return [key_of(row) for row in self._index.entities.matching(text.lower(), self.session.agent)]
 
     @verb
-    def ranked(self, text: str) -> list[Key]:
+    def ranked(self, text: str) -> list[EntityKey]:
         """The entities that hold the words of `text` in any order, best first; types count last."""
         self.engine.fresh()
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=_MAX_RANKED)
@@ -89,13 +89,13 @@ class NoteGraph:
         return [key_of(row) for row in found.values()]
 
     @verb
-    def observations(self, keys: Sequence[Key]) -> list[list[str]]:
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these entities says, in stored order."""
         found = self._index.entities.observations([key.handle for key in keys])
         return [found.get(key.handle, []) for key in keys]
 
     @verb
-    def lacking(self, keys: Sequence[tuple[Key, dict[str, Any]]]) -> list[bool]:
+    def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
         """Whether each of these entities lacks one of the unknown keys that come with it."""
         infos = self._index.notes.infos([key.handle for key, _ in keys])
         return [
@@ -395,13 +395,13 @@ class ProjectGraph(NoteGraph):
         self.project = project
 
     @verb
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntityKey]:
         """Every note the caller sees, in the order of their written times."""
         infos, _ = self.session.list(Query(projects=(self.project,)), limit=0, order="path")
         return sorted((key_of(_row(info)) for info in infos), key=lambda key: key.order)
 
     @verb
-    def matching(self, text: str) -> list[Key]:
+    def matching(self, text: str) -> list[EntityKey]:
         """The notes whose title, type or any one observation holds `text`, in lower case; in order."""
         wanted = text.lower()
         keys = self.keys()
@@ -413,13 +413,13 @@ class ProjectGraph(NoteGraph):
         ]
 
     @verb
-    def ranked(self, text: str) -> list[Key]:
+    def ranked(self, text: str) -> list[EntityKey]:
         """The notes the engine's search finds, best first."""
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=1000)
         return [key_of(_row(hit.note)) for hit in hits]
 
     @verb
-    def observations(self, keys: Sequence[Key]) -> list[list[str]]:
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these notes says: observations of the note grammar, and items under `Observations`."""
         return [_observations("".join(self._index.notes.text_of(key.handle))) for key in keys]
 
@@ -482,26 +482,26 @@ class EveryGraph:
     def __init__(self, graphs: dict[str, Graph]):
         self._graphs = graphs
 
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[EntityKey]:
         """Every entity, in order."""
         return self._each(lambda graph: graph.keys())
 
-    def named(self, names: Iterable[str]) -> list[Key]:
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
         """The entities of these names, in order."""
         wanted = list(names)
         return self._each(lambda graph: graph.named(wanted))
 
-    def matching(self, text: str) -> list[Key]:
+    def matching(self, text: str) -> list[EntityKey]:
         """The entities that hold `text`, in order."""
         return self._each(lambda graph: graph.matching(text))
 
-    def ranked(self, text: str) -> list[Key]:
+    def ranked(self, text: str) -> list[EntityKey]:
         """The best of each project in turn."""
         found = {name: [_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()}
         longest = max(map(len, found.values()), default=0)
         return [keys[at] for at in range(longest) for keys in found.values() if at < len(keys)]
 
-    def observations(self, keys: Sequence[Key]) -> list[list[str]]:
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these entities says."""
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
 
@@ -524,7 +524,7 @@ class EveryGraph:
             read = partial(graph.at_once, read)
         return read()
 
-    def _each(self, read: Any) -> list[Key]:
+    def _each(self, read: Any) -> list[EntityKey]:
         found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
         return sorted(found, key=lambda key: key.order)
 
@@ -535,14 +535,14 @@ class EveryGraph:
     delete_entities = delete_observations = delete_relations = _refuse
 
 
-def _of(project: str, key: Key) -> Key:
+def _of(project: str, key: EntityKey) -> EntityKey:
     return key._replace(project=project, order=(*key.order, project))
 
 
-def key_of(row: EntityRow) -> Key:
+def key_of(row: EntityRow) -> EntityKey:
     """An entity's row as a key."""
     assert row.kind is not None
-    return Key((row.created, row.path), row.name, row.kind, row.note)
+    return EntityKey((row.created, row.path), row.name, row.kind, row.note)
 
 
 def _header_keys(more: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
-    from commonplace.text.gate import Finding
+    from commonplace.text.gate import GateMatch
 
 Ref = str | tuple[str, str] | Note | NoteInfo
 
@@ -217,7 +217,7 @@ class ReadVerbs(HomeSession):
         return hits
 
     @verb
-    def secrets_in(self, text: str) -> builtins.list[Finding]:
+    def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
 

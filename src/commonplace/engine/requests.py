@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.clock import stamp
-from commonplace.engine.review import ReviewItem, Source
+from commonplace.engine.review import ReviewItem, ReviewSource
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import ProjectRefused, StorageError
 from commonplace.store.base import File, sha256
@@ -85,4 +85,4 @@ def _apply(memory: Any, item: ReviewItem, choice: str) -> bool:
     return True
 
 
-SOURCE = Source(_find, _apply)
+SOURCE = ReviewSource(_find, _apply)

@@ -47,7 +47,7 @@ class ReviewItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReviewSource:
     """Where questions of one kind come from: two functions of the open Memory.
 
     `find` yields those there are now, the most pressing first, answered ones included. `apply` does what a choice
@@ -71,10 +71,10 @@ SOURCES = {
 """By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
 
 
-def source(kind: str) -> Source:
+def source(kind: str) -> ReviewSource:
     """The source of one kind of question."""
     module, _, name = SOURCES[kind].partition(":")
-    found: Source = getattr(import_module(module), name)
+    found: ReviewSource = getattr(import_module(module), name)
     return found
 
 

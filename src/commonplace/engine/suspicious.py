@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from commonplace.engine.engine import verb
-from commonplace.engine.review import KEEP, ReviewItem, ReviewVerbs, Source
+from commonplace.engine.review import KEEP, ReviewItem, ReviewSource, ReviewVerbs
 from commonplace.index.rows import NoteInfo
 from commonplace.text.neutral import flat
 
@@ -35,4 +35,4 @@ def _apply(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
     return True
 
 
-SOURCE = Source(_find, _apply)
+SOURCE = ReviewSource(_find, _apply)

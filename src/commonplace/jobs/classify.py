@@ -51,7 +51,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CategoryChoice:
     """The category chosen for a text, why in words, the table's words that decided, and what came second.
 
     `layer` is `correction`, `table`, `time`, `example` or `fallback`; `second` the category that came so near that
@@ -79,12 +79,12 @@ class Classifier:
         corrected = [(each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER]
         self._corrected = Examples(corrected) if corrected else None
 
-    def choose(self, memory: MemoryState) -> Choice:
+    def choose(self, memory: MemoryState) -> CategoryChoice:
         """The category of a memory's text, by the first layer that says something."""
         text = memory.content
         if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
             _, category, example = near[0]
-            return Choice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
+            return CategoryChoice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
         found = classify(text)
         most = max(found.scores.values(), default=0)
         if most == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
@@ -92,13 +92,15 @@ class Classifier:
         if most > _WEIGHTS["weak"]:
             second = next((each for each in found.scores if each != found.category
                            and found.scores[each] == found.scores[found.category]), None)  # fmt: skip
-            return Choice(found.category, "table", f"{found.category} ({', '.join(found.words)})", found.words, second)
+            return CategoryChoice(
+                found.category, "table", f"{found.category} ({', '.join(found.words)})", found.words, second
+            )
         if phrase := self._time(memory):
             category, words = phrase
-            return Choice(category, "time", f'{category} (time "{words}")')
+            return CategoryChoice(category, "time", f'{category} (time "{words}")')
         return self._by_examples(text)
 
-    def _by_examples(self, text: str, leaning: str | None = None) -> Choice:
+    def _by_examples(self, text: str, leaning: str | None = None) -> CategoryChoice:
         """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike.
         `leaning`: what the table says."""
         near = examples().nearest(text, _NEIGHBOURS, 0.0)
@@ -112,7 +114,7 @@ class Classifier:
                 name: votes.get(name, 0.0) / total + by_meaning.get(name, 0.0) / whole for name in votes | by_meaning
             }
         elif not near or near[0][0] < _LEAST_LIKE:
-            return Choice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+            return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         elif near[0][0] >= _ALIKE:
             votes[near[0][1]] = float("inf")
         if leaning is not None:
@@ -120,7 +122,7 @@ class Classifier:
         (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
         nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
         second = others[0][0] if others and most < _SURE * others[0][1] else None
-        return Choice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
+        return CategoryChoice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
 
     def _nearest_meant(self, text: str) -> list[tuple[float, str, str]]:
         """As `Examples.nearest`, by what the texts mean; [] without a model, before `learn`, and for a text the model

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.memory_rows import contents
-from commonplace.engine.review import ReviewItem, Source
+from commonplace.engine.review import ReviewItem, ReviewSource
 from commonplace.index.rows import NoteInfo
 from commonplace.note.edit import FindReplace
 from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT
@@ -142,4 +142,4 @@ def _apply(memory: Memory, item: ReviewItem, choice: str) -> bool:
     return True
 
 
-CONTRADICTIONS = Source(_find, _apply)
+CONTRADICTIONS = ReviewSource(_find, _apply)

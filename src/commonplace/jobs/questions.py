@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from commonplace.engine.review import ReviewItem, Source
+from commonplace.engine.review import ReviewItem, ReviewSource
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound
 from commonplace.jobs.classify import FALLBACK, Classifier, shortened
@@ -115,7 +115,7 @@ def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
     return choice == "y" and _carry_out(memory, action)
 
 
-MERGES = Source(_merges, _merge)
-CATEGORIES = Source(_categories, _categorize)
-ARCHIVES = Source(_unused, _archive)
-REMINDERS = Source(lambda memory: (item for item, _ in _doubtful(memory)), _remind)
+MERGES = ReviewSource(_merges, _merge)
+CATEGORIES = ReviewSource(_categories, _categorize)
+ARCHIVES = ReviewSource(_unused, _archive)
+REMINDERS = ReviewSource(lambda memory: (item for item, _ in _doubtful(memory)), _remind)

@@ -15,7 +15,7 @@ from itertools import chain, count
 from typing import Any
 
 from commonplace.note import frontmatter
-from commonplace.note.grammar import Item, scan
+from commonplace.note.grammar import ListItem, scan
 from commonplace.note.items import coded_text, read_relation
 from commonplace.note.model import Heading, Relation
 from commonplace.text.unicode import CONTROL, cut_bytes
@@ -134,7 +134,7 @@ class EntityText:
 
     def _read(self) -> None:
         self.body_at = frontmatter.split(self.text).body_at
-        self._items: list[Item] = []
+        self._items: list[ListItem] = []
         self._headings: list[Heading] = scan(self.text, self.body_at, graph=True, items=self._items)[2]
 
     @property

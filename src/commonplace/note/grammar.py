@@ -38,11 +38,11 @@ _ELSEWHERE = 1 << 30
 """The depth of a paragraph that ends in a blockquote: open, but of no list item."""
 
 Found = tuple[list[Observation], list[Relation], list[Heading]]
-Item = tuple[str, int, str]
+ListItem = tuple[str, int, str]
 """(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph note."""
 
 
-def scan(text: str, start: int = 0, *, graph: bool = False, items: list[Item] | None = None) -> Found:
+def scan(text: str, start: int = 0, *, graph: bool = False, items: list[ListItem] | None = None) -> Found:
     """The observations, relations and headings of `text[start:]`; lines count from 1 in all of `text`.
 
     Relations are one per (type, target, project), in order of their lines; a relation item is kept
@@ -78,7 +78,7 @@ class _Lines:
     block_at, block_item = 0, False  # where the gathered paragraph begins, whether it is an item's
     wanted = frozenset(("observations", "relations"))  # sections of a graph note not met yet
     sections: tuple[tuple[str, int], ...] = ()  # (name, level) of those the line is in
-    items: list[Item] | None = None
+    items: list[ListItem] | None = None
 
     def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
         self.graph, self.quoted = graph, quoted is not None

@@ -41,7 +41,7 @@ _TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
 """What stands for somebody else where it is said who wrote a note."""
 
 
-class Refused(StorageError):
+class AccessRefused(StorageError):
     """The file of tokens cannot be read; until it can, nobody is let in."""
 
     def __init__(self, why: str):
@@ -57,7 +57,7 @@ class NoSuch(CommonplaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class StoredToken:
     """Somebody who may call: `hash` of the secret, `shown` its beginning.
 
     `projects`: there are no others for it (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in
@@ -130,16 +130,16 @@ class Access:
             self._stamp, self._rows = None, {}
             return self._rows
         except OSError as error:
-            raise Refused(reason(error)) from None
+            raise AccessRefused(reason(error)) from None
         stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
         if stamp != self._stamp:
             try:
                 rows = json.loads(self._layout.access.read_bytes())
                 if not isinstance(rows, dict):
-                    raise Refused("it holds no object")
+                    raise AccessRefused("it holds no object")
                 self._rows, self._stamp = rows, stamp
             except (ValueError, OSError) as error:
-                raise Refused(reason(error) if isinstance(error, OSError) else "it is not JSON") from None
+                raise AccessRefused(reason(error) if isinstance(error, OSError) else "it is not JSON") from None
         return self._rows
 
     @contextmanager
@@ -158,14 +158,14 @@ class Access:
         finally:
             os.close(lock)
 
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> list[StoredToken]:
         """All tokens, in the order they were made, those that are no longer valid included. Raises Refused."""
         return [_token(each) for each in self.rows().get("tokens", ())]
 
     def add(
         self, name: str, *, scope: str = "write", projects: Sequence[str] = (), agent: str | None = None,
         member: str | None = None, lasts: timedelta | None = None, rate: int = RATE, quota: int = QUOTA,
-    ) -> tuple[Token, str]:  # fmt: skip
+    ) -> tuple[StoredToken, str]:  # fmt: skip
         """A new token and its secret, which is kept nowhere. Raises InvalidInput, Exists."""
         check_name(name, "token")
         if scope not in SCOPES:
@@ -181,14 +181,14 @@ class Access:
             taken = [_token(each) for each in rows.setdefault("tokens", [])]
             if any(each.name == name and each.is_valid(now) for each in taken):
                 raise _exists(f"token exists: {name}")
-            token = Token(
+            token = StoredToken(
                 secrets.token_hex(4), name, secret[:_SHOWN], kept, scope, agent, stamp(now), tuple(projects),
                 member, expires, rate=rate, quota=quota,
             )  # fmt: skip
             rows["tokens"].append(asdict(token))
         return token, secret
 
-    def revoke(self, ref: str) -> Token:
+    def revoke(self, ref: str) -> StoredToken:
         """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
         now = self._clock()
         with self.changing() as rows:
@@ -201,7 +201,7 @@ class Access:
             rows["grants"] = [each for each in rows.get("grants", ()) if each["token"] != found[-1]["id"]]
             return _token(found[-1])
 
-    def find(self, secret: str) -> Token | None:
+    def find(self, secret: str) -> StoredToken | None:
         """The valid token with this secret, its own or one that OAuth gave out for it. Raises Refused.
 
         Every secret is compared, in constant time, so that the time taken says nothing of any.
@@ -223,12 +223,12 @@ class Access:
         token = None if own is None else _token(own)
         return token if token is not None and token.is_valid(now) else None
 
-    def by_id(self, id: str) -> Token | None:
+    def by_id(self, id: str) -> StoredToken | None:
         """The valid token of this id."""
         found = next((each for each in self.tokens() if each.id == id), None)
         return found if found is not None and found.is_valid(self._clock()) else None
 
-    def note_use(self, token: Token) -> None:
+    def note_use(self, token: StoredToken) -> None:
         """Write down that the token was used today, once a day."""
         today = self._clock().date().isoformat()
         if token.used != today:
@@ -308,9 +308,9 @@ def check_name(name: str, what: str) -> str:
     return name
 
 
-def _token(row: Mapping[str, Any]) -> Token:
-    known = {name: value for name, value in row.items() if name in Token.__slots__}
-    return Token(**known | {"projects": tuple(row.get("projects", ()))})
+def _token(row: Mapping[str, Any]) -> StoredToken:
+    known = {name: value for name, value in row.items() if name in StoredToken.__slots__}
+    return StoredToken(**known | {"projects": tuple(row.get("projects", ()))})
 
 
 def _exists(message: str) -> Exists:

@@ -36,7 +36,7 @@ from commonplace import clock as clocks
 from commonplace.clock import Clock, waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
-from commonplace.serve.auth import ROLES, Access, Budgets, Refused, Space, Token, least_scope, may_use
+from commonplace.serve.auth import ROLES, Access, AccessRefused, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
 from commonplace.serve.rpc import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
@@ -163,10 +163,10 @@ class Homes:
 
 
 @dataclass
-class Call:
+class AdmittedRequest:
     """One request that was let in: whose, in which space, and what of it the access log tells."""
 
-    token: Token | None
+    token: StoredToken | None
     space: Space | None
     server: HttpServer
     did: list[str] = field(default_factory=list)
@@ -206,7 +206,7 @@ class _HttpHandlers(Handlers):
         return await super().call(ctx, params)
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
-        request: Call = ctx.request.scope[_CALL]
+        request: AdmittedRequest = ctx.request.scope[_CALL]
         client = ctx.session.client_params.client_info if ctx.session.client_params else None
         named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
         agent = request.agent or self._identity.agent or agent_of(named, self._identity.clients)
@@ -302,7 +302,7 @@ class HttpServer:
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.homes.close)
 
-    def admitted(self, request: Request) -> Call:
+    def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises _Stop."""
         token = request.scope[_TOKEN] = self._token(request)
         space = self._space(request.path_params.get("space"), token)
@@ -312,9 +312,9 @@ class HttpServer:
                 raise _Stop(429, why, retry_after=str(wait))
             with suppress(StorageError):  # the day of the last use is not worth a refusal
                 self._access.note_use(token)
-        return Call(token, space, self)
+        return AdmittedRequest(token, space, self)
 
-    def _token(self, request: Request) -> Token | None:
+    def _token(self, request: Request) -> StoredToken | None:
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         path = quote(request.url.path)
         where = f' resource_metadata="{self._place.public}/.well-known/oauth-protected-resource{path}"'
@@ -332,7 +332,7 @@ class HttpServer:
             raise _Stop(401, why, "invalid_token", www_authenticate=challenge)
         return token
 
-    def _space(self, name: str | None, token: Token | None) -> Space | None:
+    def _space(self, name: str | None, token: StoredToken | None) -> Space | None:
         """The space a request is for, None for the home. What a caller is no member of does not exist."""
         member = token.member if token else None
         if name is None and member is None:
@@ -342,7 +342,7 @@ class HttpServer:
             raise _Stop(404, "There is nothing here for this token.")
         return space
 
-    async def run(self, call: Call, work: Callable[[Memory], T]) -> T:
+    async def run(self, call: AdmittedRequest, work: Callable[[Memory], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises CommonplaceError."""
 
         def stoppable() -> T:
@@ -359,7 +359,7 @@ class HttpServer:
             _log.exception("A call failed")
             raise InternalError from None
 
-    async def manager(self, call: Call) -> StreamableHTTPSessionManager:
+    async def manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
         key = (call.space.name if call.space else None, call.scope, bool(call.projects))
         async with self._turn:
@@ -407,7 +407,7 @@ class _Endpoint:
             manager = await self._server.manager(call)
         except _Stop as refused:
             return await refused.response(scope, receive, send)
-        except (Refused, CommonplaceError) as error:  # the home is in no state to answer anybody
+        except (AccessRefused, CommonplaceError) as error:  # the home is in no state to answer anybody
             _log.error("%s", error)
             return await _Stop(503, "The memory cannot be opened; its log says why.").response(scope, receive, send)
         try:
@@ -470,8 +470,8 @@ class _AccessLog:
         try:
             await self._app(scope, receive, watched)
         finally:
-            call: Call | None = scope.get(_CALL)
-            token: Token | None = scope.get(_TOKEN)
+            call: AdmittedRequest | None = scope.get(_CALL)
+            token: StoredToken | None = scope.get(_TOKEN)
             row = {
                 "method": scope["method"], "path": quote(scope["path"])[:100], "status": status,
                 "ms": round((time.perf_counter() - begin) * 1000),

@@ -40,7 +40,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock, parse_stamp, stamp
-from commonplace.serve.auth import SCOPES, Access, Budgets, Token, digest, least_scope, new_secret
+from commonplace.serve.auth import SCOPES, Access, Budgets, StoredToken, digest, least_scope, new_secret
 from commonplace.serve.client_documents import Documents, NoDocument
 
 ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
@@ -162,7 +162,7 @@ class Grants:
         self.codes.asked[key] = _Asked(client, params, scope, resource, until)
         return f"{self.public}/consent?request={key}"
 
-    def allow(self, key: str, token: Token) -> str:
+    def allow(self, key: str, token: StoredToken) -> str:
         """The address to send the browser to once the owner of `token` allowed the request."""
         asked = self.codes.asked.pop(key)
         params, code = asked.params, secrets.token_urlsafe(32)
@@ -272,7 +272,7 @@ class Grants:
     async def exchange_identity_assertion(self, client: OAuthClientInformationFull, params: Any) -> OAuthToken:
         raise TokenError("unsupported_grant_type", "this server takes no identity assertions")
 
-    def signs(self, secret: str, resource: str) -> Token | None:
+    def signs(self, secret: str, resource: str) -> StoredToken | None:
         """The token of somebody who may let others in at `resource`: the owner's, or a member's of that space."""
         token = self._access.find(secret)
         if token is None or token.audience is not None:

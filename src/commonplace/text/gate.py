@@ -29,7 +29,7 @@ _PLACEHOLDER = (
 
 
 @dataclass(slots=True)
-class Rule:
+class GateRule:
     """One shape to look for: see the head of gate.rules."""
 
     id: str
@@ -51,10 +51,10 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateMatch:
     """A place of a text where a rule matches; `start` to `end` is what would be redacted."""
 
-    rule: Rule
+    rule: GateRule
     start: int
     end: int
 
@@ -62,11 +62,11 @@ class Finding:
 class Rules:
     """Rules by id, asked by kind."""
 
-    def __init__(self, rules: dict[str, Rule]):
+    def __init__(self, rules: dict[str, GateRule]):
         self._rules = rules
         self._by_kind = {kind: [each for each in rules.values() if each.kind == kind] for kind in _KINDS}
 
-    def __iter__(self) -> Iterator[Rule]:
+    def __iter__(self) -> Iterator[GateRule]:
         return iter(self._rules.values())
 
     def with_file(self, file: Path) -> Rules:
@@ -79,7 +79,7 @@ class Rules:
                 raise ValueError(f"rule {rule.id}: match is no regular expression: {error}") from None
         return Rules(self._rules | own)
 
-    def find(self, text: str, kind: str) -> list[Finding]:
+    def find(self, text: str, kind: str) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
 
         Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked at.
@@ -88,7 +88,7 @@ class Rules:
             shift = len(text) - SPAN
             ends = self.find(text[shift:], kind)
             return self.find(text[:SPAN], kind) + [
-                Finding(each.rule, each.start + shift, each.end + shift) for each in ends
+                GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends
             ]
         lower, found = text.lower(), []
         digits = sum(map(text.count, _DIGITS)) >= _CARD_DIGITS if kind == SECRET else False
@@ -104,8 +104,8 @@ class Rules:
             for match in rule.pattern.finditer(text):
                 start, end = match.span("secret" if "secret" in rule.pattern.groupindex else 0)
                 if all(_passes(text[start:end], *check) for check in rule.checks):
-                    found.append(Finding(rule, start, end))
-        kept: list[Finding] = []
+                    found.append(GateMatch(rule, start, end))
+        kept: list[GateMatch] = []
         for each in sorted(found, key=lambda each: (each.start, -each.end)) if found else ():
             if not kept or each.start >= kept[-1].end:
                 kept.append(each)
@@ -116,7 +116,7 @@ class Rules:
         return redact(text, self.find(text, SECRET))
 
 
-def redact(text: str, findings: list[Finding]) -> str:
+def redact(text: str, findings: list[GateMatch]) -> str:
     """`text` with `[redacted: id]` in the place of each finding."""
     parts, at = [], 0
     for each in findings:
@@ -132,15 +132,15 @@ def default_rules() -> Rules:
     return Rules(parse(Path(__file__).with_name("gate.rules").read_text(encoding="utf-8")))
 
 
-def parse(text: str) -> dict[str, Rule]:
+def parse(text: str) -> dict[str, GateRule]:
     """The rules a file holds, by id. Raises ValueError that names the line."""
-    rules: dict[str, Rule] = {}
-    rule: Rule | None = None
+    rules: dict[str, GateRule] = {}
+    rule: GateRule | None = None
     for number, row in enumerate(text.splitlines(), 1):
         if not row.strip() or row.startswith("#"):
             continue
         if row.startswith("["):
-            rule = rules[row.strip("[] ")] = Rule(row.strip("[] "))
+            rule = rules[row.strip("[] ")] = GateRule(row.strip("[] "))
             continue
         key, colon, value = (each.strip() for each in row.partition(":"))
         if rule is None or not colon or key not in _KEYS:

@@ -23,7 +23,7 @@ from commonplace.note.links import file_name, permalink_for
 from commonplace.store.base import File
 from commonplace.store.files import reason
 from commonplace.text.unicode import is_valid_unicode
-from commonplace.transfer.moving import IMPORT, UPDATE, Item, MovePlan, WrongStore, read_bytes
+from commonplace.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -80,11 +80,11 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
         there = known.get(record.id)
         what = f"memory {' '.join(record.content.split())[:60]}"
         if there is None:
-            plan.items.append(Item(IMPORT, what, len(record.content), record))
+            plan.items.append(MoveAction(IMPORT, what, len(record.content), record))
         elif there[1] == record.content:
             plan.unchanged += 1
         elif record.updated > parse_stamp(there[0].updated or there[0].changed):
-            plan.items.append(Item(UPDATE, what, len(record.content), record))
+            plan.items.append(MoveAction(UPDATE, what, len(record.content), record))
         else:
             plan.skipped.append((what, _NEWER_HERE))
     for each in found:
@@ -93,7 +93,7 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
     return plan
 
 
-def _act(exchange: Exchange, project: str, items: Sequence[Item]) -> None:
+def _act(exchange: Exchange, project: str, items: Sequence[MoveAction]) -> None:
     records = [each.what for each in items if isinstance(each.what, Record)]
     notes = [each.what for each in items if not isinstance(each.what, Record)]
     if records:
@@ -123,11 +123,11 @@ def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each
     data = _note(kind, each, path, project, created).encode("utf-8", "replace")
     name, there = f"{project}/{path}", exchange.file(project, path)
     if there is None:
-        plan.items.append(Item(IMPORT, f"{name} ({each.text})", len(data), (path, data, None)))
+        plan.items.append(MoveAction(IMPORT, f"{name} ({each.text})", len(data), (path, data, None)))
     elif there.data == data:
         plan.unchanged += 1
     elif each.updated is not None and each.updated > _updated(there):
-        plan.items.append(Item(UPDATE, f"{name} ({each.text})", len(data), (path, data, there)))
+        plan.items.append(MoveAction(UPDATE, f"{name} ({each.text})", len(data), (path, data, there)))
     else:
         plan.skipped.append((name, _NEWER_HERE))
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from commonplace.engine.entities import Entity, Graph, GraphRelation, GraphText, Key
+from commonplace.engine.entities import Entity, EntityKey, Graph, GraphRelation, GraphText
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB, Exchange
 from commonplace.engine.graph import NoteGraph
@@ -52,7 +52,7 @@ class WrongStore(CommonplaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MoveAction:
     """One planned action: `verb` is `import`, `update`, or `keep` for what only the history takes; `name` is what it
     is about and where it goes, `size` in bytes, `what` the mover's own."""
 
@@ -66,8 +66,8 @@ class Item:
 class MovePlan:
     """What moving in will do. `skipped` are (name, why) of what stays where it was."""
 
-    act: Callable[[Sequence[Item]], None]
-    items: list[Item] = field(default_factory=list)
+    act: Callable[[Sequence[MoveAction]], None]
+    items: list[MoveAction] = field(default_factory=list)
     unchanged: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
@@ -89,8 +89,8 @@ class MovePlan:
                 progress(done, len(self.items))
 
 
-def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
-    batch: list[Item] = []
+def _batches(items: Sequence[MoveAction]) -> Iterator[list[MoveAction]]:
+    batch: list[MoveAction] = []
     size = 0
     for each in items:
         if batch and (len(batch) >= BATCH or size + each.size > BATCH_BYTES):
@@ -247,7 +247,7 @@ class _Copying:
             name = f"{self._project}/{copy.path}"
             why = found.refused or self._refusal(copy)
             if why == "":
-                plan.items.append(Item(IMPORT, name, found.size, copy))
+                plan.items.append(MoveAction(IMPORT, name, found.size, copy))
             elif why is None:
                 plan.unchanged += 1
             else:
@@ -291,7 +291,7 @@ class _Copying:
         self._claimed |= {(what, value): copy.path for what, _, value in own}
         return ""
 
-    def _copy(self, items: Sequence[Item]) -> None:
+    def _copy(self, items: Sequence[MoveAction]) -> None:
         self._exchange.add_files(self._project, [(each.what.path, read_bytes(each.what.source)) for each in items])
 
 
@@ -322,7 +322,7 @@ def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
     gaining = _gaining(graph, there, groups)
     known = {each.triple for each in graph.relations({name for name, each in groups.items() if each.relations})}
 
-    def merge(items: Sequence[Item]) -> None:
+    def merge(items: Sequence[MoveAction]) -> None:
         entities = [each.what for each in items if not isinstance(each.what, GraphRelation)]
         graph.merge(entities, [each.what for each in items if isinstance(each.what, GraphRelation)])
 
@@ -335,12 +335,12 @@ def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
                 made.unchanged += 1
             else:
                 verb = UPDATE if name in observed else IMPORT
-                made.items.append(Item(verb, f"entity {name}", sum(map(len, entity.observations)), group.entity))
+                made.items.append(MoveAction(verb, f"entity {name}", sum(map(len, entity.observations)), group.entity))
         for each in group.relations:
             if each.triple in known:
                 made.unchanged += 1
             else:
-                made.items.append(Item(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each))
+                made.items.append(MoveAction(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each))
     return made
 
 
@@ -363,7 +363,7 @@ def _groups(found: GraphText) -> dict[str, _EntityGroup]:
     return groups
 
 
-def _gaining(graph: MergingGraph, there: Sequence[Key], groups: dict[str, _EntityGroup]) -> set[str]:
+def _gaining(graph: MergingGraph, there: Sequence[EntityKey], groups: dict[str, _EntityGroup]) -> set[str]:
     """The names of entities that would gain unknown keys; a graph file keeps those of its own lines."""
     if not isinstance(graph, NoteGraph):
         return set()
@@ -389,7 +389,7 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
     if not stems:
         raise WrongStore(f"{path} holds no JSON files of agent-memory")
 
-    def act(items: Sequence[Item]) -> None:
+    def act(items: Sequence[MoveAction]) -> None:
         written = [each.what for each in items if each.verb != KEEP]
         older = [each.what for each in items if each.verb == KEEP]
         if written:
@@ -435,7 +435,7 @@ def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     name, size = _entry_name(entry), len(entry.value)
     there = entries.peek(entry.namespace, entry.key)
     if there is None:
-        plan.items.append(Item(IMPORT, name, size, each))
+        plan.items.append(MoveAction(IMPORT, name, size, each))
         return
     here, is_locked = there
     if _compared(here) == _compared(entry):
@@ -443,11 +443,11 @@ def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     elif entry.created.replace(microsecond=0) <= here.created.replace(microsecond=0):
         passing = entry.expires is not None or here.expires is not None
         plan.skipped.append((name, _OLDER_PASSING if passing else _OLDER))
-        plan.items += [] if passing else [Item(KEEP, name, size, each)]
+        plan.items += [] if passing else [MoveAction(KEEP, name, size, each)]
     elif is_locked:
         plan.skipped.append((name, "the one here is locked"))
     else:
-        plan.items.append(Item(UPDATE, name, size, each))
+        plan.items.append(MoveAction(UPDATE, name, size, each))
 
 
 def _entry_name(entry: Entry) -> str:

@@ -16,7 +16,7 @@ import pytest
 np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
 
 from commonplace.index.vectors import model_choice  # noqa: E402
-from commonplace.index.vectors.model_choice import Choice, NoModel, identify, is_readable, scripts  # noqa: E402
+from commonplace.index.vectors.model_choice import ModelSettings, NoModel, identify, is_readable, scripts  # noqa: E402
 from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors  # noqa: E402
 from commonplace.llm import NoAnswer  # noqa: E402
 from contract.language_model import language_model  # noqa: E402
@@ -46,7 +46,7 @@ def test_vectors_are_those_of_the_architecture(tmp_path: Path, first_token: bool
 def test_the_vectors_of_the_installed_model_are_those_of_the_architecture() -> None:
     if find_spec(model_choice.PACKAGE) is None:
         pytest.skip("the weights of all-MiniLM-L6-v2 are not installed (make semantic)")
-    identity = identify(Choice())
+    identity = identify(ModelSettings())
     assert identity.folder is not None
     texts = ["A man is eating food.", "A man is eating a piece of bread.", "The girl is carrying a baby."]
     made = open_folder(identity.folder).embed(texts)
@@ -157,27 +157,27 @@ def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -
 
 def test_models_are_told_apart_by_what_they_hold_not_by_where_they_lie(tmp_path: Path) -> None:
     one, same, other = (tiny.make(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
-    keys = [identify(Choice(str(each))).key for each in (one, same, other)]
+    keys = [identify(ModelSettings(str(each))).key for each in (one, same, other)]
     assert keys[0] == keys[1] != keys[2]
     (same / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
-    assert identify(Choice(str(same))).key != keys[0]
+    assert identify(ModelSettings(str(same))).key != keys[0]
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(NoModel, match="switched off"):
-        identify(Choice("off"))
+        identify(ModelSettings("off"))
     with pytest.raises(NoModel, match=r"holds no config\.json"):
-        identify(Choice(str(tmp_path)))
+        identify(ModelSettings(str(tmp_path)))
     with pytest.raises(NoModel, match=r"needs semantic\.model"):
-        identify(Choice(endpoint="http://localhost/v1"))
+        identify(ModelSettings(endpoint="http://localhost/v1"))
     folder = tiny.make(tmp_path / "m")
     monkeypatch.setattr(model_choice, "find_spec", lambda name: None)
     with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*commonplace\[semantic\]"):
-        identify(Choice(str(folder)))
+        identify(ModelSettings(str(folder)))
     with pytest.raises(NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"):
-        identify(Choice("fastembed:some/model"))
+        identify(ModelSettings("fastembed:some/model"))
     with pytest.raises(NoModel, match="goes by words alone"):
-        identify(Choice())
+        identify(ModelSettings())
 
 
 def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: Any) -> None:
@@ -186,7 +186,7 @@ def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: 
     (package / "__init__.py").write_text("raise AssertionError('it is not imported')")
     monkeypatch.syspath_prepend(str(package.parent))
     monkeypatch.setattr(sys, "path", [str(package.parent), *sys.path])
-    identity = identify(Choice())
+    identity = identify(ModelSettings())
     assert (identity.name, identity.folder) == ("all-MiniLM-L6-v2", package / "model")
 
 
@@ -194,7 +194,7 @@ def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
     with language_model() as server:
         server.body = json.dumps({"data": [
             {"index": 1, "embedding": [0, 5]}, {"index": 0, "embedding": [3, 4]}]}).encode()  # fmt: skip
-        opened = open_model(Choice("small-embedding", server.url, "the-key"))
+        opened = open_model(ModelSettings("small-embedding", server.url, "the-key"))
         assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8], [0, 1]])
         path, headers, body = server.asked[0]
         assert (path, headers["Authorization"]) == ("/v1/embeddings", "Bearer the-key")
@@ -212,7 +212,7 @@ def test_an_answer_without_vectors_is_no_answer(answer: str) -> None:
     with language_model() as server:
         server.body = answer.encode()
         with pytest.raises(NoAnswer, match="embedding model"):
-            open_model(Choice("small", server.url)).embed(["a"])
+            open_model(ModelSettings("small", server.url)).embed(["a"])
 
 
 def library(monkeypatch: Any, name: str, **contents: Any) -> None:
@@ -247,16 +247,16 @@ def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeyp
             return (np.array([0.0, 2.0]) for _ in texts)
 
     library(monkeypatch, "sentence_transformers", SentenceTransformer=SentenceTransformer)
-    opened = open_model(Choice("sentence-transformers:here"))
+    opened = open_model(ModelSettings("sentence-transformers:here"))
     assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8]] * 2)
     assert not opened.reads("数据库")
     library(monkeypatch, "fastembed", TextEmbedding=TextEmbedding)
-    opened = open_model(Choice("fastembed:here"))
+    opened = open_model(ModelSettings("fastembed:here"))
     assert np.allclose(opened.embed(["a"]), [[0, 1]])
     assert opened.reads("数据库")  # it shows no vocabulary to judge by
     for choice in ("sentence-transformers:gone", "fastembed:gone"):
         with pytest.raises(NoModel, match=r"has no model gone on this machine: gone is not here$"):
-            open_model(Choice(choice))
+            open_model(ModelSettings(choice))
 
 
 def test_a_script_of_single_letters_is_not_read() -> None:

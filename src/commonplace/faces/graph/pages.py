@@ -16,7 +16,7 @@ from hashlib import blake2b
 from json.encoder import encode_basestring as _quoted
 from typing import Any, NamedTuple
 
-from commonplace.engine.entities import Graph, GraphRelation, Key
+from commonplace.engine.entities import EntityKey, Graph, GraphRelation
 from commonplace.errors import InvalidInput
 from commonplace.faces.arguments import Arguments
 
@@ -143,7 +143,7 @@ class GraphReply:
     that is none."""
 
     def __init__(
-        self, graph: Graph, keys: Sequence[Key], relations: Sequence[GraphRelation], paging: Paging, form: Form
+        self, graph: Graph, keys: Sequence[EntityKey], relations: Sequence[GraphRelation], paging: Paging, form: Form
     ):
         self._graph, self._keys, self._paging, self._form = graph, list(keys), paging, form
         self._relations = relations
@@ -181,7 +181,7 @@ class GraphReply:
             for number, (key, texts) in enumerate(zip(part, self._graph.observations(part), strict=True), at):
                 yield number, self._entity(key, texts)
 
-    def _entity(self, key: Key, texts: list[str]) -> Data:
+    def _entity(self, key: EntityKey, texts: list[str]) -> Data:
         first, count = self._paging.first_observation, self._paging.observations
         window = texts[first : None if count is None else first + count] if first or count is not None else texts
         data: Data = {"name": key.name, "entityType": key.type, "observations": window}
@@ -300,6 +300,6 @@ def _position(relation: GraphRelation) -> Position:
     return [*relation.order[:-1], digest]
 
 
-def _digest(key: Key) -> str:
+def _digest(key: EntityKey) -> str:
     name = f"{key.project or ''}\0{key.name}\0{key.order}"
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

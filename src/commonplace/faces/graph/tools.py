@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from commonplace.engine.entities import Entity, Graph, GraphRelation, Key
+from commonplace.engine.entities import Entity, EntityKey, Graph, GraphRelation
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Form, GraphReply, Paging, relation_data
 from commonplace.faces.reply import Reply
@@ -83,7 +83,7 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 def _walk(
     graph: Graph, names: list[str], depth: int, direction: str, types: list[str] | None
-) -> tuple[list[Key], list[GraphRelation]]:
+) -> tuple[list[EntityKey], list[GraphRelation]]:
     """The entities within `depth` relations, nearest first, and the relations among all names reached."""
     reached = dict.fromkeys(names, 0)
     frontier = set(reached)
@@ -109,7 +109,9 @@ def _touching(graph: Graph, names: set[str]) -> list[GraphRelation]:
     return graph.relations(names) if names else []
 
 
-def _reply(graph: Graph, keys: list[Key], relations: list[GraphRelation], arguments: Arguments, form: Form) -> Reply:
+def _reply(
+    graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form
+) -> Reply:
     data, text = GraphReply(graph, keys, relations, Paging.of(arguments), form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None)

@@ -31,7 +31,7 @@ _MOST_RESULTS = 400
 Fields = Mapping[str, Any]
 
 
-class Refused(CommonplaceError):
+class KvRefused(CommonplaceError):
     """An argument no entry can have."""
 
     code = "invalid"
@@ -43,7 +43,7 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
     try:
         return Reply(_TOOLS[tool](entries, arguments, form))
     except CommonplaceError as error:
-        is_known = isinstance(error, Refused | EntryError)
+        is_known = isinstance(error, KvRefused | EntryError)
         message = str(error) if is_known else f"Internal error in {tool}: {error}"
     if form == "json":
         text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
@@ -68,15 +68,15 @@ def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
 def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
     """What `Entries.put` takes. Raises Refused for what cannot be kept."""
     if not key.strip():
-        raise Refused("Key must not be empty")
+        raise KvRefused("Key must not be empty")
     _name("Key", key), _name("Namespace", namespace)
     if not value:
-        raise Refused("Value must not be empty")
+        raise KvRefused("Value must not be empty")
     size = len(_unicode("Value", value).encode())
     if size > VALUE_BYTES:
-        raise Refused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
+        raise KvRefused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
     if ttl > LONGEST_TTL:
-        raise Refused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
+        raise KvRefused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
     return namespace, key, value, ttl
 
 
@@ -84,7 +84,7 @@ def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
     key, namespace, offset = _key(arguments), _namespace(arguments), _natural(arguments, "offset")
     entry = entries.get(namespace, key)
     if offset and offset >= len(entry.value):
-        raise Refused(f"offset {offset} is past the end of the value ({len(entry.value)} characters)")
+        raise KvRefused(f"offset {offset} is past the end of the value ({len(entry.value)} characters)")
     entry = entries.count(entry)
     fields = {
         "key": key,
@@ -108,7 +108,7 @@ def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
 def _search(entries: Entries, arguments: Arguments, form: str) -> str:
     query = arguments["query"]
     if not query.strip():
-        raise Refused("Query must not be empty")
+        raise KvRefused("Query must not be empty")
     _unicode("Query", query)
     limit, offset = _natural(arguments, "limit"), _natural(arguments, "offset")
     namespace = _namespace(arguments) if "namespace" in arguments else None
@@ -139,7 +139,7 @@ def _damaged(entries: Entries, namespace: str | None = None) -> Fields:
 
 def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
     if not arguments["namespace"].strip():
-        raise Refused("Namespace must not be empty")
+        raise KvRefused("Namespace must not be empty")
     namespace = _namespace(arguments)
     count = entries.clear(namespace)
     message = f"Cleared {count} entries from namespace '{namespace}'"
@@ -177,7 +177,7 @@ _TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {
 
 def _key(arguments: Arguments) -> str:
     if not arguments["key"].strip():
-        raise Refused("Key must not be empty")
+        raise KvRefused("Key must not be empty")
     return _name("Key", arguments["key"])
 
 
@@ -187,13 +187,13 @@ def _namespace(arguments: Arguments) -> str:
 
 def _name(what: str, text: str) -> str:
     if len(_unicode(what, text)) > NAME_CHARACTERS:
-        raise Refused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
+        raise KvRefused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
 def _unicode(what: str, text: str) -> str:
     if has_surrogate(text):
-        raise Refused(f"{what} is not valid Unicode text")
+        raise KvRefused(f"{what} is not valid Unicode text")
     return text
 
 
@@ -201,7 +201,7 @@ def _natural(arguments: Arguments, name: str) -> int:
     """A number of the arguments that must not be negative; 0 when there is none."""
     value = arguments.get(name, 0)
     if value < 0:
-        raise Refused(f"{name} must not be negative")
+        raise KvRefused(f"{name} must not be negative")
     return value
 
 

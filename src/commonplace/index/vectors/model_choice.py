@@ -52,7 +52,7 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelSettings:
     """The configured model (`semantic.*`): `model` None = what is installed, if anything."""
 
     model: str | None = None
@@ -69,7 +69,7 @@ class ModelId:
     folder: Path | None = None
 
 
-def identify(choice: Choice) -> ModelId:
+def identify(choice: ModelSettings) -> ModelId:
     """Which model is chosen, found without loading it. Raises NoModel when there is none."""
     model, endpoint = choice.model, choice.endpoint
     if model == OFF:

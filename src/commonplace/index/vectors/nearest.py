@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from commonplace.index.database import Database
 from commonplace.index.vectors import model_choice, runtimes, store
-from commonplace.index.vectors.model_choice import Choice, Embedder, ModelId, NoModel
+from commonplace.index.vectors.model_choice import Embedder, ModelId, ModelSettings, NoModel
 from commonplace.index.vectors.runtimes import np
 from commonplace.llm import NoAnswer
 
@@ -52,7 +52,7 @@ class Vectors:
     Raises NoModel when there is no model to be had.
     """
 
-    def __init__(self, database: Database, folder: Path, choice: Choice):
+    def __init__(self, database: Database, folder: Path, choice: ModelSettings):
         self.identity: ModelId = model_choice.identify(choice)
         self._database, self._folder, self._choice = database, folder, choice
         self._file = store.VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
@@ -247,7 +247,7 @@ class KnownTexts:
     Raises NoModel when there is no model to be had.
     """
 
-    def __init__(self, folder: Path, choice: Choice, texts: Sequence[str]):
+    def __init__(self, folder: Path, choice: ModelSettings, texts: Sequence[str]):
         identity = model_choice.identify(choice)
         self._choice, self._texts = choice, texts
         self._file = store.VectorFile(folder / f"{identity.key}{_KNOWN_ENDING}", identity.name)

@@ -28,9 +28,9 @@ if _is_ours:
     del os.environ[_BLAS_THREADS]  # not for programs we start
 
 from commonplace.index.vectors.model_choice import (  # noqa: E402
-    Choice,
     Embedder,
     ModelId,
+    ModelSettings,
     NoModel,
     identify,
     is_readable,
@@ -397,13 +397,13 @@ def _unit(rows: Iterable[Any]) -> np.ndarray:
     return found / np.maximum(lengths, np.float32(1e-12))
 
 
-def open_model(choice: Choice) -> Embedder:
+def open_model(choice: ModelSettings) -> Embedder:
     """The chosen model, ready for texts; of each the process has one. Raises NoModel."""
     return _opened(choice, identify(choice))
 
 
 @lru_cache(maxsize=1)
-def _opened(choice: Choice, identity: ModelId) -> Embedder:
+def _opened(choice: ModelSettings, identity: ModelId) -> Embedder:
     if choice.endpoint:
         return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:

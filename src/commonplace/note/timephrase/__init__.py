@@ -21,7 +21,7 @@ from commonplace.note.timephrase.candidates import (
     shifted,
     wall_time,
 )
-from commonplace.note.timephrase.lexer import Delay, Text, Token, scan
+from commonplace.note.timephrase.lexer import Delay, Lexeme, Text, scan
 from commonplace.note.timephrase.recurrence import first_times, following
 from commonplace.note.timephrase.vocabulary import compiled
 
@@ -110,17 +110,17 @@ def read_all(
 class _Group:
     """Time words with nothing but connecting words between them: one time. `phrase` is the user's own text."""
 
-    tokens: tuple[Token, ...]
+    tokens: tuple[Lexeme, ...]
     phrase: str
     span: tuple[int, int]
 
-    def of(self, *kinds: str) -> list[Token]:
+    def of(self, *kinds: str) -> list[Lexeme]:
         return [token for token in self.tokens if token.kind in kinds]
 
 
 def _groups(text: Text) -> list[_Group]:
     """The groups of a text in order. Weak words ("morning") form a group only beside another time word."""
-    runs: list[list[Token]] = []
+    runs: list[list[Lexeme]] = []
     for token in scan(text.plain):
         if not runs or not _are_adjacent(text.plain, runs[-1][-1], token):
             runs.append([])
@@ -143,14 +143,14 @@ def _unused(text: Text, group: _Group) -> str:
     return text.written[slice(*text.span(end, after.end()))].strip() if after else ""
 
 
-def _are_adjacent(plain: str, first: Token, second: Token) -> bool:
+def _are_adjacent(plain: str, first: Lexeme, second: Lexeme) -> bool:
     between = plain[first.end : second.start]
     if between.strip() == "of":
         return second.kind == "span"
     return bool(_BETWEEN.fullmatch(between)) and not _PARAGRAPH.search(between)
 
 
-def _without_doubtful(run: list[Token]) -> list[Token]:
+def _without_doubtful(run: list[Lexeme]) -> list[Lexeme]:
     """The run without words that mean no time here: "sat" or "sun" beside a surer day or without a clock,
     and everything when no sure word is left."""
     has_clock = any(token.kind == "clock" for token in run)
@@ -191,7 +191,7 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
     return Reading(phrase, min(moments), all_day, is_dated=is_dated, is_explicit=is_explicit)
 
 
-def _shifted(group: _Group, offsets: list[Token], now: datetime, zone: tzinfo, day_hour: int) -> Reading:
+def _shifted(group: _Group, offsets: list[Lexeme], now: datetime, zone: tzinfo, day_hour: int) -> Reading:
     """A time some days or hours from another one: "a week from Friday", "two hours before midnight"."""
     rest = tuple(token for token in group.tokens if token.kind != "offset")
     if len(offsets) != 1 or group.of("repeat") or not rest or rest[0].start < offsets[0].end:
@@ -209,7 +209,7 @@ def _shifted(group: _Group, offsets: list[Token], now: datetime, zone: tzinfo, d
     return replace(base, due=due, all_day=base.all_day and not delay.seconds, is_dated=True, is_explicit=True)
 
 
-def _is_explicit(token: Token) -> bool:
+def _is_explicit(token: Lexeme) -> bool:
     if token.kind == "weekday":  # of a week that is named
         return token.value[0] is not None
     return token.kind in ("date", "instant", "month_edge", "delay", "nth_weekday") or (

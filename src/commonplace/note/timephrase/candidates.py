@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
-from commonplace.note.timephrase.lexer import NthWeekday, TimeOfDay, Token
+from commonplace.note.timephrase.lexer import Lexeme, NthWeekday, TimeOfDay
 from commonplace.note.timephrase.vocabulary import table
 
 DAY_KINDS = ("day", "delay", "weekday", "weekend", "span", "edge", "month_edge", "date", "monthday", "nth_weekday")
@@ -39,7 +39,7 @@ def month_length(year: int, month: int) -> int:
     return calendar.monthrange(year, month)[1]
 
 
-def possible_days(tokens: Sequence[Token], today: date) -> list[date]:
+def possible_days(tokens: Sequence[Lexeme], today: date) -> list[date]:
     """The days the day words of one group may mean, in order: one when they are clear, none without words.
 
     Words that agree ("Thursday, May 7") give one day; those that contradict each other give the days of all.
@@ -47,7 +47,7 @@ def possible_days(tokens: Sequence[Token], today: date) -> list[date]:
     """
     spans = {token.value[0]: token.value for token in tokens if token.kind == "span"}
     used: set[tuple[str, int]] = set()
-    choices: list[tuple[Token, list[date]]] = []
+    choices: list[tuple[Lexeme, list[date]]] = []
     for token in tokens:
         if token.kind in DAY_KINDS and token.kind != "span":
             span = spans.get(_SPAN_OF.get(token.kind, "")) if _takes_span(token) else None
@@ -58,7 +58,7 @@ def possible_days(tokens: Sequence[Token], today: date) -> list[date]:
             choices.append((token, [_first_day(token.value, today)]))
     every = sorted({day for _, days in choices for day in days})
 
-    def fits(day: date, token: Token, days: list[date]) -> bool:
+    def fits(day: date, token: Lexeme, days: list[date]) -> bool:
         if token.kind == "weekday" and token.value[0] is None:  # by its bare name it may be of any week
             return day.weekday() == token.value[1]
         return day in days
@@ -66,7 +66,7 @@ def possible_days(tokens: Sequence[Token], today: date) -> list[date]:
     return [day for day in every if all(fits(day, token, days) for token, days in choices)] or every
 
 
-def _takes_span(token: Token) -> bool:
+def _takes_span(token: Lexeme) -> bool:
     """Whether a span beside the word may say of which week or year it is."""
     if token.kind in ("weekday", "weekend"):
         return token.value[0] is None
@@ -75,7 +75,7 @@ def _takes_span(token: Token) -> bool:
     return token.kind != "date" or token.value[0][0] is None
 
 
-def _days(token: Token, span: tuple[str, int] | None, today: date) -> list[date]:
+def _days(token: Lexeme, span: tuple[str, int] | None, today: date) -> list[date]:
     """The days one word may mean, within the span beside it."""
     kind, value = token.kind, token.value
     if kind == "day":
@@ -196,7 +196,7 @@ class Hour(NamedTuple):
         return wall_time(day + timedelta(days=self.days), self.at, zone)
 
 
-def possible_hours(tokens: Sequence[Token]) -> list[Hour]:
+def possible_hours(tokens: Sequence[Lexeme]) -> list[Hour]:
     """All times of day the words may mean, several when they are ambiguous, none without words. Raises
     ValueError for a clock its part of the day does not have, Unclear when the hour is missing."""
     parts = list(dict.fromkeys(token.value for token in tokens if token.kind == "part"))

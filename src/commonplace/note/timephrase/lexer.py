@@ -15,7 +15,7 @@ UNIT_SECONDS = {"second": 1, "minute": 60, "quarter": 900, "hour": 3600}
 _LONG_BLANKS = re.compile(r"\s{3,}")
 
 
-class Token(NamedTuple):
+class Lexeme(NamedTuple):
     """A time word at plain[start:end]. A `weak` one counts only beside another."""
 
     kind: str
@@ -94,7 +94,7 @@ def _plain(char: str) -> str:
     return "'" if char in "’‘" else unicodedata.normalize("NFKC", char).lower()
 
 
-def scan(plain: str) -> list[Token]:
+def scan(plain: str) -> list[Lexeme]:
     """The time words of `plain` (see Text) in order, not overlapping. Words such as "tonight" give two tokens
     with one place."""
     by_lead, found, at = shapes(), [], 0
@@ -114,7 +114,7 @@ def scan(plain: str) -> list[Token]:
             if values:
                 at = last
                 last, first = first + len(match[0].rstrip()), last - len(match[0].lstrip())
-                found += [Token(name.removesuffix("?"), each, first, last, name[-1] == "?") for name, each in values]
+                found += [Lexeme(name.removesuffix("?"), each, first, last, name[-1] == "?") for name, each in values]
                 break
     return found
 

@@ -15,7 +15,7 @@ from commonplace.note.timephrase.candidates import (
     possible_hours,
     wall_time,
 )
-from commonplace.note.timephrase.lexer import UNIT_SECONDS, Repetition, Token
+from commonplace.note.timephrase.lexer import UNIT_SECONDS, Lexeme, Repetition
 
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
@@ -32,7 +32,7 @@ _PERIODS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Recurrence:
     """A rule taken apart. `monthdays` may hold -1, the last day of the month; `nth`, of a monthly rule, which of the
     month's weekdays `days` it is, -1 the last."""
 
@@ -64,7 +64,7 @@ class Rule:
         return self.is_elapsed and self.interval * _SECONDS[self.freq] < _SHORTEST
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> Recurrence:
     """A stored rule taken apart. Raises InvalidInput for anything `read` does not give, e.g. a rule without
     an hour, of another frequency, or of less than 5 minutes."""
     parts = [part.partition("=") for part in text.strip().upper().removeprefix("RRULE:").split(";")]
@@ -80,7 +80,7 @@ def parse_rule(text: str) -> Rule:
         days = tuple(sorted({_DAY_NAMES.index(name) for name in names.split(",") if name}))
         months, monthdays = _numbers(values.get("BYMONTH"), 1, 12), _numbers(values.get("BYMONTHDAY"), -1, 31)
         hours, minutes = _numbers(values.get("BYHOUR"), 0, 23), _numbers(values.get("BYMINUTE"), 0, 59)
-        rule = Rule(values["FREQ"], interval, months, monthdays, days, hours, minutes, nth)
+        rule = Recurrence(values["FREQ"], interval, months, monthdays, days, hours, minutes, nth)
         lacks_day = (rule.freq == "WEEKLY" and not rule.days) or (rule.freq == "MONTHLY" and names and not nth)
         if rule.is_too_often or 0 in rule.monthdays or lacks_day:
             raise ValueError(text)
@@ -127,7 +127,7 @@ def following(repeat: str, after: datetime, zone: tzinfo, since: datetime | None
     return _next_time(rule, after, zone, since or after)
 
 
-def _next_time(rule: Rule, after: datetime, zone: tzinfo, since: datetime) -> datetime:
+def _next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
     """As `following`, of a rule already taken apart."""
     try:
         if rule.is_elapsed:
@@ -143,7 +143,7 @@ def _next_time(rule: Rule, after: datetime, zone: tzinfo, since: datetime) -> da
     raise InvalidInput(f'No time of the rule "{rule}" is left. Change the rule.')
 
 
-def _days(rule: Rule, since: date, after: date) -> Iterator[date]:
+def _days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
     """The days of the rule in order, from a period before `after` on; months without the day are skipped."""
     step = rule.interval
     if rule.freq in ("DAILY", "WEEKLY"):
@@ -170,7 +170,9 @@ def _days(rule: Rule, since: date, after: date) -> Iterator[date]:
             yield from sorted(date(year, month, length if d < 0 else d) for d in set(rule.monthdays) if d <= length)
 
 
-def first_times(tokens: tuple[Token, ...], now: datetime, zone: tzinfo, day_hour: int) -> list[tuple[datetime, Rule]]:
+def first_times(
+    tokens: tuple[Lexeme, ...], now: datetime, zone: tzinfo, day_hour: int
+) -> list[tuple[datetime, Recurrence]]:
     """The rules the words of a group may mean, each with its first time after `now`; none when a part is missing or
     two contradict each other. Raises ValueError for a rule that cannot be: too often, 30 February, 25:00."""
     meant: list[Repetition] = list(dict.fromkeys(token.value for token in tokens if token.kind == "repeat"))
@@ -185,7 +187,7 @@ def first_times(tokens: tuple[Token, ...], now: datetime, zone: tzinfo, day_hour
     hours = possible_hours(tokens) or [Hour(time(day_hour))]
     if repetition.unit in UNIT_SECONDS:
         minutes = repetition.interval * UNIT_SECONDS[repetition.unit] / 60
-        rule = Rule("MINUTELY", int(minutes)) if minutes % 60 else Rule("HOURLY", int(minutes / 60))
+        rule = Recurrence("MINUTELY", int(minutes)) if minutes % 60 else Recurrence("HOURLY", int(minutes / 60))
         if minutes.denominator != 1 or rule.is_too_often:
             raise ValueError(minutes)
         return [] if named or kinds & {"clock", "part", "instant"} else [(_next_time(rule, now, zone, now), rule)]
@@ -204,10 +206,12 @@ def first_times(tokens: tuple[Token, ...], now: datetime, zone: tzinfo, day_hour
     return sorted(times, key=lambda pair: pair[0])
 
 
-def _rules(repetition: Repetition, named: list[Token]) -> list[Rule]:
+def _rules(repetition: Repetition, named: list[Lexeme]) -> list[Recurrence]:
     """The rules, without an hour, of a repetition and the day words beside it."""
     unit, _, days, monthdays, month, nth = repetition
-    plain = Rule(_FREQUENCIES[unit], int(repetition.interval), (month,) if month else (), monthdays, days, nth=nth)
+    plain = Recurrence(
+        _FREQUENCIES[unit], int(repetition.interval), (month,) if month else (), monthdays, days, nth=nth
+    )
     if unit == "day" or days or monthdays:
         return [] if named else [plain]
     kinds, values = [token.kind for token in named], [token.value for token in named]

@@ -21,7 +21,7 @@ from commonplace.store.layout import PRIVATE
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
 if TYPE_CHECKING:
-    from commonplace.text.gate import Finding, Rules
+    from commonplace.text.gate import GateMatch, Rules
 
 ALLOW, WARN, REDACT, REFUSE = "allow", "warn", "redact", "refuse"
 _RESTORING = ("undo", "restore")
@@ -86,7 +86,7 @@ class Gate:
         notices: list[str],
         old: Iterable[bytes] = (),
         where: str = "",
-    ) -> list[Finding]:
+    ) -> list[GateMatch]:
         """The secrets to be redacted in `text`, which is about to be written at `place`; those in `old` do not count.
 
         Raises SecretRefused where they are refused, or stand where nothing can be redacted. `where` [the line] says
@@ -128,7 +128,7 @@ def _place(step: Step) -> str:
     return f"{step.project}/{step.path}"
 
 
-def _redact(step: Step, text: str, found: list[Finding]) -> None:
+def _redact(step: Step, text: str, found: list[GateMatch]) -> None:
     """Redact the data of a step; a memory's hash and a new one's file name follow its content."""
     from commonplace.note import edit, frontmatter, links
     from commonplace.text.gate import redact

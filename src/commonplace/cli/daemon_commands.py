@@ -94,7 +94,7 @@ def _serve(
     offered: list[str], *, once: bool, no_socket: bool,
 ) -> int:  # fmt: skip
     from commonplace.clients import hook
-    from commonplace.engine import open_memory
+    from commonplace.engine import freshness, open_memory
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
     from commonplace.serve.daemon import Daemon, daemon_lock
@@ -120,7 +120,8 @@ def _serve(
         web = None
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port)
-        daemon = Daemon(tick, every, callers, served, listener, {hook.METHOD: hook.served}, web)
+        methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
+        daemon = Daemon(tick, every, callers, served, listener, methods, web)
         if once:
             return 0 if daemon.tick() else 1
         where = "no socket" if listener is None else f"socket: {listener.path}"

@@ -22,7 +22,6 @@ METHOD = "hook"
 """The daemon's method that answers an event."""
 LIMIT = 4 << 20
 """Bytes of an event that are read; a longer one is none."""
-_SOCKET_LIMIT = 1 << 20
 
 
 def limit_time() -> Timer:
@@ -79,27 +78,13 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
 
 def _from_daemon(event: HookEvent, settings: Settings) -> str | None:
     """The daemon's answer; None when no daemon that knows hooks listens."""
-    import json
-    import socket
+    from commonplace.engine.daemon_client import ask
 
-    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": event._asdict()}).encode() + b"\n"
-    if len(request) > _SOCKET_LIMIT:
-        return None
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
-        daemon.settimeout(_limit())
-        try:
-            daemon.connect(str(settings.home / "memory.sock"))
-        except OSError:
-            return None
-        try:
-            daemon.sendall(request)
-            data = b""
-            while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
-                data += block
-        except OSError:
-            return ""  # it is busy, and so would we be
-    reply = json.loads(data)
-    return reply["result"]["reply"] if "result" in reply else None
+    try:
+        found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
+    except OSError:
+        return ""  # it is busy, and so would we be
+    return found and found["reply"]
 
 
 def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:

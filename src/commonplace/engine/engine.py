@@ -71,7 +71,7 @@ class Engine:
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
         self._open_stores()
-        self.freshness = Freshness(self.index, self.home, self.stores, self.load, clock, watch)
+        self.freshness = Freshness(self.index, self.home, self.stores, self.load, clock, watch, self.layout.socket)
         self.vectors: Vectors | None = None
         self.no_vectors = ""
         """Why there are no vectors."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.clock import Clock, microseconds
+from commonplace.engine import daemon_client
 from commonplace.errors import CommonplaceError
 from commonplace.index.index import Index
 from commonplace.note.model import MEMORY_PROJECTS, Note
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
+METHOD = "fresh"
+"""The daemon's method that brings the index up to date, for processes without a watch."""
+_DAEMON_SECONDS = 0.25
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
@@ -31,16 +35,21 @@ class Freshness:
     """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds the engine's guard.
 
     `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store.
-    With `watch` the system tells of changes.
+    With `watch` the system tells of changes. A process that would have to look at all files asks the daemon first,
+    which listens on `socket` if there is one, and leaves out what that watches.
     """
 
-    def __init__(self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader, clock: Clock, watch: bool):
+    def __init__(
+        self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader, clock: Clock, watch: bool,
+        socket: Path,
+    ):  # fmt: skip
         self._index = index
         self._home = home
         self.stores = stores
         self._load = load
         self._clock = clock
         self._wants_watch = watch
+        self._socket = socket
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
         self._pending: set[str] = set(self.stores)
@@ -98,9 +107,7 @@ class Freshness:
         if index.openings != self._openings:
             self._openings = index.openings
             self._pending = set(stores)
-            known = index.notes.skipped()
-            self._skipped = {key: stamp for key, (stamp, _) in known.items()}
-            self.unreadable = {key: why for key, (_, why) in known.items() if why}
+            self._load_skipped()
         if self._watch and any(_identity(stores[name].root) != known for name, known in self._roots.items()):
             self.close()  # a project's folder was made, went away or was exchanged
         changes = self._watch.drain() if self._watch else None
@@ -120,12 +127,39 @@ class Freshness:
             for project, path in changes.files:
                 if project in stores and project not in sweeps:
                     self._check_file(stores[project], path, result)
-        for project in sorted(sweeps):
+        shown = self._shown_by_daemon(sweeps)
+        for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
         if troubled - self._troubles.keys():
             self.close()  # what could be read again was not watched
         self._forget_projects(sweeps)
         self.retire_expired()
+
+    def shown(self) -> dict[str, str]:
+        """The folders, by project, that this process watches and that the index showed as they are at its last look."""
+        if self._watch is None or self.behind:
+            return {}
+        watched = self._roots.keys() - self._troubles.keys() - self._pending
+        return {name: self.stores[name].root for name in watched & self.stores.keys()}
+
+    def _shown_by_daemon(self, sweeps: set[str]) -> set[str]:
+        """Of these projects, those that a daemon which watches them has now brought up to date in this very index."""
+        if all(self.stores[name].holds_entities for name in sweeps):
+            return set()
+        try:
+            told = daemon_client.ask(self._socket, METHOD, {}, _DAEMON_SECONDS)
+        except OSError:
+            return set()  # it is busy
+        if not told or told["index"] != list(self._index.identity[:2]) or self._index.is_copy:
+            return set()
+        self._load_skipped()
+        return {name for name in sweeps if told["projects"].get(name) == self.stores[name].root}
+
+    def _load_skipped(self) -> None:
+        """Take up what the index says of files that are no notes."""
+        known = self._index.notes.skipped()
+        self._skipped = {key: stamp for key, (stamp, _) in known.items()}
+        self.unreadable = {key: why for key, (_, why) in known.items() if why}
 
     def retire_expired(self) -> None:
         """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""

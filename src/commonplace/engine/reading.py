@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from commonplace import clock
 from commonplace.clock import Clock
@@ -110,6 +110,14 @@ class ReadVerbs(HomeSession):
     def has_changed_memories(self) -> bool:
         """Whether this process changed something in `categories` that `memory.md` does not show yet."""
         return CATEGORY_PROJECT in self.engine.changed_projects
+
+    @verb
+    def freshen(self) -> dict[str, Any]:
+        """Make the index show what is on disk, for another process of this home. Returns which `index` file that is, as
+        (st_dev, st_ino), and the folder of each of `projects` that is watched, which need not be looked at again."""
+        self.engine.fresh()
+        index, is_shared = self.engine.index, not self.engine.index.is_copy
+        return {"index": index.identity[:2], "projects": self.engine.freshness.shown() if is_shared else {}}
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:

@@ -81,7 +81,8 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._is_pinned = False
         self._try_again: float | None = None
-        self._is_copy = False
+        self.is_copy = False
+        """Whether the index in use lies in memory, because the file cannot be written or made."""
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -101,7 +102,7 @@ class Database:
                 raise StorageError("the index", why) from None
             found = _open_to_read(self.path)
             self._use(found or _make(None))
-            self._is_copy = found is None
+            self.is_copy = found is None
             self._try_again = time.monotonic() + _TRY_AGAIN
         return self._connection  # type: ignore[return-value]  # `_use` sets it
 
@@ -118,18 +119,18 @@ class Database:
     @property
     def write_lock(self) -> AbstractContextManager[object]:
         """What to hold while the index is brought up to date: the home's lock, nothing for a copy of our own."""
-        return nullcontext() if self._is_copy else self._lock
+        return nullcontext() if self.is_copy else self._lock
 
     def copy_to_memory(self) -> bool:
         """Go on with a copy in memory, because the file cannot be written now; False when it is too large, or a copy
         already."""
-        if self._is_copy or sum(path.stat().st_size for path in _files(self.path) if path.exists()) > _LARGEST_COPY:
+        if self.is_copy or sum(path.stat().st_size for path in _files(self.path) if path.exists()) > _LARGEST_COPY:
             return False
         pinned, before, copy = self._is_pinned, self.connection, _connect(None)
         before.backup(copy)
         self.close()
         self._use(copy)
-        self._is_pinned, self._is_copy, self._try_again = pinned, True, time.monotonic() + _TRY_AGAIN
+        self._is_pinned, self.is_copy, self._try_again = pinned, True, time.monotonic() + _TRY_AGAIN
         return True
 
     def pin(self) -> None:
@@ -146,7 +147,7 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        self._is_copy = False
+        self.is_copy = False
 
     def rebuild(self) -> None:
         """Throw the file away; the next use makes it anew."""

@@ -1,0 +1,45 @@
+"""Asking the daemon of a home, if one listens on its socket (contract 001, 13)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_REQUEST_LIMIT = 1 << 20
+
+
+def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+    """The result of `method` from the daemon that listens on the socket `path`.
+
+    None when nobody listens, it is this very process, the request is too long, or the daemon refuses it. Raises OSError
+    when no answer came within `seconds`.
+    """
+    if not os.path.exists(path):
+        return None
+    import json
+    import socket
+
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    if len(request) > _REQUEST_LIMIT:
+        return None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
+        daemon.settimeout(seconds)
+        try:
+            daemon.connect(str(path))
+        except OSError:
+            return None
+        if hasattr(socket, "SO_PEERCRED"):
+            peer = daemon.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            if int.from_bytes(peer[:4], sys.byteorder) == os.getpid():
+                return None
+        daemon.sendall(request)
+        data = b""
+        while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
+            data += block
+    try:
+        return json.loads(data).get("result")
+    except ValueError:
+        return None

@@ -50,10 +50,8 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
 
 
 def _merge(memory: Memory, item: ReviewItem, choice: str) -> bool:
-    if choice == "n":
-        return False
     kept, gone = item.refs if choice == "1" else reversed(item.refs)
-    return _carry_out(memory, Action("review", MERGE, gone, "asked for", "", target=kept))
+    return choice != "n" and _carry_out(memory, Action("review", MERGE, gone, "asked for", "", target=kept))
 
 
 def _categories(memory: Memory) -> Iterator[ReviewItem]:

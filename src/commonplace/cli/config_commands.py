@@ -66,7 +66,7 @@ def _settings(call: Invocation) -> Settings:
     try:
         return call.settings()
     except ConfigError:
-        return settings_file.unread(call.home, call.config)
+        return settings_file.load(call.home, call.config, unread=True)
 
 
 def _row(file: Path, key: ConfigKey) -> dict[str, Any]:

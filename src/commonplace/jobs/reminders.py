@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -106,41 +106,24 @@ class Skipped(NamedTuple):
 
 
 def plan_from_text(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime, skipped: list[Skipped]
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, skipped: list[Skipped], doubt: str = ""
 ) -> list[Action]:
     """A reminder for each date ahead, or deadline, that a memory which is no reminder names for sure (see `_doubt`),
-    read with its own `created_at` as the clock.
+    read with its own `created_at` as the clock. With `doubt` VAGUE_DAY those left out since the text names no explicit
+    date, which the owner may want.
 
     Each is made once: its id says from which memory and words, and stays in that memory's header under `reminded`
     though the reminder be deleted. Times that are ambiguous or over at `now` go to `skipped`; a text may say "soon",
     or what is done on Mondays, as often as it likes.
     """
-    return _plan_from_text(memories, settings, now, skipped, lambda doubt: not doubt)
-
-
-def plan_doubtful(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """The reminders `plan_from_text` leaves out since the text names no explicit date: the owner may want them. None
-    for what is repeated or negated."""
-    return _plan_from_text(memories, settings, now, [], lambda doubt: doubt == _VAGUE_DAY)
-
-
-def _plan_from_text(
-    memories: Sequence[MemoryState],
-    settings: Settings,
-    now: datetime,
-    skipped: list[Skipped],
-    is_wanted: Callable[[str], bool],
-) -> list[Action]:
     made = {each.id for each in memories}.union(*(texts(each.header.get(REMINDED)) for each in memories))
     actions: list[Action] = []
     for memory in memories:
-        for paragraph, phrase, outcome, doubt in _times(memory, settings) if memory.category != REMINDERS else ():
+        for paragraph, phrase, outcome, found in _times(memory, settings) if memory.category != REMINDERS else ():
             ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
-            if not made.isdisjoint(ids):
+            if not made.isdisjoint(ids) or (found != doubt and not isinstance(outcome, TimeRefused)):
                 continue
             if not isinstance(outcome, TimeRefused):
-                if not is_wanted(doubt):
-                    continue
                 outcome = _next_reading(outcome, settings, now)
             if not isinstance(outcome, TimeRefused):
                 made.add(ids[0])
@@ -184,7 +167,7 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
             yield paragraph, outcome.phrase, outcome, doubt
 
 
-_VAGUE_DAY = "no explicit date"
+VAGUE_DAY = "no explicit date"
 _TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)\s*", re.I)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？；;\n]")
 _NO_NEGATION = re.compile(
@@ -218,7 +201,7 @@ def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
     is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
     if reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase)):
         return ""
-    return _VAGUE_DAY
+    return VAGUE_DAY
 
 
 def _next_reading(reading: Reading, settings: Settings, now: datetime) -> Reading | TimeRefused:
@@ -262,22 +245,18 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     A reminder its owner locked cannot be marked as fired, so it does not fire. Raises StorageError; a desktop that
     cannot be reached is no error.
     """
-    now, pending = memory.clock(), Pending(memory)
-    failure = None
-    if dry_run:
-        due = _due(memory, pending, now)
-        firing = {info.row: keys for info, _, keys in due}
-    else:
-        due, firing = _fire(memory, pending, now), None
-        if due:  # not under the lock: a desktop that hangs must not keep others from writing
-            failure = show(memory.settings, contents(memory, [info for info, _, _ in due]))
-    zone = memory.settings.reading_zone
-    actions = []
-    for info, moment, _ in due:
-        reason = f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}"
-        actions.append(Action("notify", FIRE, info.id, reason, f"{CATEGORY_PROJECT}/{info.path}"))
+    now, pending, zone = memory.clock(), Pending(memory), memory.settings.reading_zone
+    due = _due(memory, pending, now) if dry_run else _fire(memory, pending, now)
+    notified = tuple(info for info, _, _ in due)
+    # Not under the lock: a desktop that hangs must not keep others from writing.
+    failure = show(memory.settings, contents(memory, notified)) if due and not dry_run else None
+    actions = tuple(
+        Action("notify", FIRE, info.id, f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}",
+               f"{CATEGORY_PROJECT}/{info.path}") for info, moment, _ in due
+    )  # fmt: skip
+    firing = {info.row: keys for info, _, keys in due} if dry_run else None
     waiting = pending.listed(now, _visible(memory, pending), firing)
-    return Notified(tuple(info for info, _, _ in due), len(waiting), tuple(actions), failure)
+    return Notified(notified, len(waiting), actions, failure)
 
 
 def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:

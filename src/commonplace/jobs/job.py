@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText
+from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText, internal_sentence
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
@@ -215,16 +215,15 @@ class Outcome:
         """What went wrong, as one sentence that names the place in our code; None when nothing did."""
         if self.error is None or isinstance(self.error, CommonplaceError):
             return None if self.error is None else str(self.error)
-        trace, place = self.error.__traceback__, ""
-        while trace is not None:
-            module = str(trace.tb_frame.f_globals.get("__name__"))
-            if module.startswith("commonplace"):
-                place = f", at {module}:{trace.tb_lineno}"
-            trace = trace.tb_next
-        return f"something went wrong inside commonplace ({type(self.error).__name__}: {self.error}{place})"
+        return internal_sentence(self.error)
 
 
-_ORGANIZED_KEYS = {"phase": ORGANIZED, "expires_at": None}
+def _organized_keys(set_by: str | None, *infos: NoteInfo) -> dict[str, Any]:
+    """The header keys of memories that are organized, by whoever said into what category."""
+    keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
+    if set_by or any(SET_BY in info.header for info in infos):
+        keys[SET_BY] = set_by or REMOVE
+    return keys
 
 
 class Round:
@@ -338,9 +337,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
-        keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
-        if action.set_by or SET_BY in info.header:
-            keys[SET_BY] = action.set_by or REMOVE
+        keys = _organized_keys(action.set_by, info)
         return [upkeep.change(info, keys, action.verb, category=action.category)]
     if action.verb in _REMOVING:
         return upkeep.archive(info, action.verb, action.verb, action.category)
@@ -356,9 +353,7 @@ def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Ac
     planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
     if not planned:
         return list(infos)
-    keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
-    if planned[0][1].set_by or any(SET_BY in info.header for info, _ in planned):
-        keys[SET_BY] = planned[0][1].set_by or REMOVE
+    keys = _organized_keys(planned[0][1].set_by, *(info for info, _ in planned))
     written = upkeep.change_all([(info, each.category) for info, each in planned], keys, "upgrade")
     now = {each.id: each for each in written}
     return [now.get(each.id, each) for each in infos]

@@ -32,18 +32,18 @@ def plan_expire(
         if each.expires is not None and each.expires < now and not (careful and _is_left_alone(each, settings))
     ]  # fmt: skip
     classifier = Classifier(settings, memories if expired else ())
-
-    def action(each: MemoryState) -> Action:
-        category = organize("", "", each, classifier).category
-        return Action("expire", "expire", each.id, f"expired {stamp(each.expires or now)}", each.path, category)
-
-    return [action(each) for each in expired]
+    return [
+        Action("expire", "expire", each.id, f"expired {stamp(each.expires or now)}", each.path,
+               organize("", "", each, classifier).category) for each in expired
+    ]  # fmt: skip
 
 
 def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
     """The memories that expire one day unless somebody organizes them."""
-    may = (each for each in memories if each.phase == INBOX and each.expires is not None)
-    return (each for each in may if not each.is_pinned and not each.is_kept_from("expire"))
+    for each in memories:
+        is_kept = each.is_pinned or each.is_kept_from("expire")
+        if each.phase == INBOX and each.expires is not None and not is_kept:
+            yield each
 
 
 def plan_decay(

@@ -70,14 +70,10 @@ def store(
 def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
     """The reminders the caller sees that are still to fire, the next one first, then those that cannot, as they
     have no time anybody can read; with `fired` all there are."""
-    found = [(info, Reminder.of(info.header)) for info in _visible(memory, Pending(memory))]
+    found = [(info, Reminder.of(info.header)) for info in Pending(memory).reminders() if memory.sees(info.scope)]
     shown = [each for each in found if fired or each[1].is_waiting or each[1].is_undated]
     dated = sorted((each for each in shown if each[1].due), key=lambda each: (each[1].due, each[0].id))
     return [*dated, *(each for each in shown if not each[1].due)]
-
-
-def _visible(memory: Memory, pending: Pending) -> list[NoteInfo]:
-    return [info for info in pending.reminders() if memory.sees(info.scope)]
 
 
 def acknowledge(memory: Memory, ref: str) -> NoteInfo:
@@ -116,6 +112,8 @@ def plan_from_text(
     though the reminder be deleted. Times that are ambiguous or over at `now` go to `skipped`; a text may say "soon",
     or what is done on Mondays, as often as it likes.
     """
+    from commonplace.note.timephrase import following
+
     made = {each.id for each in memories}.union(*(texts(each.header.get(REMINDED)) for each in memories))
     actions: list[Action] = []
     for memory in memories:
@@ -123,11 +121,23 @@ def plan_from_text(
             ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
             if not made.isdisjoint(ids) or (found != doubt and not isinstance(outcome, TimeRefused)):
                 continue
-            if not isinstance(outcome, TimeRefused):
-                outcome = _next_reading(outcome, settings, now)
+            if not isinstance(outcome, TimeRefused) and outcome.due <= now:  # of a rule the next time
+                try:
+                    due = following(outcome.repeat or "", now, settings.reading_zone, since=outcome.due)
+                    outcome = replace(outcome, due=due)
+                except InvalidInput:
+                    outcome = PastTime(outcome.phrase)
             if not isinstance(outcome, TimeRefused):
                 made.add(ids[0])
-                actions.append(_remind(memory, ids[0], paragraph, outcome, now))
+                moment = now.astimezone(UTC)
+                record = Record(
+                    ids[0], paragraph, REMINDERS, moment, moment, memory.scope, ORGANIZED,
+                    tuple(dict.fromkeys((*memory.tags, TAG))), SOURCE,
+                    further=keys_of(outcome) | {"reminder_of": memory.id},
+                )  # fmt: skip
+                why = f'"{outcome.phrase}": {outcome.reading}'
+                actions.append(Action("dream", REMIND, ids[0], why, memory.path, target=memory.id,
+                                      phrase=outcome.phrase, record=record))  # fmt: skip
             elif isinstance(outcome, (AmbiguousTime, PastTime)):
                 skipped.append(Skipped(memory.id, phrase, outcome.code))
     return actions
@@ -204,31 +214,6 @@ def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
     return VAGUE_DAY
 
 
-def _next_reading(reading: Reading, settings: Settings, now: datetime) -> Reading | TimeRefused:
-    """The reading as seen at `now`: a rule whose first time is over at its next one."""
-    from commonplace.note import timephrase
-
-    if reading.due > now:
-        return reading
-    if reading.repeat is None:
-        return PastTime(reading.phrase)
-    try:
-        return replace(reading, due=timephrase.following(reading.repeat, now, settings.reading_zone, since=reading.due))
-    except InvalidInput:
-        return PastTime(reading.phrase)
-
-
-def _remind(memory: MemoryState, id: str, paragraph: str, reading: Reading, now: datetime) -> Action:
-    tags = tuple(dict.fromkeys((*memory.tags, TAG)))
-    now = now.astimezone(UTC)
-    record = Record(
-        id, paragraph, REMINDERS, now, now, memory.scope, ORGANIZED, tags, SOURCE,
-        further=keys_of(reading) | {"reminder_of": memory.id},
-    )  # fmt: skip
-    reason = f'"{reading.phrase}": {reading.reading}'
-    return Action("dream", REMIND, id, reason, memory.path, target=memory.id, phrase=reading.phrase, record=record)
-
-
 class Notified(NamedTuple):
     """`notified`: the reminders that fired (under a dry run: would fire), oldest due first; `pending`: how many of
     those the caller sees wait for an acknowledgement now. `failure`: why the desktop showed none."""
@@ -255,15 +240,17 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
                f"{CATEGORY_PROJECT}/{info.path}") for info, moment, _ in due
     )  # fmt: skip
     firing = {info.row: keys for info, _, keys in due} if dry_run else None
-    waiting = pending.listed(now, _visible(memory, pending), firing)
+    seen = [info for info in pending.reminders() if memory.sees(info.scope)]
+    waiting = pending.listed(now, seen, firing)
     return Notified(notified, len(waiting), actions, failure)
 
 
 def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
     zone, found = memory.settings.reading_zone, []
-    for info in _visible(memory, pending):
+    for info in pending.reminders():
         reminder = Reminder.of(info.header)
-        if reminder.due is not None and reminder.is_due(now) and not info.locked:
+        may_fire = memory.sees(info.scope) and not info.locked and reminder.is_due(now)
+        if reminder.due is not None and may_fire:
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
     return sorted(found, key=lambda each: (each[1], each[0].id))
 
@@ -304,8 +291,22 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
     if method == "osascript":
         script = "on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run"
         command = [method, *(part for line in script for part in ("-e", line)), "--", message, TITLE]
-    why = _run(command)
-    return f"notify: {method} failed: {why}" if why else None
+    import subprocess
+
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    try:
+        ran = subprocess.run(command, timeout=SECONDS, start_new_session=True, **pipes)
+        if ran.returncode == 0:
+            return None
+        why = ran.stderr.decode("utf-8", "replace").partition("\n")[0].strip()
+        why = why or f"it ended with status {ran.returncode}"
+    except subprocess.TimeoutExpired:
+        why = f"no answer within {SECONDS:g} s"
+    except FileNotFoundError:
+        why = "it is not installed"
+    except OSError as error:
+        why = (error.strerror or "it cannot be run").lower()
+    return f"notify: {method} failed: {why}"
 
 
 def notification_method(method: str) -> str:
@@ -319,22 +320,3 @@ def notification_method(method: str) -> str:
     folder = os.environ.get("XDG_RUNTIME_DIR")
     has_session_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (folder and os.path.exists(f"{folder}/bus"))
     return "notify-send" if has_session_bus and which("notify-send") else "file"
-
-
-def _run(command: Sequence[str]) -> str | None:
-    """Why a program failed, None when it did not."""
-    import subprocess
-
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    try:
-        ran = subprocess.run(command, timeout=SECONDS, start_new_session=True, **pipes)
-    except subprocess.TimeoutExpired:
-        return f"no answer within {SECONDS:g} s"
-    except FileNotFoundError:
-        return "it is not installed"
-    except OSError as error:
-        return (error.strerror or "it cannot be run").lower()
-    if ran.returncode == 0:
-        return None
-    lines = ran.stderr.decode("utf-8", "replace").split("\n", 1)
-    return lines[0].strip() or f"it ended with status {ran.returncode}"

@@ -22,10 +22,10 @@ from anyio import to_thread
 from commonplace.engine import Memory, open_memory
 from commonplace.errors import InvalidInput
 from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.faces.reply import Reply
 from commonplace.store.path_guard import clean
 
 _FIELDS = "path view_range file_text old_str new_str insert_line insert_text old_path new_path"
+_METHODS = ("view", "create", "str_replace", "insert", "delete", "rename", "clear_all_memory")
 
 
 class _Commands:
@@ -56,19 +56,30 @@ class _Commands:
         """Release the memory's files."""
         self._memory.close()
 
-    def _run(self, name: str, command: Any) -> str:
+    def _run(self, name: str, command: Any = None) -> str:
         """The text for the SDK's command object, whose fields may be missing or of a wrong type. Raises ToolError."""
         arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
-        return _text(self._commands.run(self._memory, {"command": name, **arguments}))
+        if name == "clear_all_memory":
+            reply = self._commands.clear(self._memory)
+        else:
+            reply = self._commands.run(self._memory, {"command": name, **arguments})
+        if reply.is_error:
+            raise ToolError(reply.text)
+        return reply.text
 
-    def _clear(self) -> str:
-        return _text(self._commands.clear(self._memory))
+
+def _method(name: str) -> Any:
+    """The method of the SDK's class for one command; it may take the command object."""
+    return lambda self, *command: self._run(name, *command)
 
 
-def _text(reply: Reply) -> str:
-    if reply.is_error:
-        raise ToolError(reply.text)
-    return reply.text
+def _async_method(name: str) -> Any:
+    """The same in a worker thread."""
+
+    async def run(self: _Commands, *command: Any) -> str:
+        return await to_thread.run_sync(self._run, name, *command)
+
+    return run
 
 
 class MemoryTool(_Commands, BetaAbstractMemoryTool):
@@ -77,65 +88,14 @@ class MemoryTool(_Commands, BetaAbstractMemoryTool):
     `home`: as for `open_memory`. `agent`: the caller's identity. `folder` (relative) makes `/memories` the
     folder `<home>/memories/<folder>`, e.g. one per end user. `create_existing` (`overwrite` or `error`)
     overrides the configuration; `cache_control` goes to the SDK. Raises InvalidInput, OutsideError for
-    arguments it cannot use; the six methods raise nothing but the SDK's ToolError.
+    arguments it cannot use; the six commands and `clear_all_memory`, which moves every file to the history, raise
+    nothing but the SDK's ToolError.
     """
 
-    def view(self, command: Any) -> str:
-        """List a directory or show a file."""
-        return self._run("view", command)
-
-    def create(self, command: Any) -> str:
-        """Write a whole file."""
-        return self._run("create", command)
-
-    def str_replace(self, command: Any) -> str:
-        """Replace text that occurs once."""
-        return self._run("str_replace", command)
-
-    def insert(self, command: Any) -> str:
-        """Insert text after a line."""
-        return self._run("insert", command)
-
-    def delete(self, command: Any) -> str:
-        """Delete a file or directory."""
-        return self._run("delete", command)
-
-    def rename(self, command: Any) -> str:
-        """Move a file or directory."""
-        return self._run("rename", command)
-
-    def clear_all_memory(self) -> str:
-        """Move every file to the history."""
-        return self._clear()
+    view, create, str_replace, insert, delete, rename, clear_all_memory = map(_method, _METHODS)
 
 
 class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
     """`MemoryTool` for asynchronous clients: the same code in a worker thread."""
 
-    async def view(self, command: Any) -> str:
-        """List a directory or show a file."""
-        return await to_thread.run_sync(self._run, "view", command)
-
-    async def create(self, command: Any) -> str:
-        """Write a whole file."""
-        return await to_thread.run_sync(self._run, "create", command)
-
-    async def str_replace(self, command: Any) -> str:
-        """Replace text that occurs once."""
-        return await to_thread.run_sync(self._run, "str_replace", command)
-
-    async def insert(self, command: Any) -> str:
-        """Insert text after a line."""
-        return await to_thread.run_sync(self._run, "insert", command)
-
-    async def delete(self, command: Any) -> str:
-        """Delete a file or directory."""
-        return await to_thread.run_sync(self._run, "delete", command)
-
-    async def rename(self, command: Any) -> str:
-        """Move a file or directory."""
-        return await to_thread.run_sync(self._run, "rename", command)
-
-    async def clear_all_memory(self) -> str:
-        """Move every file to the history."""
-        return await to_thread.run_sync(self._clear)
+    view, create, str_replace, insert, delete, rename, clear_all_memory = map(_async_method, _METHODS)

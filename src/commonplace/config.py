@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
@@ -18,8 +19,14 @@ from commonplace.errors import ConfigError, InvalidInput
 from commonplace.note.model import CATEGORIES
 
 INSTRUCTIONS_CHARACTERS = 2000
-_GATE_CHOICES = ("allow", "warn", "redact", "refuse")
-_NOTIFY_METHODS = ("auto", "osascript", "notify-send", "file")
+_GATE = ("allow", "warn", "redact", "refuse")
+_CHOICES = (
+    ("notification.method", "notify_method", ("auto", "osascript", "notify-send", "file")),
+    ("gate.secrets", "gate_secrets", _GATE),
+    ("gate.own_secrets", "gate_own_secrets", _GATE),
+    ("memory_tool.create_existing", "create_existing", ("overwrite", "error")),
+)
+"""Keys that are one of some words, and their fields of Settings."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
 
@@ -114,32 +121,21 @@ def load(
     home: str | os.PathLike[str] | None = None,
     file: str | os.PathLike[str] | None = None,
     environ: Mapping[str, str] = os.environ,
+    *,
+    unread: bool = False,
 ) -> Settings:
     """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from `file`
-    (else the home's config.yaml). A missing file means defaults. Raises ConfigError.
+    (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
     folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
+    if unread:
+        return Settings(folder, path)
     found = _File(path, _read(path))
     if given is None and (root := found.section("storage").get("root")):
         folder = _absolute(root)
-    return _settings(folder, found, environ)
-
-
-def unread(home: str | os.PathLike[str] | None = None, file: str | os.PathLike[str] | None = None) -> Settings:
-    """The settings `load` gives where the file says nothing."""
-    folder = _absolute(home or os.environ.get("MEMORY_HOME") or "~/.memory")
-    return Settings(folder, _absolute(file) if file else folder / "config.yaml")
-
-
-def _settings(folder: Path, found: _File, environ: Mapping[str, str]) -> Settings:
-    values = found.plain() | found.choices() | found.names() | found.ingestion()
-    values |= found.llm(environ) | found.semantic(environ)
-    if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
-        values["bank_debug"] = True
-    values["instructions"], warnings = found.instructions()
-    return Settings(folder, found.path, warnings=(*warnings, *found.unknown()), **values)
+    return found.settings(folder, environ)
 
 
 def stored(path: Path, key: str) -> Any:
@@ -154,8 +150,8 @@ def with_key(path: Path, key: str, value: Any) -> str:
     """The text of the file at `path` with a key set (None = taken out), checked as a whole; its other lines, comments
     and order stay. Raises ConfigError."""
     is_plain = key.count(".") == 1 and not isinstance(value, list | dict)
-    text = change(path, {key: value}) if is_plain else _round_trip(_text(path), {key: value}, deep=True)
-    _settings(path.parent, _File(path, _parsed(path, text)), {})
+    text = change(path, {key: value}) if is_plain else _round_trip(_text(path), {tuple(key.split(".")): value})
+    _File(path, _parsed(path, text)).settings(path.parent, {})
     return text
 
 
@@ -169,6 +165,15 @@ class _File:
     def __init__(self, path: Path, rows: dict[str, Any]):
         self.path = path
         self.rows = rows
+
+    def settings(self, home: Path, environ: Mapping[str, str]) -> Settings:
+        """What it says for a home."""
+        values = self.plain() | self.choices() | self.names() | self.ingestion()
+        values |= self.llm(environ) | self.semantic(environ)
+        if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
+            values["bank_debug"] = True
+        values["instructions"], warnings = self.instructions()
+        return Settings(home, self.path, warnings=(*warnings, *self.unknown()), **values)
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")
@@ -223,21 +228,14 @@ class _File:
                 if unknown := [each for each in names if each not in CATEGORIES]:
                     raise self.refuse(f'daemon.{key}: invalid category "{unknown[0]}"')
                 values[key] = tuple(names)
-        if (method := self.section("notification").get("method")) is not None:
-            if method not in _NOTIFY_METHODS:
-                raise self.refuse(f'notification.method must be one of {", ".join(_NOTIFY_METHODS)}, got "{method}"')
-            values["notify_method"] = method
-        gate = self.section("gate")
-        for name in ("secrets", "own_secrets"):
-            if (choice := gate.get(name)) is not None:
-                if choice not in _GATE_CHOICES:
-                    raise self.refuse(f'gate.{name} must be one of {", ".join(_GATE_CHOICES)}, got "{choice}"')
-                values[f"gate_{name}"] = choice
-        values["gate_rules"] = self.text("gate.rules", gate.get("rules"))
-        existing = self.section("memory_tool").get("create_existing", "overwrite")
-        if existing not in ("overwrite", "error"):
-            raise self.refuse(f'memory_tool.create_existing must be overwrite or error, got "{existing}"')
-        return values | {"create_existing": existing}
+        for name, to, known in _CHOICES:
+            section, _, key = name.partition(".")
+            if (choice := self.section(section).get(key)) is not None:
+                if choice not in known:
+                    words = f"one of {', '.join(known)}" if len(known) > 2 else " or ".join(known)
+                    raise self.refuse(f'{name} must be {words}, got "{choice}"')
+                values[to] = choice
+        return values | {"gate_rules": self.text("gate.rules", self.section("gate").get("rules"))}
 
     def names(self) -> dict[str, Any]:
         """Time zone, agents, projects, and the graph's file."""
@@ -246,11 +244,11 @@ class _File:
             "projects": {str(key): str(value) for key, value in self.section("projects").items()},
         }
         if (zone := self.rows.get("timezone")) is not None:
-            values["timezone"] = str(zone)
             try:
-                _zone(str(zone))
+                _zone(zone := str(zone))
             except (KeyError, ValueError, OSError):
                 raise self.refuse(f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
+            values["timezone"] = zone
         if (default := self.section("notes").get("default_project")) is not None:
             values["default_project"] = str(default)
         roots = self.section("notes").get("roots") or []
@@ -400,26 +398,37 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
 
     Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
     """
-    wanted = _read(path)
-    _apply(wanted, changes)
-    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    import yaml
+
+    def filled(rows: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in rows.items() if value not in (None, {})}
+
+    parts = {tuple(name.split(".", 1)): value for name, value in changes.items()}
+    wanted, text = _read(path), _text(path)
+    _set(wanted, parts)
     lines = text.splitlines(keepends=True)
-    for name, value in changes.items():
-        section, _, key = name.partition(".")
+    for (section, key), value in parts.items():
         _set_line(lines, section, key, value)
     changed = "".join(lines)
-    return changed if _loads_as(changed, wanted) else _round_trip(text, changes)
+    with suppress(yaml.YAMLError):
+        if filled(yaml.safe_load(changed) or {}) == filled(wanted):
+            return changed
+    return _round_trip(text, parts)
 
 
-def _apply(rows: dict[str, Any], changes: Mapping[str, Any]) -> None:
-    for name, value in changes.items():
-        section, _, key = name.partition(".")
-        if not isinstance(rows.get(section), dict):
-            rows[section] = {}
+def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
+    """Set nested keys, or with None take them out; what is no section on the way becomes one."""
+    for (*sections, last), value in changes.items():
+        inner = rows
+        for name in sections:
+            if not isinstance(inner.get(name), dict):
+                inner = inner | {name: {}} if value is None else inner
+                inner[name] = {}
+            inner = inner[name]
         if value is None:
-            rows[section].pop(key, None)
+            inner.pop(last, None)
         else:
-            rows[section][key] = value
+            inner[last] = value
 
 
 def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
@@ -445,26 +454,12 @@ def _scalar(value: Any) -> str:
     """A YAML scalar; what is not plainly safe is quoted as JSON, which YAML reads."""
     import json
 
-    if isinstance(value, bool | int):
-        return json.dumps(value)
-    text = str(value)
-    return text if re.fullmatch(r"[A-Za-z/~][\w/.~-]*", text) and text.lower() not in _YAML_WORDS else json.dumps(text)
+    is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z/~][\w/.~-]*", value)
+    return value if is_plain and value.lower() not in _YAML_WORDS else json.dumps(value, default=str)
 
 
-def _loads_as(text: str, wanted: dict[str, Any]) -> bool:
-    import yaml
-
-    def filled(rows: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in rows.items() if value not in (None, {})}
-
-    try:
-        return filled(yaml.safe_load(text) or {}) == filled(wanted)
-    except yaml.YAMLError:
-        return False
-
-
-def _round_trip(text: str, changes: Mapping[str, Any], *, deep: bool = False) -> str:
-    """The same through ruamel.yaml, for files written in another style; `deep`: each dot of a key parts a section."""
+def _round_trip(text: str, changes: Mapping[tuple[str, ...], Any]) -> str:
+    """The same through ruamel.yaml, for files written in another style."""
     import io
 
     from ruamel.yaml import YAML
@@ -473,25 +468,7 @@ def _round_trip(text: str, changes: Mapping[str, Any], *, deep: bool = False) ->
     yaml.preserve_quotes = True
     yaml.width = 4096
     rows = yaml.load(text) or {}
-    if deep:
-        for name, value in changes.items():
-            _set_deep(rows, name.split("."), value)
-    else:
-        _apply(rows, changes)
+    _set(rows, changes)
     out = io.StringIO()
     yaml.dump(rows, out)
     return out.getvalue()
-
-
-def _set_deep(rows: dict[str, Any], parts: list[str], value: Any) -> None:
-    *sections, last = parts
-    for name in sections:
-        if not isinstance(rows.get(name), dict):
-            if value is None:
-                return
-            rows[name] = {}
-        rows = rows[name]
-    if value is None:
-        rows.pop(last, None)
-    else:
-        rows[last] = value

@@ -70,6 +70,18 @@ def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
     return (f"Did you mean {guess[0]}? " if guess else "") + (f"{what}: {', '.join(names)}." if names else "")
 
 
+def internal_sentence(error: Exception) -> str:
+    """One sentence for an unexpected error, with the place in our code."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "?")
+        if str(module).startswith("commonplace"):
+            place = f"{module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return f"something went wrong inside commonplace ({what}, at {place})"
+
+
 class InvalidInput(CommonplaceError):
     """An argument is of the wrong kind or value."""
 

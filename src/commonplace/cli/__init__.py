@@ -84,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:  # the outermost loop: reported, never swallowed
-        return _failed(invocation, _report(error), "internal", 1, _REPORT_IT)
+        from commonplace.errors import internal_sentence
+
+        return _failed(invocation, internal_sentence(error), "internal", 1, _REPORT_IT)
 
 
 def _run(arguments: list[str], invocation: Invocation) -> int:
@@ -161,15 +163,3 @@ def _failed(
     if hint:
         output.notice(hint)
     return status
-
-
-def _report(error: Exception) -> str:
-    """One sentence for an unexpected error, with the place in our code."""
-    trace, place = error.__traceback__, "?"
-    while trace is not None:
-        module = trace.tb_frame.f_globals.get("__name__", "?")
-        if str(module).startswith("commonplace"):
-            place = f"{module}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    what = f"{type(error).__name__}: {error}".rstrip(": ")
-    return f"something went wrong inside commonplace ({what}, at {place})"

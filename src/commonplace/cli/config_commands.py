@@ -66,7 +66,7 @@ def _settings(call: Invocation) -> Settings:
     try:
         return call.settings()
     except ConfigError:
-        return settings_file.unread(call.home, call.config)
+        return settings_file.load(call.home, call.config, unread=True)
 
 
 def _row(file: Path, key: ConfigKey) -> dict[str, Any]:
@@ -142,6 +142,6 @@ def config_list(call: Invocation) -> None:
     for key, row in known:
         value = _shown(row["value"]) if row["set"] else f"{_shown(row['default']) or key.default.strip('()')} (default)"
         cells.append((key.name, value, key.meaning))
-    if call.on_terminal:
-        return call.table(("Setting", "Value", "Meaning"), cells, str(file))
-    call.answer("\n".join(_ROW.format(*each) for each in cells), file=str(file), settings=[row for _, row in known])
+    if call.json:
+        return call.document(file=str(file), settings=[row for _, row in known])
+    call.table(("Setting", "Value", "Meaning"), cells, *([str(file)] if call.on_terminal else []), form=_ROW)

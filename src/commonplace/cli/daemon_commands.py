@@ -128,7 +128,10 @@ def _serve(
         if port is not None:
             host, number = port.getsockname()[:2]
             where += f", http://{f'[{host}]' if ':' in host else host}:{number}/mcp"
-        banner = f"Memory daemon running ({where}, interval: {_duration_text(every)})"
+        minutes, seconds = divmod(int(every.total_seconds()), 60)
+        hours, minutes = divmod(minutes, 60)
+        interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
+        banner = f"Memory daemon running ({where}, interval: {interval})"
         daemon.serve(lambda: _announce(banner), lambda: _announce("\nShutting down..."))
     return 0
 
@@ -174,13 +177,6 @@ def _interval(text: str) -> timedelta:
         if (value := duration(text)) >= timedelta(seconds=1):
             return value
     raise InvalidInput(f"invalid interval: {text}")
-
-
-def _duration_text(span: timedelta) -> str:
-    """A duration as `2s`, `1m0s`, `1h0m0s`."""
-    minutes, seconds = divmod(int(span.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
 
 
 def _log_to(file: str | None) -> None:

@@ -40,27 +40,31 @@ def edit(call: Invocation, ref: str) -> None:
         file = _draft(memory, note)
     before = file.read_bytes()
     try:
-        ended = _run([*command, str(file)], call)
+        try:  # its output never mixes with the JSON document
+            ended = subprocess.run([*command, str(file)], check=False, stdout=2 if call.json else None).returncode
+        except OSError as error:
+            why = f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
+            raise Failure(why) from None
         after = file.read_bytes() if file.exists() else before
         if ended:
             done = "nothing was changed" if after == before else "nothing was written"
             raise Failure(f"{command[0]} ended with status {ended}; {done}")
         if after == before:
-            _discard(file)
+            shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
         with call.memory() as memory:
             written = _store(memory, note, after)
     except CommonplaceError as error:
         if not file.exists() or file.read_bytes() == before:
-            _discard(file)
+            shutil.rmtree(file.parent, ignore_errors=True)
             raise
-        raise Failure(f"{_said(error, note)}. Your text is in {file}", error.code) from None
-    _discard(file)
-    call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
-
-
-def _discard(file: Path) -> None:
+        said = str(error).rstrip(".")
+        if isinstance(error, (Conflict, NotFound)):
+            what = "changed" if isinstance(error, Conflict) else "was moved or deleted"
+            said = f"{place_of(note)} {what} while you edited it; nothing was written"
+        raise Failure(f"{said}. Your text is in {file}", error.code) from None
     shutil.rmtree(file.parent, ignore_errors=True)
+    call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
 
 
 def _editor() -> list[str]:
@@ -91,14 +95,6 @@ def _draft(memory: Memory, note: Note) -> Path:
     return file
 
 
-def _run(command: list[str], call: Invocation) -> int:
-    """The exit status of the editor. Its output never mixes with the JSON document."""
-    try:
-        return subprocess.run(command, check=False, stdout=2 if call.json else None).returncode
-    except OSError as error:
-        raise Failure(f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor") from None
-
-
 def _store(memory: Memory, note: Note, data: bytes) -> Note:
     """Write what the person made of the note. Raises Conflict when the note is no longer as it was read."""
     from commonplace.note.edit import Rewrite
@@ -110,10 +106,3 @@ def _store(memory: Memory, note: Note, data: bytes) -> Note:
     if not text.strip():
         raise Failure("the text is empty; nothing was written. To remove the note: memory delete") from None
     return memory.edit((note.project, note.path), Rewrite(text), checksum=note.checksum).note
-
-
-def _said(error: CommonplaceError, note: Note) -> str:
-    if isinstance(error, (Conflict, NotFound)):
-        what = "changed" if isinstance(error, Conflict) else "was moved or deleted"
-        return f"{place_of(note)} {what} while you edited it; nothing was written"
-    return str(error).rstrip(".")

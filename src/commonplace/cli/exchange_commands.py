@@ -7,12 +7,12 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
@@ -72,9 +72,18 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
             for line in lines:
                 output.text(line, as_json=True)
         else:
+            count = 0
             with output.progress("Exporting") as progress:
                 total = memory.list(memory_query(category=category, scope=scope), limit=1)[1] if progress else 0
-                count = _write_file(Path(file).expanduser(), _counting(lines, total, progress))
+
+                def written() -> Iterator[str]:
+                    nonlocal count
+                    for count, line in enumerate(lines, 1):
+                        yield line
+                        if progress is not None:
+                            progress(count, max(total, count))
+
+                _write_file(Path(file).expanduser(), written())
             call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
         if secrets:
             done = "is redacted" if redact else "is exported as it is; --redact takes it out"
@@ -84,25 +93,19 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
 
 
-def _counting(lines: Iterable[str], total: int, progress: Callable[[int, int], None] | None) -> Iterator[str]:
-    for done, each in enumerate(lines, 1):
-        yield each
-        if progress is not None:
-            progress(done, max(total, done))
-
-
-def _write_file(place: Path, lines: Iterable[str]) -> int:
-    """Replace a file by the lines, all or nothing, and return how many they are. Raises Failure."""
+def _write_file(place: Path, lines: Iterable[str]) -> None:
+    """Replace a file by the lines, all or nothing. Raises Failure."""
     target = Path(os.path.realpath(place))
+    data = (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
     try:
         if target.exists() and not target.is_file():  # a pipe or a device
             with target.open("wb") as stream:
-                return _write_lines(stream, lines)
+                return stream.writelines(data)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
         remove_left(target.parent, _LEFT)
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False) as new:
             try:
-                count = _write_lines(new, lines)
+                new.writelines(data)
                 new.flush()
                 os.fchmod(new.fileno(), mode)
                 os.fsync(new.fileno())
@@ -110,13 +113,8 @@ def _write_file(place: Path, lines: Iterable[str]) -> int:
             except BaseException:
                 os.unlink(new.name)
                 raise
-        return count
     except OSError as error:
         raise Failure(f"cannot write {place}: {reason(error)}", "storage") from None
-
-
-def _write_lines(stream: IO[bytes], lines: Iterable[str]) -> int:
-    return sum(stream.write(line.encode("utf-8", "backslashreplace") + b"\n") > 0 for line in lines)
 
 
 @command(
@@ -149,7 +147,7 @@ def import_(
     with _opened(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
         importing = Import(memory, source, skip_bad=skip_bad)
         if dry_run:
-            tally = importing.plan((lambda _: None) if call.json else output.line, output.notice)
+            tally = importing.plan(lambda line: None if call.json else output.text(flat(line)), output.notice)
             return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
         if not skip_bad:
             importing.check()
@@ -251,7 +249,7 @@ def _plan_banks(memory: Memory, place: Path) -> MovePlan:
 def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> None:
     if dry_run and not call.json:
         for line in plan.lines():
-            output.line(line)
+            output.text(flat(line))
     if not dry_run:
         done = 0
 
@@ -351,10 +349,9 @@ def graph_import(call: Invocation, file: str) -> None:
         before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
         is_new = graph_lines(target) != before
-    entities, relations = _graph_size(lines)
-    done = "Imported" if is_new else "Nothing new in"
-    counts = {"entities": entities, "relations": relations, "skipped": len(lines.bad)}
-    call.answer(f"{done} {_counted(lines)}", **counts)
+    entities, relations = _sizes(lines)
+    done = f"{'Imported' if is_new else 'Nothing new in'} {_counted(lines)}"
+    call.answer(done, entities=entities, relations=relations, skipped=len(lines.bad))
 
 
 def _read_graph(file: str) -> GraphText:
@@ -374,12 +371,12 @@ def _read_graph(file: str) -> GraphText:
     return lines
 
 
-def _graph_size(lines: GraphText) -> tuple[int, int]:
+def _sizes(lines: GraphText) -> tuple[int, int]:
     return len({each.name for each, _ in lines.entities}), len({each.triple for each in lines.relations})
 
 
 def _counted(lines: GraphText) -> str:
-    entities, relations = _graph_size(lines)
+    entities, relations = _sizes(lines)
     return f"{entities} entities, {relations} relations ({len(lines.bad)} lines skipped)"
 
 

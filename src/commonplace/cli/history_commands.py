@@ -58,17 +58,14 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
     if len(changes) > 1:
         numbers = f"#{changes[-1].number}-{last.number}"
         return f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
+    here = {(each.project, each.root, each.to or each.path) for each in last.texts() if each.do != "remove"}
+    names = {path.rpartition("/")[2] for _, _, path in here}  # one that went to another folder is one note
+    gone = [each for each in last.texts() if each.do == "remove" and each.path.rpartition("/")[2] not in names]
+    number = len(here) + len(gone) - 1
+    more = f" (+{number} more)" if number > 0 else ""
+    words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items())
     row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
-    return _LOG_ROW.format(*row, _more(last) + _details(last))
-
-
-def _more(change: Change) -> str:
-    """` (+2 more)` for a change of three notes; one that went to another folder is one note."""
-    here = {(each.project, each.root, each.to or each.path) for each in change.texts() if each.do != "remove"}
-    names = {path.rpartition("/")[2] for _, _, path in here}
-    gone = [each for each in change.texts() if each.do == "remove" and each.path.rpartition("/")[2] not in names]
-    more = len(here) + len(gone) - 1
-    return f" (+{more} more)" if more > 0 else ""
+    return _LOG_ROW.format(*row, more + (f" ({words})" if words else ""))
 
 
 def _timeframe(memory: Memory, text: str, name: str) -> datetime:
@@ -84,12 +81,6 @@ def _place(change: Change) -> str:
     """`project/path`; for a project that only one process of the home had, the path from the file system's root."""
     place = change.root or change.project.removeprefix(".")
     return f"{place}/{change.path}" if change.path else place
-
-
-def _details(change: Change) -> str:
-    """What the caller stated about a change, in brackets: ` (trigger: commit, update: 3)`."""
-    words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (change.details or {}).items())
-    return f" ({words})" if words else ""
 
 
 def _entry(change: Change) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
 from commonplace.text.neutral import flat
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -110,17 +111,34 @@ class Invocation:
     @property
     def on_terminal(self) -> bool:
         """Whether a person will read the answer."""
-        from commonplace.cli.terminal import is_terminal
+        return not self.json and output.is_terminal()
 
-        return not self.json and is_terminal()
-
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, **more: Any) -> None:
-        """Print rows for a person, and the lines `last` under them."""
-        from commonplace.cli.terminal import table
-
-        lines = [*table(head, rows, **more), *(["", *map(flat, last)] if last else [])]
-        output.text("\n".join(lines), painted=True, paged=not self.no_pager)
+    def table(
+        self,
+        head: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *last: str,
+        form: str = "",
+        rule: int = 0,
+        cut: int = 0,
+    ) -> None:
+        """Print rows for a person, and the lines `last` under them. Where no person reads, each row by the template
+        `form`, the last cell cut to `cut` characters, with a `rule` of dashes below the head, if any."""
+        if self.on_terminal:
+            lines = output.table(head, rows)
+        else:
+            row = output.Row(form)
+            shown = [(*cells[:-1], preview(cells[-1], cut)) if cut else cells for cells in rows]
+            lines = [*([row.format(*head), "-" * rule] if rule else []), *(row.format(*cells) for cells in shown)]
+        lines += ["", *map(flat, last)] if last else []
+        output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
     def document(self, **data: Any) -> None:
         """Print the JSON document of this command."""
         output.json_value({"schema": f"{self.command}/1"} | data)
+
+
+def preview(content: str, length: int) -> str:
+    """The first `length` characters on one line, `...` appended when cut."""
+    flat = one_line(content)
+    return flat if len(flat) <= length else flat[:length] + "..."

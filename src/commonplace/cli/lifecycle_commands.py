@@ -13,9 +13,8 @@ from commonplace.cli.memory_commands import (
     memories_named,
     minute,
     new_memory_options,
-    preview,
 )
-from commonplace.cli.output import Failure, Row
+from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
@@ -35,7 +34,6 @@ _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 """The keys of an action; further ones of its verb follow."""
 _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
-_REMINDER_ROW = Row("{:<8} {:<16} {}")
 _LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
 _ORGANIZED = tuple(each for each in CATEGORIES if each != INBOX)
 _dry_run_option = dry_run_option("Only say what would be done.")
@@ -290,10 +288,9 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
             rows.append((info.id[:8], when, content_of(memory, info)))
-        if call.on_terminal and rows:
-            return call.table(("ID", "When", "Reminder"), rows)
-        lines = [_REMINDER_ROW.format(id, when, preview(content, 60)) for id, when, content in rows]
-        call.answer("\n".join(lines) or "No reminders.")
+        if not rows:
+            return call.answer("No reminders.")
+        call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}", cut=60)
 
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:

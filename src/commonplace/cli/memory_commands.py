@@ -21,7 +21,6 @@ from commonplace.engine.memory_rows import home_path, read_record, record
 from commonplace.errors import Ambiguous, CommonplaceError, NotFound, TimeframeError
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
 from commonplace.query import check_memory, split_list
-from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -235,12 +234,6 @@ def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:
 def minute(value: datetime | str, zone: tzinfo | None) -> str:
     """A time as `YYYY-MM-DD HH:MM` in the clock time of `zone`; None = the system's."""
     return _local(value, zone, "%Y-%m-%d %H:%M")
-
-
-def preview(content: str, length: int) -> str:
-    """The first `length` characters on one line, `...` appended when cut."""
-    flat = one_line(content)
-    return flat if len(flat) <= length else flat[:length] + "..."
 
 
 @command("delete", "ID...", keys=("id", "path"), example="memory delete 5a1f 77c2")

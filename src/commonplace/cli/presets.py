@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,10 +40,24 @@ class Preset:
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
-    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file."""
+    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file.
+
+    Banks are those of MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of
+    that name, used in place; else our own.
+    """
+    if name == "basic-memory":
+        return _basic_memory(environ)
+    if name == "memory-bank":
+        known = os.path.expanduser("~/.claude-desktop/memory")
+        root = environ.get("MEMORY_BANK_ROOT") or (known if os.path.isdir(known) else None)
+        return Preset(("bank",), {"banks": root} if root else {})
+    if name == "agent-memory":
+        known = os.path.expanduser("~/.agent-memory")
+        folder = json_folder(environ) or (known if os.path.lexists(known) else None)
+        return Preset(("kv",), name="agent-memory", json_folder=folder)
     if name not in PRESETS:
         raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
-    return PRESETS[name](environ)
+    return Preset(("memory",)) if name == "anthropic" else Preset(("graph",), like=name)
 
 
 _OPTIONS = (
@@ -107,20 +121,6 @@ def _unique(name: str, taken: Collection[str]) -> str:
     return f"{name} basic-memory" if is_ours or name.lower() in map(str.lower, taken) else name
 
 
-def _memory_bank(environ: Mapping[str, str]) -> Preset:
-    """The banks of MEMORY_BANK_ROOT, else those of an installed memory-bank server, used in place; else our own."""
-    known = os.path.expanduser("~/.claude-desktop/memory")
-    root = environ.get("MEMORY_BANK_ROOT") or (known if os.path.isdir(known) else None)
-    return Preset(("bank",), {"banks": root} if root else {})
-
-
-def _agent_memory(environ: Mapping[str, str]) -> Preset:
-    """The files of AGENT_MEMORY_PATH, else those of an installed agent-memory server, used in place; else notes."""
-    known = os.path.expanduser("~/.agent-memory")
-    folder = json_folder(environ) or (known if os.path.lexists(known) else None)
-    return Preset(("kv",), name="agent-memory", json_folder=folder)
-
-
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
     """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7); None: notes."""
     return environ.get("AGENT_MEMORY_PATH") or None
@@ -164,11 +164,4 @@ def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, o
     return {name: opened(name, file)}
 
 
-PRESETS: dict[str, Callable[[Mapping[str, str]], Preset]] = {
-    "anthropic": lambda _: Preset(("memory",)),
-    "basic-memory": _basic_memory,
-    "server-memory": lambda _: Preset(("graph",), like="server-memory"),
-    "thoughtbox": lambda _: Preset(("graph",), like="thoughtbox"),
-    "memory-bank": _memory_bank,
-    "agent-memory": _agent_memory,
-}
+PRESETS = ("anthropic", "basic-memory", "server-memory", "thoughtbox", "memory-bank", "agent-memory")

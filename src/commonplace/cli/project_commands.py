@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure, Row
+from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Group, Usage, command, flag
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from commonplace.engine.projects import Project
 
 _KEYS = ("name", "path", "notes", "default", "built_in")
-_ROW = Row("{:<12} {:>6} {}")
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
 
 project = Group(
@@ -92,13 +91,11 @@ def _add_native(call: Invocation) -> None:
 def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
-        rows = _rows(memory, *memory.projects)
-        if call.on_terminal:
-            cells = [(r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else "")) for r in rows]
-            return call.table(("Name", "Notes", "Folder"), cells)
-        lines = [_ROW.format("Name", "Notes", "Folder")]
-        lines += [_ROW.format(r["name"], r["notes"], r["path"] + (" (default)" if r["default"] else "")) for r in rows]
-        call.answer("\n".join(lines), projects=rows)
+        rows, head = _rows(memory, *memory.projects), ("Name", "Notes", "Folder")
+        if call.json:
+            return call.document(projects=rows)
+        cells = [(r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else "")) for r in rows]
+        call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 
 
 @command(

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import Invocation, preview
 from commonplace.cli.memory_commands import (
     as_of_moment,
     as_of_option,
     category_option,
     minute,
     place_of,
-    preview,
     scope_option,
     tags_option,
 )
-from commonplace.cli.output import Row
 from commonplace.cli.syntax import Names, Number, StoredValue, Text, Usage, command, flag, option
 from commonplace.engine.memory_rows import contents, holding, records
 from commonplace.note.model import CATEGORY_PROJECT, PHASES
@@ -31,8 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TOKENS = 2_000
 NO_LIMIT = 1 << 30
-LIST_ROW = Row("{:<8} {:<10} {:<10} {:<10} {:<20} {}")
-SEARCH_ROW = Row("{:<8} {:<10} {:<10} {}")
+_ROW = "{:<8} {:<10} {:<10} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _NEAREST = 5
 
@@ -67,22 +64,13 @@ def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text
             return call.document(memories=records(memory, infos), shown=len(infos), total=total)
         if not infos:
             return call.answer("No memories found.")
-        zone = memory.settings.zone
         head = ("ID", "Phase", "Category", "Source", "Created", "Preview")
-        last = f"Showing {len(infos)} of {total} memories"
-        marks, rows = memory.validity_marks(infos), []
-        for info, content in zip(infos, contents(memory, infos), strict=True):
-            cells = info.id[:8], info.phase or "", info.category or "", info.source or "", minute(info.created, zone)
-            rows.append((*cells, (content if call.on_terminal else preview(content, 40)) + _mark(marks, info)))
-        if call.on_terminal:
-            return call.table(head, rows, last)
-        lines = [LIST_ROW.format(*head), "-" * 100, *(LIST_ROW.format(*row) for row in rows)]
-        call.answer("\n".join([*lines, "", last]))
-
-
-def _mark(marks: Mapping[int, str], info: NoteInfo) -> str:
-    """What a row says of a memory that is not valid all the time."""
-    return f" ({marks[info.row]})" if info.row in marks else ""
+        rows = [
+            (*cells, info.source or "", minute(info.created, memory.settings.zone), text)
+            for info, (*cells, text) in zip(infos, _cells(call, memory, infos, 40), strict=True)
+        ]
+        form = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
+        call.table(head, rows, f"Showing {len(infos)} of {total} memories", form=form, rule=100)
 
 
 @command(
@@ -124,21 +112,25 @@ def search(
             projects=tuple(each.name for each in memory.projects if each.name != CATEGORY_PROJECT)
         )
         found, total, hits = _found(memory, wanted, text, limit, most, ranked=ranked)
+        nothing: tuple[list[NoteInfo], int, list[Hit]] = [], 0, []
         others, others_total, other_hits = (
-            _found(memory, elsewhere, text, limit, most, ranked=ranked) if every else ([], 0, [])
+            _found(memory, elsewhere, text, limit, most, ranked=ranked) if every else nothing
         )
         if call.json:
-            rows = records(memory, found)
-            for row, hit in zip(rows, hits, strict=False):
+            keys = ("id", "title", "type", "project", "path", "permalink")
+            rows, notes = records(memory, found), [{key: getattr(info, key) for key in keys} for info in others]
+            for row, hit in (*zip(rows, hits, strict=False), *zip(notes, other_hits, strict=False)):
                 row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+            for row, hit in zip(rows, hits, strict=False):
                 row["provenance"] = hit.note.provenance.row()
-            more = _other_rows(others, other_hits) | {"notes_total": others_total} if every else {}
+            more = {"notes": notes, "notes_total": others_total} if every else {}
             return call.document(query=text, memories=rows, total=total, **more)
         if call.on_terminal:
             return _show_found(call, memory, wanted, text, [*found, *others], total + others_total, elsewhere, every)
         if not found and not others:
             return call.answer("No matching memories found.")
-        lines = [*_rows(memory, found, 80), *(f"{place_of(each)}  {each.title}" for each in others)]
+        lines = [output.Row(_ROW).format(*cells) for cells in _cells(call, memory, found, 80)]
+        lines += [f"{place_of(each)}  {each.title}" for each in others]
         last_line = f"Found: {total} memories" + (f", {others_total} other notes" if every else "")
         call.answer("\n".join([*lines, "", last_line]))
 
@@ -157,22 +149,12 @@ def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
     """The notes that come nearest to `text`: those with all of its words, else with any."""
     from commonplace.text.tokens import is_cjk, words
 
-    parts = [
-        [each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each] for each in words(text)
-    ]
-    any_word = " OR ".join(f'"{part}"' for every in parts for part in every)
-    for asked in filter(None, (text, any_word)):
+    parts = ([each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each]
+             for each in words(text))  # fmt: skip
+    for asked in filter(None, (text, " OR ".join(f'"{part}"' for every in parts for part in every))):
         if hits := memory.search(wanted.replace(text=asked), limit=_NEAREST):
             return [hit.note for hit in hits]
     return []
-
-
-def _other_rows(infos: Sequence[NoteInfo], hits: Sequence[Hit]) -> dict[str, Any]:
-    keys = ("id", "title", "type", "project", "path", "permalink")
-    rows = [{key: getattr(info, key) for key in keys} for info in infos]
-    for row, hit in zip(rows, hits, strict=False):
-        row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
-    return {"notes": rows}
 
 
 def _show_found(
@@ -192,22 +174,22 @@ def _show_found(
         foot.append(f"{len(others)} more in {', '.join(names)}: memory search --all")
     if not found:
         return call.answer("\n".join(foot))
-    cells = [
-        (info.id[:8], info.phase or "", info.category or "", content)
-        if info.project == CATEGORY_PROJECT
-        else (place_of(info), info.type, info.project, info.title)
-        for info, content in zip(found, contents(memory, found), strict=True)
-    ]
-    call.table(("ID", "Phase", "Category", "Text"), cells, *foot)
+    call.table(("ID", "Phase", "Category", "Text"), list(_cells(call, memory, found, 0, marked=False)), *foot)
 
 
-def _rows(memory: Memory, infos: Sequence[NoteInfo], length: int) -> list[str]:
-    """Lines of id, phase, category and a preview of `length` characters."""
-    marks = memory.validity_marks(infos)
-    return [
-        SEARCH_ROW.format(info.id[:8], info.phase, info.category, preview(content, length) + _mark(marks, info))
-        for info, content in zip(infos, contents(memory, infos), strict=True)
-    ]
+def _cells(
+    call: Invocation, memory: Memory, infos: Sequence[NoteInfo], length: int, *, marked: bool = True
+) -> Iterator[tuple[str, ...]]:
+    """Id, phase, category and text of each; of a note of another project its place, type, project, title. Where no
+    person reads, `length` characters of the text; and `marked` if it is not valid all the time."""
+    marks = memory.validity_marks(infos) if marked else {}
+    for info, content in zip(infos, contents(memory, infos), strict=True):
+        if info.project == CATEGORY_PROJECT:
+            text = content if call.on_terminal else preview(content, length)
+            mark = f" ({marks[info.row]})" if info.row in marks else ""
+            yield info.id[:8], info.phase or "", info.category or "", text + mark
+        else:
+            yield place_of(info), info.type, info.project, info.title
 
 
 @command("context", "QUESTION...", keys=("question", "context"), example="memory context what does Anna like")
@@ -233,9 +215,6 @@ def backlinks(call: Invocation, ref: str) -> None:
             return call.document(id=info.id, memories=records(memory, found))
         if not found:
             return call.answer("No backlinks found.")
-        if call.on_terminal:
-            cells = [(each.id[:8], each.phase or "", each.category or "") for each in found]
-            rows = [(*row, content) for row, content in zip(cells, contents(memory, found), strict=True)]
-            return call.table(("ID", "Phase", "Category", "Preview"), rows, f"Found: {len(found)} backlinks")
-        head = [SEARCH_ROW.format("ID", "Phase", "Category", "Preview"), "-" * 80]
-        call.answer("\n".join([*head, *_rows(memory, found, 50), "", f"Found: {len(found)} backlinks"]))
+        rows = list(_cells(call, memory, found, 50, marked=not call.on_terminal))
+        last = f"Found: {len(found)} backlinks"
+        call.table(("ID", "Phase", "Category", "Preview"), rows, last, form=_ROW, rule=80)

@@ -86,18 +86,14 @@ class Names(click.ParamType):
         self._values = values
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
         before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
         return [
-            _completion(f"{before}{comma}{value}", text)
+            CompletionItem(f"{before}{comma}{value}", help=text or None)
             for value, _, text in (each.partition("\t") for each in self._values())
             if value.startswith(last)
         ]
-
-
-def _completion(value: str, text: str) -> Any:
-    from click.shell_completion import CompletionItem
-
-    return CompletionItem(value, help=text or None)
 
 
 class StoredValue(Names):
@@ -307,9 +303,8 @@ class Group(_Documented, click.Group):
     def unknown(self, name: str, ctx: click.Context) -> Usage:
         """The error for a command there is not, with those it may be."""
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
-        error.guesses = near(
-            name, [*self._modules, *(alias for alias in ALIASES if self.named(alias) in self._modules)]
-        )
+        aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
+        error.guesses = near(name, [*self._modules, *aliases])
         return error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -424,16 +419,12 @@ def help_(call: Invocation, *path: str) -> None:
     """Show the help of the program or of a command."""
     context = click.get_current_context().find_root()
     for given in path:
-        group, name = context.command, given
-        if isinstance(group, Group):
-            name = group.named(given)
-        found = group.get_command(context, name) if isinstance(group, click.Group) else None
-        if found is None:
-            raise (
-                group.unknown(name, context)
-                if isinstance(group, Group)
-                else Usage(f'unknown command "{name}" for "{context.command_path}"', context)
-            )
+        group = context.command
+        if not isinstance(group, Group):
+            raise Usage(f'unknown command "{given}" for "{context.command_path}"', context)
+        name = group.named(given)
+        if (found := group.get_command(context, name)) is None:
+            raise group.unknown(name, context)
         context = click.Context(found, info_name=name, parent=context, **found.context_settings)
     text = context.get_help()
     call.answer(text, command=context.command_path, text=text)

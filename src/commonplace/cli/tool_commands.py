@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -153,19 +153,15 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         reply = found.call(memory, tool, arguments)
     if run.json or not reply.is_error:
         run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
-    if reply.is_error:
-        output.failure(_plain(reply.text), lines=True)
+    if reply.is_error:  # a tool may word it as JSON, or as Markdown (contracts 003 and 004)
+        try:
+            row = json.loads(reply.text) if reply.text.startswith("{") else {}
+        except ValueError:
+            row = {}
+        said = next((row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text)
+        said = said.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
+        output.failure(said, lines=True)
     return int(reply.is_error)
-
-
-def _plain(text: str) -> str:
-    """The sentence of an error that a tool words as JSON, or as Markdown (contracts 003 and 004)."""
-    try:
-        row = json.loads(text) if text.startswith("{") else {}
-    except ValueError:
-        row = {}
-    sentence = next((row[key] for key in ("error", "message") if isinstance(row.get(key), str)), text)
-    return sentence.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
 
 
 @command("agent", example="memory agent --list-tools")
@@ -189,12 +185,12 @@ def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: 
 
         output.json_value(tool_list(registry(toolsets, call.settings())))
         return 0
-    batch = _batch(prompt, file)
+    from commonplace.faces.agent.session import Session
+
+    batch = _batch(prompt, None if file == "-" else file)
     if batch.prompt is None and batch.calls is None:
         output.text("No input. Use --input, stdin, or --list-tools.")
         return 0
-    from commonplace.faces.agent.session import Session
-
     with call.memory() as memory:
         session = Session(memory, tools=toolsets)
         if not batch.calls and batch.prompt is not None:
@@ -210,46 +206,25 @@ def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: 
 
 
 def _batch(prompt: str | None, file: str | None) -> Batch:
-    """The calls and the prompt. Raises Failure and InvalidInput for input that cannot be read."""
-    from commonplace.faces.agent.session import read_batch
-
-    name = None if file == "-" else file
-    if prompt == "-":
-        batch = _prompt_batch(_stdin())
-        if name is None:
-            return batch
-        prompt = batch.prompt
-    batch = read_batch(_stdin() if name is None else _file(name))
-    batch.prompt = prompt or batch.prompt
-    return batch
-
-
-def _prompt_batch(data: bytes) -> Batch:
-    """The prompt on stdin: an object that has one, else the text itself."""
+    """The calls, of `file` or stdin, and the prompt; `-` is that on stdin: an object that has one, else the text.
+    Raises Failure and InvalidInput for input that cannot be read."""
     from commonplace.faces.agent.session import Batch, read_batch
 
-    try:
-        text = data.decode("utf-8-sig").strip()
-    except UnicodeDecodeError:
-        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
-    try:
-        if text.startswith("{") and isinstance(json.loads(text), dict):
-            return read_batch(text)
-    except (ValueError, RecursionError):
-        pass
-    return Batch(prompt=text or None)
+    def stdin() -> bytes:  # nothing when it is a terminal, where nobody knows that we wait
+        return b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
 
-
-def _stdin() -> bytes:
-    """All of stdin; nothing when it is a terminal, where nobody knows that we wait."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return b""
-    return sys.stdin.buffer.read()
-
-
-def _file(name: str) -> bytes:
-    try:
-        return Path(name).expanduser().read_bytes()
-    except OSError as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise Failure(f"open input file: {name}: {reason}", "not_found") from None
+    if prompt == "-":
+        try:
+            text = stdin().decode("utf-8-sig").strip()
+        except UnicodeDecodeError:
+            raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+        batch = Batch(prompt=text or None)
+        with suppress(ValueError, RecursionError):
+            if text.startswith("{") and isinstance(json.loads(text), dict):
+                batch = read_batch(text)
+        if file is None:
+            return batch
+        prompt = batch.prompt
+    batch = read_batch(stdin() if file is None else output.read_input(file))
+    batch.prompt = prompt or batch.prompt
+    return batch

@@ -18,7 +18,6 @@ from commonplace.store.files import lock_owner
 from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
-    from commonplace.config import Settings
     from commonplace.engine import Memory
     from commonplace.engine.doctor import Finding
 
@@ -31,15 +30,19 @@ _STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
-        row = _status(memory)
-        memories, daemon, dream = row["memories"], row["daemon"], row["last_dream"]
+        row, settings = _status(memory), memory.settings
+        memories, daemon, dream, semantic = (row[key] for key in ("memories", "daemon", "last_dream", "semantic"))
+        passages = f"{semantic['model']}, {semantic['embedded']} of {semantic['passages']} passages embedded"
+        waiting = f", {semantic['waiting']} waiting" if semantic["waiting"] else ""
+        limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
+        used = (f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes" for agent, n in row["written_today"].items())
         shown = row | {
             "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
             "projects": _counts(row["projects"]),
             "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
-            "last_dream": minute(dream, memory.settings.zone) if dream else "never",
-            "semantic": _embedded(**row["semantic"]),
-            "written_today": _written(row["written_today"], memory.settings),
+            "last_dream": minute(dream, settings.zone) if dream else "never",
+            "semantic": f"{passages}{_foreign(semantic)}{waiting}" if semantic["model"] else semantic["reason"],
+            "written_today": f"{'; '.join(used)} ({limits})" if row["written_today"] else "nothing by agents",
         }
         call.answer("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row)
 
@@ -55,25 +58,22 @@ def _status(memory: Memory) -> dict[str, Any]:
     counts = memory.stats()
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
+    try:
+        owner = lock_owner(memory.home / ".daemon.lock")  # of a daemon that runs (contract 001, 13)
+    except OSError:
+        owner = None
     return {
         "home": str(memory.home),
         "memories": _memories(counts.categories),
         "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
         "index": "stale" if changed else "fresh",
-        "daemon": _daemon(memory.home),
+        "daemon": {"running": owner is not None, "pid": int(owner.pid) if owner and owner.pid else None},
         "last_dream": None if dream is None else stamp(dream),
         "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
         "written_today": {agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()},
     }
-
-
-def _written(agents: Mapping[str, Any], settings: Settings) -> str:
-    """What agents wrote today, beside what each of them may."""
-    limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
-    used = (f"{name} {use['notes']:,} notes, {use['bytes']:,} bytes" for name, use in agents.items())
-    return f"{'; '.join(used)} ({limits})" if agents else "nothing by agents"
 
 
 def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
@@ -89,31 +89,18 @@ def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 
 
-def _daemon(home: Path) -> dict[str, Any]:
-    """Whether a daemon holds its lock, and which process it is (contract 001, 13)."""
-    try:
-        owner = lock_owner(home / ".daemon.lock")
-    except OSError:
-        owner = None
-    return {"running": owner is not None, "pid": int(owner.pid) if owner and owner.pid else None}
-
-
 def _semantic(memory: Memory) -> dict[str, Any]:
     """The embedding model and its progress; without a model all counts are 0 and `reason` says why."""
     from commonplace.engine.embedding import Embedding
 
     embedding = Embedding(memory)
     counts = embedding.counts()
-    names = ("passages", "embedded", "unreadable", "waiting")
-    numbers = {name: getattr(counts, name) if counts else 0 for name in names}
+    numbers = {name: getattr(counts, name, 0) for name in ("passages", "embedded", "unreadable", "waiting")}
     return {"model": embedding.name, **numbers, "reason": embedding.trouble or None}
 
 
-def _embedded(model: str | None, passages: int, embedded: int, unreadable: int, waiting: int, reason: str) -> str:
-    if model is None:
-        return reason
-    foreign = f", {unreadable} it cannot read" if unreadable else ""
-    return f"{model}, {embedded} of {passages} passages embedded{foreign}" + (f", {waiting} waiting" if waiting else "")
+def _foreign(row: Mapping[str, Any]) -> str:
+    return f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
 
 
 def _counts(row: Mapping[str, int]) -> str:
@@ -204,6 +191,5 @@ def embed(call: Invocation) -> None:
                 while learn(memory.settings):
                     continue
         row = _semantic(memory) | {"done": done, "seconds": round(time.perf_counter() - start, 3)}
-        foreign = f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
-        said = f"Embedded {done} passages with {row['model']} ({row['embedded']} in all{foreign})"
+        said = f"Embedded {done} passages with {row['model']} ({row['embedded']} in all{_foreign(row)})"
         call.answer(said, **{key: row[key] for key in _EMBED_KEYS})

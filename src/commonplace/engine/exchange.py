@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from commonplace.clock import stamp
 from commonplace.engine.engine import verb
@@ -31,6 +31,23 @@ VERB = "import"
 INGEST = "ingest"
 SOURCE_REF, SOURCE_ROOT, SOURCE_HASH = "source_ref", "source_root", "source_hash"
 """Header keys: the file a memory was made from, the folder that is in, and the hash of the text it had then."""
+
+
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int) -> Iterator[list[T]]:
+    """The items in order, in batches of at most so many, and about so large together."""
+    batch: list[T] = []
+    size = 0
+    for each in items:
+        if batch and (len(batch) >= most or size + size_of(each) > largest):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += size_of(each)
+    if batch:
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, VERB, Ingested, IngestedTexts
+from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, VERB, Ingested, IngestedTexts, batches
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from commonplace.index.rows import NoteInfo
@@ -93,7 +93,10 @@ def run(
     """Take in what the files of these sources say: the plans, and what became of each (with `dry_run`: would)."""
     known = Ingested(memory).known()
     plans = plan([(source, Tree(root, (memory.home,))) for source, root in chosen], known, again=again)
-    return plans, [expected(each) for each in plans] if dry_run else apply(memory, plans, known, progress)
+    if not dry_run:
+        return plans, apply(memory, plans, known, progress)
+    sizes = [(len(each.new), len(each.changed), each) for each in plans]
+    return plans, [Ingestion(new, changed, each.seen - new - changed, each.warnings) for new, changed, each in sizes]
 
 
 def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False) -> list[IngestPlan]:
@@ -132,12 +135,6 @@ def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: b
     return plans
 
 
-def expected(plan: IngestPlan) -> Ingestion:
-    """What carrying out a plan comes to, if nothing hinders it."""
-    ingested, updated = len(plan.new), len(plan.changed)
-    return Ingestion(ingested, updated, plan.seen - ingested - updated, list(plan.warnings))
-
-
 def apply(
     memory: Memory,
     plans: Sequence[IngestPlan],
@@ -158,34 +155,20 @@ def apply(
             progress(done, total)
 
     for each, here in zip(plans, outcomes, strict=True):
-        records = [_record(memory, note, each.root) for note in each.new]
-        here.ingested = ingested.store(list(_batches(records)), known, advance)
+        now = memory.clock()
+        more: dict[str, Any] = {"expires": now + memory.settings.short_term_ttl}
+        records = [
+            Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, source=note.source,
+                   further=_further(note, each.root, note.aliases), **more) for note in each.new
+        ]  # fmt: skip
+        size = lambda each: len(each.content)
+        here.ingested = ingested.store(list(batches(records, BATCH, size, BATCH_CHARACTERS)), known, advance)
     for each, here in zip(plans, outcomes, strict=True):
         for info, note in each.changed:
             here.updated += _rewrite(upkeep, info, note, each.root, here.warnings)
             advance(1)
         here.skipped = each.seen - here.ingested - here.updated
     return outcomes
-
-
-def _batches(records: Sequence[Record]) -> Iterator[list[Record]]:
-    batch: list[Record] = []
-    size = 0
-    for record in records:
-        if batch and (len(batch) == BATCH or size + len(record.content) > BATCH_CHARACTERS):
-            yield batch
-            batch, size = [], 0
-        batch.append(record)
-        size += len(record.content)
-    if batch:
-        yield batch
-
-
-def _record(memory: Memory, note: SourceNote, root: str) -> Record:
-    now = memory.clock()
-    more: dict[str, Any] = {"source": note.source, "expires": now + memory.settings.short_term_ttl}
-    further = _further(note, root, note.aliases)
-    return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, further=further, **more)
 
 
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:

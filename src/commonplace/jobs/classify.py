@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import compress
 from math import log, sqrt
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.engine.embedding import known_texts
-from commonplace.jobs.dedup import stemmed
+from commonplace.jobs.dedup import ENDING
 from commonplace.jobs.job import OWNER, SET_BY, MemoryState
 from commonplace.text.tokens import is_cjk, tokens
 
@@ -54,8 +56,7 @@ _SHOWN = 40
 class CategoryChoice:
     """The category chosen for a text, why in words, the table's words that decided, and what came second.
 
-    `layer` is `correction`, `table`, `time`, `example` or `fallback`; `second` the category that came so near that
-    the owner may be asked.
+    `layer`: `correction`, `table`, `time`, `example` or `fallback`; `second`: the category the owner may be asked for.
     """
 
     category: str
@@ -107,18 +108,16 @@ class Classifier:
         votes = _votes(near, _WEIGHT)
         meant = self._nearest_meant(text)
         if meant:
-            total = sum(votes.values()) or 1.0
             by_meaning = _votes(meant, _BY_MEANING)
-            whole = sum(by_meaning.values())
-            votes = {
-                name: votes.get(name, 0.0) / total + by_meaning.get(name, 0.0) / whole for name in votes | by_meaning
-            }
+            total, whole = sum(votes.values()) or 1.0, sum(by_meaning.values())
+            both = {name: votes[name] / total + by_meaning[name] / whole for name in [*votes, *by_meaning]}
+            votes = defaultdict(float, both)
         elif not near or near[0][0] < _LEAST_LIKE:
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         elif near[0][0] >= _ALIKE:
             votes[near[0][1]] = float("inf")
         if leaning is not None:
-            votes[leaning] = votes.get(leaning, 0.0) + _TABLE_SHARE * sum(votes.values())
+            votes[leaning] += _TABLE_SHARE * sum(votes.values())
         (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
         nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
         second = others[0][0] if others and most < _SURE * others[0][1] else None
@@ -127,7 +126,7 @@ class Classifier:
     def _nearest_meant(self, text: str) -> list[tuple[float, str, str]]:
         """As `Examples.nearest`, by what the texts mean; [] without a model, before `learn`, and for a text the model
         cannot read."""
-        known = known_texts(self._settings, _example_texts())
+        known = known_texts(self._settings, examples().texts)
         cosines = known.cosines(text[:_READ]) if known else []
         labelled = zip(cosines, examples().labelled, strict=False)
         near = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
@@ -140,30 +139,21 @@ class Classifier:
         settings = self._settings
         found = timephrase.read_all(memory.content, memory.created, settings.reading_zone, settings.day_hour)
         readings = [each for _, each in found if isinstance(each, timephrase.Reading)]
-        for category, said in (
-            ("habits", [each for each in readings if each.repeat]),
-            ("date", [each for each in readings if each.is_dated]),
-        ):
-            if said:
-                return category, said[0].phrase
-        return None
+        habits = [("habits", each.phrase) for each in readings if each.repeat]
+        return next(iter(habits + [("date", each.phrase) for each in readings if each.is_dated]), None)
 
 
-def _votes(near: Iterable[tuple[float, str, str]], power: float) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
+    found = defaultdict[str, float](float)
     for likeness, category, _ in near:
-        found[category] = found.get(category, 0.0) + likeness**power
+        found[category] += likeness**power
     return found
-
-
-def _example_texts() -> tuple[str, ...]:
-    return tuple(text for text, _ in examples().labelled)
 
 
 def learn(settings: Settings) -> int:
     """Embed some of the examples, so that texts are compared by meaning, too. Returns how many were; 0 = all are, or
     there is no model. Raises NoModel, NoAnswer, StorageError."""
-    known = known_texts(settings, _example_texts())
+    known = known_texts(settings, examples().texts)
     return known.learn() if known else 0
 
 
@@ -178,27 +168,35 @@ class Examples:
 
     def __init__(self, labelled: Sequence[tuple[str, str]]):
         self.labelled = labelled
-        counts = [Counter(_features(text)) for text, _ in labelled]
-        having = Counter(feature for each in counts for feature in each)
+        self.texts = tuple([text for text, _ in labelled])
+        counts = [Counter(_features(text)) for text in self.texts]
+        having = Counter[str]()
+        for each in counts:
+            having.update(each.keys())
         self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
         self._unknown = log(2 * (len(counts) + 1))
-        self._with: dict[str, list[tuple[int, float]]] = {}
+        self._with = defaultdict[str, list[tuple[int, float]]](list)
         for at, each in enumerate(counts):
-            for feature, weight in self._vector(each).items():
-                self._with.setdefault(feature, []).append((at, weight))
+            weights, length = self._weighted(each)
+            for feature, weight in weights.items():
+                self._with[feature].append((at, weight / length))
 
-    def _vector(self, counts: Mapping[str, int]) -> dict[str, float]:
-        weights = {f: (1 + log(n)) * self._rarity.get(f, self._unknown) for f, n in counts.items()}
-        length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        return {feature: weight / length for feature, weight in weights.items()}
+    def _weighted(self, counts: Mapping[str, int]) -> tuple[dict[str, float], float]:
+        """The weight of each feature, and the length of the vector they are."""
+        weights, squares = {}, 0.0
+        for feature, count in counts.items():
+            weights[feature] = weight = (1 + log(count)) * self._rarity.get(feature, self._unknown)
+            squares += weight * weight
+        return weights, sqrt(squares) or 1.0
 
     def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the nearest ones that are like `text` by `least` at least, best first."""
         likeness = [0.0] * len(self.labelled)
-        for feature, weight in self._vector(Counter(_features(text))).items():
+        weights, length = self._weighted(Counter(_features(text)))
+        for feature, weight in weights.items():
             for at, other in self._with.get(feature, ()):
-                likeness[at] += weight * other
-        best = sorted(range(len(likeness)), key=lambda at: -likeness[at])[:most]
+                likeness[at] += weight / length * other
+        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:most]
         return [(likeness[at], self.labelled[at][1], self.labelled[at][0]) for at in best if likeness[at] > least]
 
 
@@ -216,39 +214,40 @@ def examples() -> Examples:
 
 
 _LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
-_MARKS = "?!:;,、，：；"
+_NAME = re.compile(r" (?!I[ '])[A-Z]")
+_MARK = re.compile("[?!:;,、，：；]")
 
 
 def _features(text: str) -> list[str]:
     """What a text is compared by: its words without endings, CJK characters and pairs, how it begins, and how it is
-    built: names, numbers, marks, length. Of a long text the beginning counts."""
+    built: names, numbers, marks, length. Of a long text the beginning counts.
+
+    Loops and patterns, no small functions: a thousand examples are read before the first text is compared.
+    """
     text = text[:_READ]
     found: list[str] = []
-    for at, word in enumerate(tokens(text.lower().replace("’", "'"))):
-        if is_cjk(word):
-            found += [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
-            if at == 0:
-                found += [f"^{word[0]}", f"^{word[:2]}"]
+    words = tokens(text.lower().replace("’", "'"))
+    for at, word in enumerate(ENDING.sub("", " ".join(words)).split()):
+        if not word.isascii() and is_cjk(word):
+            found += [*word, *map(add, word, word[1:])]
+            found += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
         else:
-            plain = "" if word.isdigit() else stemmed(word)
-            found += filter(None, [plain, f"^{plain}"] if at == 0 else [plain])
-    return found + _form(text)
-
-
-def _form(text: str) -> list[str]:
-    """Names, numbers, endings, marks and the length of a text, as features."""
-    words = _LATIN_WORD.findall(text)
-    first = words[0].lower() if words else ""
+            plain = "" if word.isdigit() else word
+            found += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
+    written = _LATIN_WORD.findall(text)
+    first = written[0].lower() if written else ""
+    after = " " + " ".join(written[1:]) + " "
+    every = f" {first}{after}"
     signs = {
-        "#name": any(each[0].isupper() and each.partition("'")[0] != "I" for each in words[1:]),
-        "#number": any(map(str.isdigit, words)),
+        "#name": _NAME.search(after),
+        "#number": any(map(str.isdigit, written)),
         "#does": first.endswith("s") and first not in ("this", "is", "always", "his", "its"),
         "#doing": first.endswith("ing"),
-        "#of": any(each.endswith("'s") for each in words),
-        "#did": any(each.endswith("ed") for each in words),
+        "#of": "'s " in every,
+        "#did": "ed " in every,
     }
-    length = f"#words{min(4, len(words) // 4)}" if words else f"#length{min(5, len(text) // 5)}"
-    return [*(name for name, is_so in signs.items() if is_so), *(f"#{each}" for each in _MARKS if each in text), length]
+    found += [*compress(signs, signs.values()), *map("#".__add__, dict.fromkeys(_MARK.findall(text)))]
+    return [*found, f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}"]
 
 
 class Classified(NamedTuple):
@@ -312,12 +311,14 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
     found: dict[str, list[_Entry]] = {}
     for category, kinds in tables.items():
-        for kind, word in ((kind, word) for kind, words in kinds.items() for word in words):
-            is_exact = kind == "exact"
-            entry = _Entry(word, word if is_exact else word.lower(), category, _WEIGHTS[kind], is_exact)
-            found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
+        for kind, words in kinds.items():
+            for word in words:
+                sought = word if kind == "exact" else word.lower()
+                entry = _Entry(word, sought, category, _WEIGHTS[kind], kind == "exact")
+                found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
     for entries in found.values():
-        entries.sort(key=lambda each: -len(each.sought))
+        if len(entries) > 1:
+            entries.sort(key=lambda each: -len(each.sought))
     return tuple(tables), found
 
 

@@ -78,7 +78,8 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
         values = {_folded(each.value): each for each in statements}
         if 1 < len(values) <= _MOST_VALUES:
             for first, second in pairwise(values.values()):
-                if not _is_part(_folded(first.value), _folded(second.value)):
+                one, other = _folded(first.value), _folded(second.value)
+                if one not in other and other not in one:  # else the longer value only says more
                     yield _item(subject, first, second), first, second
 
 
@@ -118,15 +119,6 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
-def _is_part(one: str, other: str) -> bool:
-    """Whether the longer value only says more."""
-    return one in other or other in one
-
-
-def _find(memory: Memory) -> Iterator[ReviewItem]:
-    return (item for item, _, _ in _pairs(memory))
-
-
 def _apply(memory: Memory, item: ReviewItem, choice: str) -> bool:
     """`n` and `o`: what does not hold any more gets its end, today."""
     if choice == "b":
@@ -142,4 +134,4 @@ def _apply(memory: Memory, item: ReviewItem, choice: str) -> bool:
     return True
 
 
-CONTRADICTIONS = ReviewSource(_find, _apply)
+CONTRADICTIONS = ReviewSource(lambda memory: (item for item, *_ in _pairs(memory)), _apply)

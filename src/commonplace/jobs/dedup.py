@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain, combinations, pairwise
 from operator import add
@@ -55,15 +54,8 @@ def terms(low: str) -> frozenset[str]:
     return frozenset(words(low)).union(*(map(add, run, run[1:]) for run in han_runs(low)))
 
 
-_ENDINGS = ("ing", "ed", "es", "s", "ly")
-
-
-def stemmed(word: str) -> str:
-    """An English word without its ending, roughly; three letters stay."""
-    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
-    return word.removesuffix(ending)
-
-
+ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
+"""The ending of an English word, roughly; three letters stay."""
 _BLANKS = re.compile(r"(?<=[^ \t])[ \t]+")
 _FINAL = ".。!！"
 
@@ -75,59 +67,33 @@ def folded(content: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-def _unended(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines without one full stop or exclamation mark at their very end."""
-    if lines and lines[-1][-1] in _FINAL and len(lines[-1]) > 1:
-        return *lines[:-1], lines[-1][:-1].rstrip(" \t") or lines[-1]
-    return lines
-
-
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
+"""One English sentence, whose capital says nothing: three words or more, without what keys and commands have."""
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
 
 
-def _begun(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines with a small first letter if they are one English sentence: the capital it begins with says nothing.
-
-    A sentence is three words or more without what keys, flags and commands have.
-    """
-    if len(lines) == 1 and _SENTENCE.fullmatch(lines[0]) and not _CODE.search(lines[0]):
-        return (lines[0][0].lower() + lines[0][1:],)
-    return lines
-
-
-def _in_order(lines: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether all `lines` are among `others`, in the same order."""
-    rest = iter(others)
-    return all(line in rest for line in lines)
-
-
-@dataclass(frozen=True, slots=True)
 class _Text:
-    """A memory with its text in comparable form: its lines as they are, without the final full stop, and as `same`
-    texts have them."""
+    """A memory with its text in comparable form: its lines as they are, without a full stop or exclamation mark at
+    their very end, and as `same` texts have them. What survives has the smallest `rank`: more lines, longer, pinned,
+    more often read, older, the smaller id."""
 
-    memory: MemoryState
-    lines: tuple[str, ...]
-    unended: tuple[str, ...]
-    same: tuple[str, ...]
-
-    @property
-    def rank(self) -> tuple[int, int, bool, int, object, str]:
-        """What survives comes first: more lines, longer, pinned, more often read, older, the smaller id."""
-        own = self.memory
+    def __init__(self, memory: MemoryState):
+        self.memory = memory
+        self.lines = self.unended = lines = folded(memory.content)
+        if lines and lines[-1][-1] in _FINAL and len(lines[-1]) > 1:
+            self.unended = (*lines[:-1], lines[-1][:-1].rstrip(" \t") or lines[-1])
+        self.same = self.unended
+        if len(lines) == 1 and _SENTENCE.fullmatch(self.same[0]) and not _CODE.search(self.same[0]):
+            self.same = (self.same[0][0].lower() + self.same[0][1:],)
         size = sum(map(len, self.unended))
-        return -len(self.lines), -size, not own.is_pinned, -own.access_count, own.created, own.id
+        self.rank = (-len(lines), -size, not memory.is_pinned, -memory.access_count, memory.created, memory.id)
 
     def is_in(self, other: _Text) -> bool:
         """Whether all its lines are lines of `other` in the same order."""
-        return _in_order(self.lines, other.lines) or _in_order(self.unended, other.unended)
-
-
-def _text(memory: MemoryState) -> _Text:
-    lines = folded(memory.content)
-    unended = _unended(lines)
-    return _Text(memory, lines, unended, _begun(unended))
+        for own, others in ((self.lines, iter(other.lines)), (self.unended, iter(other.unended))):
+            if all(line in others for line in own):
+                return True
+        return False
 
 
 def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
@@ -144,7 +110,7 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     the smaller id. Memories without text and pinned ones are not merged away. The plan does not depend on the order
     of `memories`. Source: contract 001, 18.6.
     """
-    merges = [merge for group in _grouped(memories) if len(group) > 1 for merge in _merges(map(_text, group))]
+    merges = [merge for group in _grouped(memories) if len(group) > 1 for merge in _merges(map(_Text, group))]
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
     actions = []
     for gone, survivor in merges:
@@ -244,18 +210,15 @@ def _content(word: str) -> str:
     """What a word says, "" for one that says little."""
     if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS or word.isdecimal():
         return ""
-    return stemmed(word)[:_STEM]
-
-
-def near(a: str, b: str) -> float:
-    """How much of their content two texts share that say the same in other words; 0.0 for texts that do not.
-
-    Texts that differ in a number or a negation, have a word in place of another one, or swap two, do not.
-    """
-    return _nearness(_said(plain(a)), _said(plain(b)))
+    return ENDING.sub("", word)[:_STEM]
 
 
 def _nearness(a: _Said, b: _Said) -> float:
+    """How much of their content two texts share that say the same in other words; 0.0 for texts that do not.
+
+    Texts that differ in a number or a negation, have a word in place of another one, or swap two, do not; but one may
+    have the second part of the other first.
+    """
     (every, content), (others, other) = a, b
     shared = content & other
     score = 2 * len(shared) / (len(content) + len(other)) if shared else 0.0
@@ -264,7 +227,8 @@ def _nearness(a: _Said, b: _Said) -> float:
     if _signs(every) != _signs(others) or every == others:
         return 0.0
     if sorted(every) == sorted(others):
-        return score if _is_turned(every, others) else 0.0
+        turned = (every[at:] + every[:at] for at in range(_CLAUSE, len(every) - _CLAUSE + 1))
+        return score if others in turned else 0.0
     for kind, start, end, from_, to in SequenceMatcher(None, every, others, autojunk=False).get_opcodes():
         if kind == "replace" and end - start == to - from_:
             pairs = zip(map(_content, every[start:end]), map(_content, others[from_:to]), strict=True)
@@ -277,11 +241,6 @@ def _signs(words: Sequence[str]) -> Counter[str]:
     """The numbers among the words, and how many negations."""
     return Counter("not" if word in _NEGATIONS else word for word in words
                    if word in _NEGATIONS or any(map(str.isnumeric, word)))  # fmt: skip
-
-
-def _is_turned(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether one text has the second part of the other first."""
-    return any(words[at:] + words[:at] == others for at in range(_CLAUSE, len(words) - _CLAUSE + 1))
 
 
 def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list[tuple[float, str, str]]:

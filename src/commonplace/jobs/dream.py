@@ -97,7 +97,8 @@ def run(
     outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
     fresh = {each.id for each in outcomes[0].actions}
     if level >= 2:
-        outcomes += [turn.run("similar", _similar), turn.run("wikilinks", partial(_wikilinks, memory=memory))]
+        outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories), NAME)))
+        outcomes.append(turn.run("wikilinks", partial(_wikilinks, memory=memory)))
     skipped: list[reminders.Skipped] = []
     if level == 3:
         outcomes.append(turn.run("cross", partial(_cross_links, endpoint=endpoint, fresh=fresh)))
@@ -131,11 +132,6 @@ def _classify(
     return list((planned | proposed).values())
 
 
-def _similar(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """Level 2: same texts are merged, similar ones linked."""
-    return plan_similar(_without_copies(memories), NAME)
-
-
 def _wikilinks(memories: Sequence[MemoryState], settings: Settings, now: datetime, memory: Memory) -> list[Action]:
     """Level 2: what a wikilink in the text of a memory leads to is linked with it."""
     by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
@@ -159,14 +155,23 @@ def _cross_links(
 
 def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
     """Actions, by id, that put memories the table says nothing of into a category the model chose."""
+
+    def checked(answer: Any) -> dict[str, str]:
+        rows = answer.get("categories") if isinstance(answer, dict) else None
+        if not isinstance(rows, dict):
+            raise ValueError("it has no categories")
+        if not rows.keys() <= part.keys():
+            raise ValueError("it names a memory that was not asked about")
+        if not all(category in CHOICES for category in rows.values()):
+            raise ValueError("it names a category there is not")
+        return rows
+
     if endpoint is None:
         return {}
     found: dict[str, Action] = {}
-    asked = unsure[:MOST_ASKED]
-    for at in range(0, len(asked), PER_REQUEST):
-        part = {each.id: each for each in asked[at : at + PER_REQUEST]}
-        chosen = _ask(endpoint, "dream-categories.md", part.values(), partial(_checked_categories, asked=part))
-        for id, category in (chosen or {}).items():
+    for at in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
+        part = {each.id: each for each in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
+        for id, category in (_ask(endpoint, "dream-categories.md", part.values(), checked) or {}).items():
             reason = f"{category} (the language model's choice)"
             found[id] = Action(NAME, "classify", id, reason, part[id].path, category)
     return found
@@ -182,26 +187,23 @@ def proposed_links(
     if endpoint is None:
         return []
     may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
-    positions = {each.id: at for at, each in enumerate(memories)}
-    closed = linked_pairs(memories) | linked_pairs(memories, "unlinked")
-    closed |= {(min(pair), max(pair)) for pair in ((positions[a], positions[b]) for a, b in map(_ends, made))}
-    counts = Counter(end for each in made for end in _ends(each))
+    states = {each.id: each for each in memories}
+    closed = {
+        frozenset((memories[a].id, memories[b].id))
+        for a, b in linked_pairs(memories) | linked_pairs(memories, "unlinked")
+    } | {frozenset((each.id, each.target)) for each in made}
+    counts = Counter(end for each in made for end in (each.id, each.target))
     found: list[Action] = []
     for scope in sorted({each.scope for each in may if each.id in fresh}):
         shown = _shown([each for each in may if each.scope == scope], fresh)
         proposed = _ask(endpoint, "dream-links.md", shown, partial(_checked_links, shown=shown, fresh=fresh))
         for a, b, reason in proposed or ():
-            pair = min(positions[a], positions[b]), max(positions[a], positions[b])
             is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
-            if pair not in closed and not is_full:
-                closed.add(pair)
+            if frozenset((a, b)) not in closed and not is_full:
+                closed.add(frozenset((a, b)))
                 counts.update((a, b))
-                found.append(Action(NAME, LINK, a, reason, memories[positions[a]].path, target=b))
+                found.append(Action(NAME, LINK, a, reason, states[a].path, target=b))
     return found
-
-
-def _ends(link: Action) -> tuple[str, str]:
-    return link.id, link.target or ""
 
 
 def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]) -> T | None:
@@ -213,18 +215,6 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
     except NoAnswer:
         return None
-
-
-def _checked_categories(answer: Any, asked: Iterable[str]) -> dict[str, str]:
-    """The categories by id. Raises ValueError for an answer that must not be followed."""
-    rows = answer.get("categories") if isinstance(answer, dict) else None
-    if not isinstance(rows, dict):
-        raise ValueError("it has no categories")
-    if not rows.keys() <= set(asked):
-        raise ValueError("it names a memory that was not asked about")
-    if not all(category in CHOICES for category in rows.values()):
-        raise ValueError("it names a category there is not")
-    return rows
 
 
 def _checked_links(answer: Any, shown: Iterable[MemoryState], fresh: set[str]) -> list[tuple[str, str, str]]:

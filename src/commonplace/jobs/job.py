@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText
+from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText, internal_sentence
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
@@ -74,19 +74,16 @@ class MemoryState:
     ) -> MemoryState:
         """The state of a memory the index knows; `used` if the access log knows of a use."""
 
-        def text(key: str) -> str | None:
-            value = info.header.get(key)
-            return str(value) if value not in (None, "") else None
-
+        keys = ("due_at", "repeat", "last_used_at")
+        due, repeat, last = (None if (each := info.header.get(key)) in (None, "") else str(each) for key in keys)
         with suppress(ValueError, OverflowError):
-            written = text("last_used_at")
-            used = used or (parse_stamp(written) if written else None)
+            used = used or (parse_stamp(last) if last else None)
         return cls(
             info.id, info.scope, content, info.category or INBOX, parse_stamp(info.created),
             phase=info.phase or ORGANIZED, access_count=info.access_count,
             updated=parse_stamp(info.updated) if info.updated else None,
             expires=parse_stamp(info.expires) if info.expires else None,
-            due_at=text("due_at"), repeat=text("repeat"), tags=info.tags, links=info.links,
+            due_at=due, repeat=repeat, tags=info.tags, links=info.links,
             unlinked=texts(info.header.get("unlinked")), merged=texts(info.header.get("merged")),
             used=used, targets=targets, info=info,
         )  # fmt: skip
@@ -101,9 +98,9 @@ class MemoryState:
         """Whether its owner pinned it: it neither expires nor decays nor is merged away."""
         return self.header.get("pinned") is True
 
-    def is_kept_from(self, verb: str) -> bool:
+    def is_kept_from(self, *verbs: str) -> bool:
         """Whether a person took such an action on it back; of a pair `verb:ID` with the other's id."""
-        return verb in texts(self.header.get("kept_from"))
+        return not {*verbs}.isdisjoint(texts(self.header.get("kept_from")))
 
     @property
     def path(self) -> str:
@@ -215,16 +212,15 @@ class Outcome:
         """What went wrong, as one sentence that names the place in our code; None when nothing did."""
         if self.error is None or isinstance(self.error, CommonplaceError):
             return None if self.error is None else str(self.error)
-        trace, place = self.error.__traceback__, ""
-        while trace is not None:
-            module = str(trace.tb_frame.f_globals.get("__name__"))
-            if module.startswith("commonplace"):
-                place = f", at {module}:{trace.tb_lineno}"
-            trace = trace.tb_next
-        return f"something went wrong inside commonplace ({type(self.error).__name__}: {self.error}{place})"
+        return internal_sentence(self.error)
 
 
-_ORGANIZED_KEYS = {"phase": ORGANIZED, "expires_at": None}
+def _organized_keys(set_by: str | None, *infos: NoteInfo) -> dict[str, Any]:
+    """The header keys of memories that are organized, by whoever said into what category."""
+    keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
+    if set_by or any(SET_BY in info.header for info in infos):
+        keys[SET_BY] = set_by or REMOVE
+    return keys
 
 
 class Round:
@@ -309,22 +305,20 @@ def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Ite
     joined = {id: [id, *state.merged] for id, state in states.items()}  # what a memory is made of, once they are done
     for action in actions:
         memory = states.get((action.target if action.verb == REMIND else action.id) or "")
+        verbs = [action.verb]
+        if memory is not None and action.verb in (MERGE, LINK):
+            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
+            pairs = ((ours, theirs), (theirs, ours))
+            if any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
+                   for ids, others in pairs for id in ids if id in states):  # fmt: skip
+                continue
+            verbs = []
         if memory is None:
             yield action
-        elif action.verb in (MERGE, LINK):
-            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
-            is_kept = _are_apart(action.verb, ours, theirs, states) or _are_apart(action.verb, theirs, ours, states)
-            if not is_kept and not (memory.is_pinned and action.verb == MERGE):
-                if action.verb == MERGE:
-                    theirs += ours
-                yield action
-        elif not memory.is_kept_from(action.verb) and not (memory.is_pinned and action.verb in _REMOVING):
+        elif not memory.is_kept_from(*verbs) and not (memory.is_pinned and action.verb in (*_REMOVING, MERGE)):
+            if action.verb == MERGE:
+                theirs += ours
             yield action
-
-
-def _are_apart(verb: str, ids: Sequence[str], others: Sequence[str], states: Mapping[str, MemoryState]) -> bool:
-    there = [states[id] for id in ids if id in states]
-    return any(each.is_kept_from(f"{verb}:{id}") for each in there for id in others)
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
@@ -338,9 +332,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
-        keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
-        if action.set_by or SET_BY in info.header:
-            keys[SET_BY] = action.set_by or REMOVE
+        keys = _organized_keys(action.set_by, info)
         return [upkeep.change(info, keys, action.verb, category=action.category)]
     if action.verb in _REMOVING:
         return upkeep.archive(info, action.verb, action.verb, action.category)
@@ -356,9 +348,7 @@ def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Ac
     planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
     if not planned:
         return list(infos)
-    keys: dict[str, Any] = dict(_ORGANIZED_KEYS)
-    if planned[0][1].set_by or any(SET_BY in info.header for info, _ in planned):
-        keys[SET_BY] = planned[0][1].set_by or REMOVE
+    keys = _organized_keys(planned[0][1].set_by, *(info for info, _ in planned))
     written = upkeep.change_all([(info, each.category) for info, each in planned], keys, "upgrade")
     now = {each.id: each for each in written}
     return [now.get(each.id, each) for each in infos]
@@ -371,19 +361,21 @@ def after_actions(
 
     `updated` of what changed becomes `now`, when given. Reminders that would be made are left out.
     """
-    gone = {each.id for each in actions if each.verb in _REMOVING}
-    organized = {each.id: each.category for each in actions if each.verb in _ORGANIZING}
-    into = {each.id: each.target or "" for each in actions if each.verb == MERGE}
+    into, before = dict[str, str](), {each.id: each for each in memories}
     linked, merged = defaultdict[str, list[str]](list), defaultdict[str, list[MemoryState]](list)
-    for a, b in [(each.id, each.target or "") for each in actions if each.verb == LINK]:
-        linked[a].append(b)
-        linked[b].append(a)
-    before = {each.id: each for each in memories if each.id not in gone}
-    for id, category in organized.items():
-        state = before[id]
-        before[id] = replace(state, phase=ORGANIZED, category=category or state.category, expires=None, updated=now)
-    for id, survivor in into.items():
-        merged[survivor].append(before[id])
+    for each in sorted(actions, key=lambda each: each.verb == MERGE):  # what is merged is organized by then
+        id, target = each.id, each.target or ""
+        if each.verb in _REMOVING:
+            del before[id]
+        elif each.verb in _ORGANIZING:
+            category = each.category or before[id].category
+            before[id] = replace(before[id], phase=ORGANIZED, category=category, expires=None, updated=now)
+        elif each.verb == LINK:
+            linked[id].append(target)
+            linked[target].append(id)
+        elif each.verb == MERGE:
+            into[id] = target
+            merged[target].append(before[id])
     after = []
     for state in before.values():
         if state.id in into:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from commonplace.clock import stamp
 from commonplace.jobs.classify import Classifier
@@ -32,18 +32,18 @@ def plan_expire(
         if each.expires is not None and each.expires < now and not (careful and _is_left_alone(each, settings))
     ]  # fmt: skip
     classifier = Classifier(settings, memories if expired else ())
-
-    def action(each: MemoryState) -> Action:
-        category = organize("", "", each, classifier).category
-        return Action("expire", "expire", each.id, f"expired {stamp(each.expires or now)}", each.path, category)
-
-    return [action(each) for each in expired]
+    return [
+        Action("expire", "expire", each.id, f"expired {stamp(each.expires or now)}", each.path,
+               organize("", "", each, classifier).category) for each in expired
+    ]  # fmt: skip
 
 
 def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
     """The memories that expire one day unless somebody organizes them."""
-    may = (each for each in memories if each.phase == INBOX and each.expires is not None)
-    return (each for each in may if not each.is_pinned and not each.is_kept_from("expire"))
+    for each in memories:
+        is_kept = each.is_pinned or each.is_kept_from("expire")
+        if each.phase == INBOX and each.expires is not None and not is_kept:
+            yield each
 
 
 def plan_decay(
@@ -60,24 +60,20 @@ def plan_decay(
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, it
-    was made from another program's file that is still there (contract 001, 18.4), or it was read so often that it would
-    have left the inbox, were its category sure."""
-    info = memory.info
+    was made from another program's file that is still there, as far as one can see (contract 001, 18.4), or it was read
+    so often that it would have left the inbox, were its category sure."""
+    info, ref, root = memory.info, memory.header.get("source_ref"), memory.header.get("source_root")
     is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
-    return memory.category in settings.keep or is_by_hand or _is_wanted(memory, settings) or _has_source(memory.header)
+    if memory.category in settings.keep or is_by_hand or _is_wanted(memory, settings):
+        return True
+    if not (isinstance(ref, str) and isinstance(root, str) and os.path.isdir(root)):
+        return isinstance(ref, str)  # the folder may be away for a while
+    path = ref.partition(":")[2]
+    return any(os.path.lexists(os.path.join(root, each)) for each in (path, unicodedata.normalize("NFD", path)))
 
 
 def _is_wanted(memory: MemoryState, settings: Settings) -> bool:
     return memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
-
-
-def _has_source(header: Mapping[str, Any]) -> bool:
-    """Whether the file a memory was ingested from may still be there: its folder may be away for a while."""
-    ref, root = header.get("source_ref"), header.get("source_root")
-    if not isinstance(ref, str) or not isinstance(root, str) or not os.path.isdir(root):
-        return isinstance(ref, str)
-    path = ref.partition(":")[2]
-    return any(os.path.lexists(os.path.join(root, each)) for each in (path, unicodedata.normalize("NFD", path)))
 
 
 def _last_use(memory: MemoryState) -> datetime:

@@ -57,14 +57,12 @@ def evidence_words(low: str) -> set[str]:
     """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
     `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
     """
-
-    def is_evidence(word: str) -> bool:
-        letters = sum(map(str.isalpha, word))
-        if _MARKED.search(word) is None:
-            return letters >= _SHORTEST
-        return letters > 0 or len(_SIGNS.findall(word)) > 1
-
-    return set(filter(is_evidence, set(words(without_wikilinks(low))) - _stop_words()))
+    found = set(words(without_wikilinks(low))) - _stop_words()
+    letters = {word: sum(map(str.isalpha, word)) for word in found}
+    return {
+        word for word in found
+        if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST) or len(_SIGNS.findall(word)) > 1
+    }  # fmt: skip
 
 
 def evidence_pairs(low: str) -> set[str]:

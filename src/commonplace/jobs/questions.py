@@ -15,7 +15,7 @@ from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
 from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply
 from commonplace.jobs.lifecycle import plan_decay, plan_upgrade_of
-from commonplace.jobs.reminders import plan_doubtful
+from commonplace.jobs.reminders import VAGUE_DAY, plan_from_text
 from commonplace.note.model import CATEGORY_PROJECT, INBOX
 from commonplace.store.base import sha256
 
@@ -50,10 +50,8 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
 
 
 def _merge(memory: Memory, item: ReviewItem, choice: str) -> bool:
-    if choice == "n":
-        return False
     kept, gone = item.refs if choice == "1" else reversed(item.refs)
-    return _carry_out(memory, Action("review", MERGE, gone, "asked for", "", target=kept))
+    return choice != "n" and _carry_out(memory, Action("review", MERGE, gone, "asked for", "", target=kept))
 
 
 def _categories(memory: Memory) -> Iterator[ReviewItem]:
@@ -101,7 +99,7 @@ def _archive(memory: Memory, item: ReviewItem, choice: str) -> bool:
 
 def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
     turn = Round(memory)
-    for action in plan_doubtful(turn.memories, memory.settings, turn.now):
+    for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None
         text = f'Remind you of "{shortened(action.record.content)}"? {action.reason}'
         refs = (action.target or "",)

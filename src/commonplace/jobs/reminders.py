@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -70,14 +70,10 @@ def store(
 def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
     """The reminders the caller sees that are still to fire, the next one first, then those that cannot, as they
     have no time anybody can read; with `fired` all there are."""
-    found = [(info, Reminder.of(info.header)) for info in _visible(memory, Pending(memory))]
+    found = [(info, Reminder.of(info.header)) for info in Pending(memory).reminders() if memory.sees(info.scope)]
     shown = [each for each in found if fired or each[1].is_waiting or each[1].is_undated]
     dated = sorted((each for each in shown if each[1].due), key=lambda each: (each[1].due, each[0].id))
     return [*dated, *(each for each in shown if not each[1].due)]
-
-
-def _visible(memory: Memory, pending: Pending) -> list[NoteInfo]:
-    return [info for info in pending.reminders() if memory.sees(info.scope)]
 
 
 def acknowledge(memory: Memory, ref: str) -> NoteInfo:
@@ -106,45 +102,42 @@ class Skipped(NamedTuple):
 
 
 def plan_from_text(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime, skipped: list[Skipped]
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, skipped: list[Skipped], doubt: str = ""
 ) -> list[Action]:
     """A reminder for each date ahead, or deadline, that a memory which is no reminder names for sure (see `_doubt`),
-    read with its own `created_at` as the clock.
+    read with its own `created_at` as the clock. With `doubt` VAGUE_DAY those left out since the text names no explicit
+    date, which the owner may want.
 
     Each is made once: its id says from which memory and words, and stays in that memory's header under `reminded`
     though the reminder be deleted. Times that are ambiguous or over at `now` go to `skipped`; a text may say "soon",
     or what is done on Mondays, as often as it likes.
     """
-    return _plan_from_text(memories, settings, now, skipped, lambda doubt: not doubt)
+    from commonplace.note.timephrase import following
 
-
-def plan_doubtful(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> list[Action]:
-    """The reminders `plan_from_text` leaves out since the text names no explicit date: the owner may want them. None
-    for what is repeated or negated."""
-    return _plan_from_text(memories, settings, now, [], lambda doubt: doubt == _VAGUE_DAY)
-
-
-def _plan_from_text(
-    memories: Sequence[MemoryState],
-    settings: Settings,
-    now: datetime,
-    skipped: list[Skipped],
-    is_wanted: Callable[[str], bool],
-) -> list[Action]:
     made = {each.id for each in memories}.union(*(texts(each.header.get(REMINDED)) for each in memories))
     actions: list[Action] = []
     for memory in memories:
-        for paragraph, phrase, outcome, doubt in _times(memory, settings) if memory.category != REMINDERS else ():
+        for paragraph, phrase, outcome, found in _times(memory, settings) if memory.category != REMINDERS else ():
             ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
-            if not made.isdisjoint(ids):
+            if not made.isdisjoint(ids) or (found != doubt and not isinstance(outcome, TimeRefused)):
                 continue
-            if not isinstance(outcome, TimeRefused):
-                if not is_wanted(doubt):
-                    continue
-                outcome = _next_reading(outcome, settings, now)
+            if not isinstance(outcome, TimeRefused) and outcome.due <= now:  # of a rule the next time
+                try:
+                    due = following(outcome.repeat or "", now, settings.reading_zone, since=outcome.due)
+                    outcome = replace(outcome, due=due)
+                except InvalidInput:
+                    outcome = PastTime(outcome.phrase)
             if not isinstance(outcome, TimeRefused):
                 made.add(ids[0])
-                actions.append(_remind(memory, ids[0], paragraph, outcome, now))
+                moment = now.astimezone(UTC)
+                record = Record(
+                    ids[0], paragraph, REMINDERS, moment, moment, memory.scope, ORGANIZED,
+                    tuple(dict.fromkeys((*memory.tags, TAG))), SOURCE,
+                    further=keys_of(outcome) | {"reminder_of": memory.id},
+                )  # fmt: skip
+                why = f'"{outcome.phrase}": {outcome.reading}'
+                actions.append(Action("dream", REMIND, ids[0], why, memory.path, target=memory.id,
+                                      phrase=outcome.phrase, record=record))  # fmt: skip
             elif isinstance(outcome, (AmbiguousTime, PastTime)):
                 skipped.append(Skipped(memory.id, phrase, outcome.code))
     return actions
@@ -184,7 +177,7 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
             yield paragraph, outcome.phrase, outcome, doubt
 
 
-_VAGUE_DAY = "no explicit date"
+VAGUE_DAY = "no explicit date"
 _TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)\s*", re.I)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？；;\n]")
 _NO_NEGATION = re.compile(
@@ -218,32 +211,7 @@ def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
     is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
     if reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase)):
         return ""
-    return _VAGUE_DAY
-
-
-def _next_reading(reading: Reading, settings: Settings, now: datetime) -> Reading | TimeRefused:
-    """The reading as seen at `now`: a rule whose first time is over at its next one."""
-    from commonplace.note import timephrase
-
-    if reading.due > now:
-        return reading
-    if reading.repeat is None:
-        return PastTime(reading.phrase)
-    try:
-        return replace(reading, due=timephrase.following(reading.repeat, now, settings.reading_zone, since=reading.due))
-    except InvalidInput:
-        return PastTime(reading.phrase)
-
-
-def _remind(memory: MemoryState, id: str, paragraph: str, reading: Reading, now: datetime) -> Action:
-    tags = tuple(dict.fromkeys((*memory.tags, TAG)))
-    now = now.astimezone(UTC)
-    record = Record(
-        id, paragraph, REMINDERS, now, now, memory.scope, ORGANIZED, tags, SOURCE,
-        further=keys_of(reading) | {"reminder_of": memory.id},
-    )  # fmt: skip
-    reason = f'"{reading.phrase}": {reading.reading}'
-    return Action("dream", REMIND, id, reason, memory.path, target=memory.id, phrase=reading.phrase, record=record)
+    return VAGUE_DAY
 
 
 class Notified(NamedTuple):
@@ -262,29 +230,27 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     A reminder its owner locked cannot be marked as fired, so it does not fire. Raises StorageError; a desktop that
     cannot be reached is no error.
     """
-    now, pending = memory.clock(), Pending(memory)
-    failure = None
-    if dry_run:
-        due = _due(memory, pending, now)
-        firing = {info.row: keys for info, _, keys in due}
-    else:
-        due, firing = _fire(memory, pending, now), None
-        if due:  # not under the lock: a desktop that hangs must not keep others from writing
-            failure = show(memory.settings, contents(memory, [info for info, _, _ in due]))
-    zone = memory.settings.reading_zone
-    actions = []
-    for info, moment, _ in due:
-        reason = f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}"
-        actions.append(Action("notify", FIRE, info.id, reason, f"{CATEGORY_PROJECT}/{info.path}"))
-    waiting = pending.listed(now, _visible(memory, pending), firing)
-    return Notified(tuple(info for info, _, _ in due), len(waiting), tuple(actions), failure)
+    now, pending, zone = memory.clock(), Pending(memory), memory.settings.reading_zone
+    due = _due(memory, pending, now) if dry_run else _fire(memory, pending, now)
+    notified = tuple(info for info, _, _ in due)
+    # Not under the lock: a desktop that hangs must not keep others from writing.
+    failure = show(memory.settings, contents(memory, notified)) if due and not dry_run else None
+    actions = tuple(
+        Action("notify", FIRE, info.id, f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}",
+               f"{CATEGORY_PROJECT}/{info.path}") for info, moment, _ in due
+    )  # fmt: skip
+    firing = {info.row: keys for info, _, keys in due} if dry_run else None
+    seen = [info for info in pending.reminders() if memory.sees(info.scope)]
+    waiting = pending.listed(now, seen, firing)
+    return Notified(notified, len(waiting), actions, failure)
 
 
 def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
     zone, found = memory.settings.reading_zone, []
-    for info in _visible(memory, pending):
+    for info in pending.reminders():
         reminder = Reminder.of(info.header)
-        if reminder.due is not None and reminder.is_due(now) and not info.locked:
+        may_fire = memory.sees(info.scope) and not info.locked and reminder.is_due(now)
+        if reminder.due is not None and may_fire:
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
     return sorted(found, key=lambda each: (each[1], each[0].id))
 
@@ -325,8 +291,22 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
     if method == "osascript":
         script = "on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run"
         command = [method, *(part for line in script for part in ("-e", line)), "--", message, TITLE]
-    why = _run(command)
-    return f"notify: {method} failed: {why}" if why else None
+    import subprocess
+
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    try:
+        ran = subprocess.run(command, timeout=SECONDS, start_new_session=True, **pipes)
+        if ran.returncode == 0:
+            return None
+        why = ran.stderr.decode("utf-8", "replace").partition("\n")[0].strip()
+        why = why or f"it ended with status {ran.returncode}"
+    except subprocess.TimeoutExpired:
+        why = f"no answer within {SECONDS:g} s"
+    except FileNotFoundError:
+        why = "it is not installed"
+    except OSError as error:
+        why = (error.strerror or "it cannot be run").lower()
+    return f"notify: {method} failed: {why}"
 
 
 def notification_method(method: str) -> str:
@@ -340,22 +320,3 @@ def notification_method(method: str) -> str:
     folder = os.environ.get("XDG_RUNTIME_DIR")
     has_session_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (folder and os.path.exists(f"{folder}/bus"))
     return "notify-send" if has_session_bus and which("notify-send") else "file"
-
-
-def _run(command: Sequence[str]) -> str | None:
-    """Why a program failed, None when it did not."""
-    import subprocess
-
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    try:
-        ran = subprocess.run(command, timeout=SECONDS, start_new_session=True, **pipes)
-    except subprocess.TimeoutExpired:
-        return f"no answer within {SECONDS:g} s"
-    except FileNotFoundError:
-        return "it is not installed"
-    except OSError as error:
-        return (error.strerror or "it cannot be run").lower()
-    if ran.returncode == 0:
-        return None
-    lines = ran.stderr.decode("utf-8", "replace").split("\n", 1)
-    return lines[0].strip() or f"it ended with status {ran.returncode}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import NotFound, StorageError
-from commonplace.jobs.job import LINK, MERGE, REMIND, Action
+from commonplace.jobs.job import LINK, MERGE, REMIND
 from commonplace.note.model import ARCHIVED, CATEGORIES
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.store.files import put_derived, read_file, reason
@@ -34,6 +34,14 @@ _IDS = {
     "skipped": ("id",),
 }  # fmt: skip
 """The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
+_LINES = {
+    "merged": ("Merged", "{id} {reason}"),
+    "similar": ("Similar", "{a} <-> {b}: {reason}"),
+    "links": ("Links added", "{a} ({a_category}) <-> {b} ({b_category}): {reason}"),
+    "reminders": ("Reminders made", "{id} {due_at:%Y-%m-%d %H:%M} {phrase}"),
+    "skipped": ("Time expressions skipped", '{id} {code}: "{phrase}"'),
+}
+"""How the rows of these parts are shown to people."""
 PARTS = ("classified", *_IDS, "empty_categories")
 _KEYS = {"last_dream", "level", "processed", "actions", "report"}
 DEEP = 3
@@ -45,44 +53,33 @@ def report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Seq
     """The report of the dream whose round this was."""
     actions = [action for each in outcomes for action in each.actions]
     categories = {each.id: each.category for each in turn.memories}
-    links = [(each.job, action) for each in outcomes for action in each.actions if action.verb == LINK]
-    reminders = [each for each in actions if each.verb == REMIND]
-    used = turn.categories | ({REMINDERS} if reminders else set())
-
-    def linked(action: Action) -> dict[str, Any]:
-        a, b = action.id, action.target or ""
-        ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
-        return ends | {"reason": action.reason}
-
-    def reminded(each: Action) -> dict[str, Any]:
-        due = each.record.further["due_at"] if each.record else None
-        return {"id": each.id, "source": each.target, "due_at": due, "phrase": each.phrase}
-
-    parts = {
+    parts: dict[str, Any] = {name: [] for name in PARTS}
+    for outcome in outcomes:
+        for each in outcome.actions:
+            a, b = each.id, each.target or ""
+            if each.verb == MERGE:
+                parts["merged"].append({"id": a, "target": b, "reason": each.reason})
+            elif each.verb == LINK and outcome.job == "similar":
+                parts["similar"].append({"a": a, "b": b, "reason": each.reason})
+            elif each.verb == LINK:
+                ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
+                parts["links"].append(ends | {"reason": each.reason})
+            elif each.verb == REMIND and each.record is not None:
+                due = each.record.further["due_at"]
+                parts["reminders"].append({"id": a, "source": each.target, "due_at": due, "phrase": each.phrase})
+    used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
+    parts |= {
         "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
-        "merged": [_row(each, "id", "target") for each in actions if each.verb == MERGE],
-        "similar": [_row(action, "a", "b") for job, action in links if job == "similar"],
-        "links": [linked(action) for job, action in links if job != "similar"],
-        "reminders": [reminded(each) for each in reminders],
         "skipped": [{"id": each.id, "phrase": each.phrase, "code": each.code} for each in skipped],
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }
-    return {
-        "last_dream": stamp(turn.now),
-        "level": level,
-        "processed": len(actions),
-        "actions": [each.document() for each in actions],
-        "report": parts,
-    }
+    found = {"last_dream": stamp(turn.now), "level": level, "processed": len(actions)}
+    return found | {"actions": [each.document() for each in actions], "report": parts}
 
 
 def _counts(categories: Iterable[str]) -> dict[str, int]:
     counts = Counter(categories)
     return {name: counts[name] for name in CATEGORIES if counts[name]}
-
-
-def _row(action: Action, one: str, other: str) -> dict[str, Any]:
-    return {one: action.id, other: action.target, "reason": action.reason}
 
 
 def store(memory: Memory, found: Report) -> None:
@@ -154,26 +151,14 @@ def seen_by(memory: Memory, found: Report) -> Report:
 def lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     """The report as text; `zone` is that of the times shown (None: the system's)."""
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
-    links = [
-        f"{each['a'][:8]} ({each['a_category']}) <-> {each['b'][:8]} ({each['b_category']}): {each['reason']}"
-        for each in parts["links"]
-    ]
-    made = [
-        f"{each['id'][:8]} {parse_stamp(each['due_at']).astimezone(zone):%Y-%m-%d %H:%M} {each['phrase']}"
-        for each in parts["reminders"]
-    ]
-    skipped = [f'{each["id"][:8]} {each["code"]}: "{each["phrase"]}"' for each in parts["skipped"]]
-    return [
-        f"Classified: {counts or 'none'}",
-        *_part("Merged", [f"{each['id'][:8]} {each['reason']}" for each in parts["merged"]]),
-        *_part("Similar", [f"{each['a'][:8]} <-> {each['b'][:8]}: {each['reason']}" for each in parts["similar"]]),
-        *_part("Links added", links),
-        *_part("Reminders made", made),
-        *_part("Time expressions skipped", skipped, MOST_SKIPPED),
-        f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",
-    ]
-
-
-def _part(title: str, rows: list[str], most: int | None = None) -> list[str]:
-    more = [f"  … {len(rows) - most} more"] if most is not None and len(rows) > most else []
-    return [f"{title}: {len(rows)}", *(f"  {row}" for row in rows[:most]), *more]
+    found = [f"Classified: {counts or 'none'}"]
+    for part, (title, form) in _LINES.items():
+        rows, most = parts[part], MOST_SKIPPED if part == "skipped" else len(parts[part])
+        found.append(f"{title}: {len(rows)}")
+        for row in rows[:most]:
+            shown = {key: value[:8] if key in _IDS[part] else value for key, value in row.items()}
+            if part == "reminders":
+                shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            found.append("  " + form.format_map(shown))
+        found += [f"  … {len(rows) - most} more"] if len(rows) > most else []
+    return [*found, f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}"]

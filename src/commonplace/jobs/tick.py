@@ -55,13 +55,32 @@ class Scheduler:
     def steps(self) -> list[Step]:
         """The steps of a round in their order: the name, and what to call for the number of items it processed."""
         turn, done = Round(self.memory, stop=self.stop), [0]
+
+        def sync() -> int:
+            found = self.memory.sync().total
+            self._edited = self.memory.clock() if found else self._edited
+            return found
+
+        def notify() -> int:
+            notified = reminders.notify(self.memory)
+            if notified.failure:
+                _log.warning("%s", notified.failure)
+            return len(notified.notified)
+
+        def purge_history() -> int:  # once an hour: it reads the whole journal
+            now = self.memory.clock()
+            if self._purged is not None and now - self._purged < _PURGED_EVERY:
+                return 0
+            self._purged = now
+            return self.memory.purge_history()
+
         return [
-            ("sync", self._sync),
+            ("sync", sync),
             ("fold", Upkeep(self.memory).fold),
             *((name, partial(self._job, turn, name, plan, done)) for name, plan in lifecycle.ROUND.items()),
-            ("notify", self._notify),
+            ("notify", notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
-            ("history", self._purge_history),
+            ("history", purge_history),
             ("dream", self._dream),
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
@@ -86,12 +105,6 @@ class Scheduler:
         self._embeds, self._trouble = done > 0, trouble
         return done
 
-    def _sync(self) -> int:
-        found = self.memory.sync().total
-        if found:
-            self._edited = self.memory.clock()
-        return found
-
     def _job(self, turn: Round, name: str, plan: Plan, done: list[int]) -> int:
         """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over.
 
@@ -112,20 +125,6 @@ class Scheduler:
         if name == "consolidate" and not done[0] and not self.stop():
             self._idle = self._state, lifecycle.next_due(turn.memories, self.memory.settings)
         return len(outcome.actions)
-
-    def _purge_history(self) -> int:
-        """Once an hour: it reads the whole journal."""
-        now = self.memory.clock()
-        if self._purged is not None and now - self._purged < _PURGED_EVERY:
-            return 0
-        self._purged = now
-        return self.memory.purge_history()
-
-    def _notify(self) -> int:
-        done = reminders.notify(self.memory)
-        if done.failure:
-            _log.warning("%s", done.failure)
-        return len(done.notified)
 
     def _dream(self) -> int:
         level = self.level()

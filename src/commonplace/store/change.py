@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
@@ -87,13 +89,9 @@ class Execution:
             self._folders[key] = open_folder(step.root, path, step.project)
         return self._folders[key]
 
-    def _at(self, step: Step) -> tuple[Folder, str]:
-        """The open parent folder of the step's path, and the name in it."""
-        parent, _, name = step.path.rpartition("/")
-        return self._folder(step, parent), name
-
-    def _destination(self, step: Step) -> tuple[Folder, str]:
-        parent, _, name = step.to.rpartition("/")
+    def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
+        """The open parent folder of `path`, by default the step's, and the name in it."""
+        parent, _, name = (step.path if path is None else path).rpartition("/")
         return self._folder(step, parent), name
 
     def write_temps(self, puts: Sequence[Step]) -> None:
@@ -111,12 +109,9 @@ class Execution:
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
         """Remove the temp files of steps that were not carried out."""
-        for step in steps:
-            if step.temp:
-                try:
-                    os.unlink(step.temp, dir_fd=self._folder(step, step.temp_folder).fd)
-                except (OSError, NotFound):
-                    continue
+        for step in filter(attrgetter("temp"), steps):
+            with suppress(OSError, NotFound):
+                os.unlink(step.temp, dir_fd=self._folder(step, step.temp_folder).fd)
 
     def run(self, step: Step) -> None:
         """Carry out one step."""
@@ -136,7 +131,7 @@ class Execution:
         for step, touched in zip(steps, files, strict=True):
             if step.do in ("put", "remove"):
                 etag = self._etag(step)
-                if not self._has_temp(step) if step.do == "put" else etag is None:
+                if self._is_renamed(step) if step.do == "put" else etag is None:
                     return False
                 changed = changed or etag != touched.old
                 continue
@@ -147,6 +142,10 @@ class Execution:
                 continue  # the folder it needs is still to be made
         return changed
 
+    def _is_renamed(self, step: Step) -> bool:
+        """Whether the temp file of a `put` is gone."""
+        return stat_in(step.temp, self._folder(step, step.temp_folder).fd) is None
+
     def _etag(self, step: Step) -> str | None:
         """The etag of what is at the step's path now, None for nothing."""
         try:
@@ -154,9 +153,6 @@ class Execution:
         except NotFound:
             return None
         return read_file(name, folder.fd).etag if stat_in(name, folder.fd) else None
-
-    def _has_temp(self, step: Step) -> bool:
-        return stat_in(step.temp, self._folder(step, step.temp_folder).fd) is not None
 
     def _is_done(self, step: Step, touched: Touched) -> bool:
         """On recovery: whether the dead writer had come past this step."""
@@ -168,7 +164,7 @@ class Execution:
             return True  # its folder is gone already
         there = stat_in(name, folder.fd)
         if step.do == "put":
-            if not self._has_temp(step):
+            if self._is_renamed(step):
                 return True
             step.old = read_file(name, folder.fd) if there else None
             return False
@@ -185,7 +181,7 @@ class Execution:
     def _has_moved(self, step: Step, touched: Touched) -> bool:
         """Whether what is at the destination is what was to go there, so that the source was made anew since."""
         try:
-            target, name = self._destination(step)
+            target, name = self._at(step, step.to)
         except NotFound:
             return False
         there = stat_in(name, target.fd)
@@ -229,7 +225,7 @@ class Execution:
 
     def _move(self, step: Step) -> None:
         folder, name = self._at(step)
-        target, new_name = self._destination(step)
+        target, new_name = self._at(step, step.to)
         taken = stat_in(new_name, target.fd)
         if taken is not None:
             here = stat_in(name, folder.fd)
@@ -307,7 +303,7 @@ class Execution:
         elif what == "unlink":
             os.unlink(name, dir_fd=folder.fd)
         elif what == "rename":
-            target, new_name = self._destination(step)
+            target, new_name = self._at(step, step.to)
             os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
             self._close_below(step.root, step.to)
         elif what == "rmdir":
@@ -336,10 +332,8 @@ class Execution:
     def close(self) -> None:
         """Remove what was held and close the folders."""
         for step, held in self._held:
-            try:
+            with suppress(OSError):  # put back already
                 os.unlink(held, dir_fd=self._at(step)[0].fd)
-            except OSError:
-                continue  # put back already
         self._held.clear()
         for folder in self._folders.values():
             folder.close()

@@ -109,7 +109,9 @@ class Home:
         execution = Execution(self.history, strict=True)
         try:
             self._prepare(execution, steps, number)
-            self._record(change, steps)
+            self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
+            if len(steps) > 1:
+                self._redo.sync()  # it must be durable before the first of several steps
             for step in steps:
                 execution.run(step)
             execution.sync()
@@ -119,10 +121,8 @@ class Home:
             raise
         finally:
             execution.close()
-        try:
+        with suppress(OSError):  # the journal has the change, so whoever takes the lock next drops the record
             self._redo.drop()
-        except OSError:
-            pass  # the journal has the change, so whoever takes the lock next drops the record
         return change
 
     def _roll_back(self, execution: Execution, steps: Sequence[Step], about: str, error: Exception) -> None:
@@ -153,12 +153,6 @@ class Home:
         self._redo.begin({"mark": mark, "places": places})
         execution.write_temps(puts)
 
-    def _record(self, change: Change, steps: Sequence[Step]) -> None:
-        """Complete the redo record; with several steps it must be durable before the first of them."""
-        self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
-        if len(steps) > 1:
-            self._redo.sync()
-
     def _entered(self) -> None:
         """The lock was just taken: read the journal again, complete a change whose process died."""
         self.history.refresh()
@@ -169,43 +163,38 @@ class Home:
         try:
             record = _parsed(self._redo.read())
             if record is not None:
-                begun = record.change is not None and record.change.number > self.history.last
-                self._recover(record, begun)
+                self._finish(record, record.change is not None and record.change.number > self.history.last)
         except (OSError, CommonplaceError, ValueError):
             # It cannot be finished now (an unmounted project, a read-only disk): set aside for doctor.
-            self._set_aside()
+            number = self.history.last + 1
+            while os.path.exists(aside := f"{self.layout.redo}-{number}"):
+                number += 1
+            self._redo.set_aside(aside)
             return
         self._redo.drop()
         self._redo.sync()  # its temp files are gone: found again, it would look as if it had been carried out
 
-    def _set_aside(self) -> None:
-        number = self.history.last + 1
-        while os.path.exists(aside := f"{self.layout.redo}-{number}"):
-            number += 1
-        self._redo.set_aside(aside)
-
-    def _recover(self, record: _Record, begun: bool) -> None:
+    def _finish(self, record: _Record, begun: bool) -> None:
         """Finish the change of a record if it is `begun` and not in the journal; remove its temp files."""
-        if begun and record.change is not None:
-            self._finish(record.change, record.steps)
-        for project, root, path in record.places:
-            _remove_marked(project, root, path, record.mark)
-
-    def _finish(self, change: Change, steps: list[Step]) -> None:
+        change, steps = record.change, record.steps if begun else []
         for step in steps:
             if not os.path.isdir(step.root):
                 raise NotFound(step.path, step.project)
         execution = Execution(self.history, strict=False)
         try:
-            if execution.is_overtaken(steps, change.files):
-                return
-            for step, touched in zip(steps, change.files, strict=True):
-                execution.resume(step, touched)
-            execution.sync()
-            change.number = self.history.last + 1
-            self.history.append(change)
+            if begun and change is not None and not execution.is_overtaken(steps, change.files):
+                for step, touched in zip(steps, change.files, strict=True):
+                    execution.resume(step, touched)
+                execution.sync()
+                change.number = self.history.last + 1
+                self.history.append(change)
         finally:
             execution.close()
+        for project, root, path in record.places:  # where temp files of the dead writer may be
+            with suppress(NotFound), open_folder(root, path, project) as folder:
+                for name in os.listdir(folder.fd):
+                    if name.startswith(record.mark):
+                        os.unlink(name, dir_fd=folder.fd)
 
     def set_aside(self) -> list[str]:
         """Redo records that could not be finished when they were found (for doctor), the oldest first."""
@@ -219,17 +208,14 @@ class Home:
             with open(record, "rb") as file:
                 parsed = _parsed(file.read())
             if parsed is not None:
-                self._recover(parsed, parsed.change is not None and not self._has(parsed.change))
+                wanted = parsed.change and parsed.change.essence()
+                is_in_journal = any(each.essence() == wanted for each in self.history.changes())
+                self._finish(parsed, parsed.change is not None and not is_in_journal)
             os.unlink(record)
         except OSError as error:
             raise refusal(name, error) from None
         except ValueError:
             raise StorageError(name, "the record is damaged") from None
-
-    def _has(self, change: Change) -> bool:
-        """Whether the journal has this change, under whatever number."""
-        wanted = _sameness(change)
-        return any(_sameness(each) == wanted for each in self.history.changes())
 
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
         """As `History.purge`; the texts a record set aside would replace stay. The lock must be held."""
@@ -252,11 +238,6 @@ class Home:
             if parsed is not None and parsed.change is not None:
                 spared |= {each.old for each in parsed.change.files}
         return spared
-
-
-def _sameness(change: Change) -> tuple[object, ...]:
-    files = [(each.do, each.project, each.path, each.to, each.new) for each in change.files]
-    return change.time, change.verb, change.project, change.path, files
 
 
 def _parsed(data: bytes) -> _Record | None:
@@ -302,15 +283,3 @@ def _missing_folders(steps: Sequence[Step]) -> list[Step]:
             made.add((step.root, parent))
             parent = parent.rpartition("/")[0]
     return [found[key] for key in sorted(found)]
-
-
-def _remove_marked(project: str, root: str, path: str, mark: str) -> None:
-    """Remove the temp files of a dead writer from one folder."""
-    try:
-        folder = open_folder(root, path, project)
-    except NotFound:
-        return
-    with folder:
-        for name in os.listdir(folder.fd):
-            if name.startswith(mark):
-                os.unlink(name, dir_fd=folder.fd)

@@ -113,19 +113,19 @@ class Change:
         """The folder of its project, where no other process would look for it, else empty: see Touched."""
         return next((each.root for each in self.files if each.project == self.project), "")
 
+    def essence(self) -> tuple[object, ...]:
+        """What tells it from other changes under whatever number."""
+        files = [(each.do, each.project, each.path, each.to, each.new) for each in self.files]
+        return self.time, self.verb, self.project, self.path, files
+
     def dump(self) -> bytes:
-        """The change as one JSON line."""
+        """The change as one JSON line; fields of a file with their default value are left out."""
         row: dict[str, Any] = {"change": self.number, "time": self.time, "verb": self.verb}
         row |= {"project": self.project, "path": self.path, "agent": self.agent, "face": self.face}
-        if self.undoes is not None:
-            row["undoes"] = self.undoes
-        if self.details:
-            row["details"] = self.details
-        if self.run is not None:
-            row["run"] = self.run
-        if self.by:
-            row["by"] = self.by
-        row["files"] = [_sparse(each) for each in self.files]
+        more = {"undoes": self.undoes, "details": self.details or None, "run": self.run, "by": self.by or None}
+        row |= {key: value for key, value in more.items() if value is not None}
+        values = ({name: getattr(each, name) for name in Touched.__slots__} for each in self.files)
+        row["files"] = [{k: v for k, v in each.items() if v != _DEFAULTS.get(k, MISSING)} for each in values]
         return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
@@ -142,12 +142,6 @@ class Change:
 
 
 _DEFAULTS = {each.name: each.default for each in fields(Touched) if each.default is not MISSING}
-
-
-def _sparse(each: Touched) -> dict[str, Any]:
-    """The fields of a step without those that have their default value."""
-    values = {name: getattr(each, name) for name in each.__slots__}
-    return {name: value for name, value in values.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
 
 
 class History:
@@ -220,11 +214,6 @@ class History:
     def changes(self, *, origins: bool = False) -> Iterator[Change]:
         """All changes, newest first, with `origins` the line of purged ones too; lines that cannot be read are passed
         over."""
-        for change in self._lines():
-            if origins or change.verb != ORIGINS:
-                yield change
-
-    def _lines(self) -> Iterator[Change]:
         try:
             fd = open_own(self._layout.journal, os.O_RDONLY)
         except FileNotFoundError:  # nothing was changed yet in a home that is read-only now
@@ -233,11 +222,13 @@ class History:
             at, tail = os.fstat(fd).st_size, b""
             while at > 0:
                 start = max(0, at - _BLOCK)
-                lines = (os.pread(fd, at - start, start) + tail).split(b"\n")
-                at, tail = start, lines[0]
-                for line in reversed(lines[1:]):
-                    yield from _load(line)
-            yield from _load(tail)
+                tail, *lines = (os.pread(fd, at - start, start) + tail).split(b"\n")
+                at = start
+                for line in filter(bytes.strip, reversed([tail, *lines] if at == 0 else lines)):
+                    with suppress(ValueError):
+                        change = Change.load(line)
+                        if origins or change.verb != ORIGINS:
+                            yield change
         finally:
             os.close(fd)
 
@@ -252,7 +243,11 @@ class History:
         """
         place = self.object_path(old.etag)
         try:
-            self._link(name, folder, place)
+            try:
+                os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                make_private(self._layout.objects / old.etag[:2])
+                os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
             if self._is_sound(old.etag):
                 return
@@ -276,13 +271,6 @@ class History:
                 os.unlink(place)
                 write_file(place, data, durable=durable)
         return digest
-
-    def _link(self, name: str, folder: int, place: str) -> None:
-        try:
-            os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            make_private(self._layout.objects / os.path.basename(os.path.dirname(place)))
-            os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
 
     def _is_sound(self, digest: str) -> bool:
         try:
@@ -344,7 +332,8 @@ class History:
 
     def unreferenced(self, spared: Collection[str | None] = ()) -> list[str]:
         """The kept texts no change refers to, but for those `spared`: by SHA-256."""
-        wanted = {text for change in self.changes() for each in change.files for text in _texts_of(each)} | {*spared}
+        files = [each for change in self.changes() for each in change.files]
+        wanted = {each.old for each in files} | {each.new for each in files if each.do == LINES} | {*spared}
         folders = os.scandir(self._layout.objects)
         return sorted(each.name for folder in folders for each in os.scandir(folder.path) if each.name not in wanted)
 
@@ -363,22 +352,6 @@ class History:
         files = [each for each in reversed(found.values()) if each.by is not None]
         moment = next((each.by["time"] for each in files if each.by), "") if files else ""
         return [Change(0, moment, ORIGINS, files[0].project, "", None, None, files)] if files else []
-
-
-def _texts_of(each: Touched) -> Iterator[str | None]:
-    """The kept texts a step refers to."""
-    yield each.old
-    if each.do == LINES:
-        yield each.new
-
-
-def _load(line: bytes) -> Iterator[Change]:
-    if not line.strip():
-        return
-    try:
-        yield Change.load(line)
-    except ValueError:
-        return
 
 
 _WAITS, _DROPPED, _END = b"{", b"-", b"\0"

@@ -11,13 +11,13 @@ import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.engine.entities import Entity, EntityKey, Graph, GraphRelation, GraphText
+from commonplace.clock import EPOCH
+from commonplace.engine.entities import Entity, GraphRelation, GraphText
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
-from commonplace.engine.exchange import VERB, Exchange
+from commonplace.engine.exchange import VERB, Exchange, batches
 from commonplace.engine.graph import NoteGraph
 from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
 from commonplace.engine.writing import scope_of
@@ -30,6 +30,7 @@ from commonplace.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.engine.file_graph import FileGraph
 
 Progress = Callable[[int, int], None]
 
@@ -38,17 +39,32 @@ IMPORT, UPDATE, KEEP = "import", "update", "keep"
 BANKS = "banks"
 BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
+_NO_BANK_ID = "its name cannot be a bank's id"
 EXPIRED = "its time to live is over"
 _BANK_RECORD = ".bank.json"
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
 """Files of the bank server that it makes from the others."""
-_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class WrongStore(CommonplaceError):
     """The path does not hold what was announced; the sentence says what it should be."""
 
     code = "invalid"
+
+
+class SourceFile(NamedTuple):
+    """A file below a folder, `path` relative to it with `/`; why it cannot be taken, if so."""
+
+    path: str
+    size: int = 0
+    refused: str = ""
+
+
+class _Copy(NamedTuple):
+    """A file to copy: where it lies, and where in the project it goes."""
+
+    source: Path
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +98,11 @@ class MovePlan:
     def carry_out(self, progress: Progress | None = None) -> None:
         """Do it, each batch as one change. Raises StorageError and the like; the batches before stay."""
         done = 0
-        for batch in _batches(self.items):
+        for batch in batches(self.items, BATCH, lambda each: each.size, BATCH_BYTES):
             self.act(batch)
             done += len(batch)
             if progress is not None:
                 progress(done, len(self.items))
-
-
-def _batches(items: Sequence[MoveAction]) -> Iterator[list[MoveAction]]:
-    batch: list[MoveAction] = []
-    size = 0
-    for each in items:
-        if batch and (len(batch) >= BATCH or size + each.size > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += each.size
-    if batch:
-        yield batch
 
 
 def folder_at(path: Path, what: str) -> Path:
@@ -119,15 +122,6 @@ def read_bytes(path: Path) -> bytes:
         raise WrongStore(f"no such file: {path}") from None
     except OSError as error:
         raise WrongStore(f"cannot read {path}: {reason(error)}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file below a folder, `path` relative to it with `/`; why it cannot be taken, if so."""
-
-    path: str
-    size: int = 0
-    refused: str = ""
 
 
 def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False) -> Iterator[SourceFile]:
@@ -160,13 +154,6 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
         waiting += reversed(inner)
 
 
-class _Copy(NamedTuple):
-    """A file to copy: where it lies, and where in the project it goes."""
-
-    source: Path
-    path: str
-
-
 def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
     """The plan for copying a vault of notes into `project`, with its folders and other files.
 
@@ -191,14 +178,14 @@ def plan_banks(
     places = _bank_places(path, named)
     if not places:
         raise WrongStore(f"{path} holds no memory banks: neither Markdown files nor folders of them")
-    refused = [(f"{kind}/{name}/", "its name cannot be a bank's id") for kind, name, _ in places if not is_id(name)]
-    plan = copying.plan(
-        (each, _Copy(folder / each.path, f"{kind}/{name}/{each.path}"))
-        for kind, name, folder in places
-        if is_id(name)
-        for each in _bank_files(folder)
-    )
-    plan.skipped += refused
+    files: list[tuple[SourceFile, _Copy]] = []
+    for kind, name, folder in places:
+        found = list(files_below(folder, lambda each: each in _BANK_CACHES or each in SKIPPED_FOLDERS))
+        if (record := folder / _BANK_RECORD).is_file() and not record.is_symlink():  # it begins with a dot
+            found.append(SourceFile(_BANK_RECORD, record.stat().st_size))
+        files += [(each, _Copy(folder / each.path, f"{kind}/{name}/{each.path}")) for each in found if is_id(name)]
+    plan = copying.plan(files)
+    plan.skipped += [(f"{kind}/{name}/", _NO_BANK_ID) for kind, name, _ in places if not is_id(name)]
     return plan
 
 
@@ -225,14 +212,6 @@ def _is_note(name: str) -> bool:
     return name.lower().endswith(NOTE_SUFFIXES)
 
 
-def _bank_files(folder: Path) -> Iterator[SourceFile]:
-    """A bank's files, and its record, which begins with a dot."""
-    yield from files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS)
-    record = folder / _BANK_RECORD
-    if record.is_file() and not record.is_symlink():
-        yield SourceFile(_BANK_RECORD, record.stat().st_size)
-
-
 class _Copying:
     def __init__(self, memory: Memory, project: str):
         self._memory, self._project = memory, project
@@ -242,7 +221,11 @@ class _Copying:
 
     def plan(self, files: Iterable[tuple[SourceFile, _Copy]]) -> MovePlan:
         """The plan: what is there with the same bytes is unchanged; nothing that is there is written over."""
-        plan = MovePlan(self._copy)
+        plan = MovePlan(
+            lambda items: self._exchange.add_files(
+                self._project, [(each.what.path, read_bytes(each.what.source)) for each in items]
+            )
+        )
         for found, copy in files:
             name = f"{self._project}/{copy.path}"
             why = found.refused or self._refusal(copy)
@@ -273,11 +256,9 @@ class _Copying:
             return f"{other if other != copy.path else 'something'} is there under the same name but for its case"
         if not self._memory.sees(scope := scope_of(data)):
             return f'its scope is "{scope}"'
-        return self._claim(copy, data) if _is_note(copy.path) else ""
-
-    def _claim(self, copy: _Copy, data: bytes) -> str:
-        """Why a note cannot go where another has its permalink or id; "" when none has."""
-        note = parse_note(data.decode("utf-8", "replace"), project=self._project, path=copy.path, changed=_EPOCH)
+        if not _is_note(copy.path):
+            return ""
+        note = parse_note(data.decode("utf-8", "replace"), project=self._project, path=copy.path, changed=EPOCH)
         own = [("permalink", "permalink", note.permalink)] if note.own_permalink else []
         own += [("id", "identity", note.id)] if note.own_id else []
         for what, argument, value in own:
@@ -291,17 +272,6 @@ class _Copying:
         self._claimed |= {(what, value): copy.path for what, _, value in own}
         return ""
 
-    def _copy(self, items: Sequence[MoveAction]) -> None:
-        self._exchange.add_files(self._project, [(each.what.path, read_bytes(each.what.source)) for each in items])
-
-
-class MergingGraph(Graph, Protocol):
-    """A graph that takes another one in."""
-
-    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
-        """As `NoteGraph.merge`."""
-        ...
-
 
 @dataclass(slots=True)
 class _EntityGroup:
@@ -311,7 +281,7 @@ class _EntityGroup:
     relations: list[GraphRelation] = field(default_factory=list)
 
 
-def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
+def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that gains
     observations or unknown keys, and each new relation. Bad lines are skipped."""
     groups = _groups(found)
@@ -319,7 +289,10 @@ def plan_graph(graph: MergingGraph, found: GraphText) -> MovePlan:
     observed = defaultdict[str, set[str]](set)
     for key, texts in zip(there, graph.observations(there), strict=True):
         observed[key.name].update(texts)
-    gaining = _gaining(graph, there, groups)
+    gaining = set[str]()  # whose unknown keys would grow; a graph file keeps those of its own lines
+    if isinstance(graph, NoteGraph):
+        pairs = [(key, group.entity[1]) for key in there if (group := groups[key.name]).entity and group.entity[1]]
+        gaining = {key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks}
     known = {each.triple for each in graph.relations({name for name, each in groups.items() if each.relations})}
 
     def merge(items: Sequence[MoveAction]) -> None:
@@ -363,14 +336,6 @@ def _groups(found: GraphText) -> dict[str, _EntityGroup]:
     return groups
 
 
-def _gaining(graph: MergingGraph, there: Sequence[EntityKey], groups: dict[str, _EntityGroup]) -> set[str]:
-    """The names of entities that would gain unknown keys; a graph file keeps those of its own lines."""
-    if not isinstance(graph, NoteGraph):
-        return set()
-    pairs = [(key, group.entity[1]) for key in there if (group := groups[key.name]).entity and group.entity[1]]
-    return {key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks}
-
-
 _OLDER = "a newer one is here; this one is in the history"
 _OLDER_PASSING = "a newer one is here"
 _Incoming = tuple[Entry, dict[str, Any]]
@@ -410,24 +375,20 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
         for row in content.rows:
-            _collect((entry_of(row, stem, content), unknown_of(row, stem)), newest, plan, memory.clock())
+            each = entry_of(row, stem, content), unknown_of(row, stem)
+            key, why = (each[0].namespace, each[0].key), "another with its key is newer"
+            if each[0].expires is not None and memory.clock() > each[0].expires:
+                why = EXPIRED
+            elif not each[0].key.strip():
+                why = "its key is blank"
+            elif (other := newest.setdefault(key, each)) is each:
+                continue
+            else:
+                newest[key] = max(each, other, key=lambda one: one[0].created)
+            plan.skipped.append((_entry_name(each[0]), why))
     for each in newest.values():
         _decide(each, entries, plan)
     return plan
-
-
-def _collect(each: _Incoming, newest: dict[tuple[str, str], _Incoming], plan: MovePlan, now: datetime) -> None:
-    """Take an entry up unless it ended, cannot be asked for, or is older than another with its key."""
-    entry, _ = each
-    if entry.expires is not None and now > entry.expires:
-        plan.skipped.append((_entry_name(entry), EXPIRED))
-    elif not entry.key.strip():
-        plan.skipped.append((_entry_name(entry), "its key is blank"))
-    else:
-        other = newest.setdefault((entry.namespace, entry.key), each)
-        if other is not each:
-            newest[entry.namespace, entry.key] = max(each, other, key=lambda one: one[0].created)
-            plan.skipped.append((_entry_name(entry), "another with its key is newer"))
 
 
 def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:

@@ -69,7 +69,7 @@ def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_th
     daemon = Scheduler(memory)
     chosen = [choice(memory, "Lunch!"), choice(memory, "奶酪和面包")]
     assert [each.layer for each in chosen] == ["fallback", "example"]
-    assert dict(daemon.steps())["embed"]() == 8
+    assert dict(daemon.steps())["embed"]() == 32
     assert choice(memory, "Lunch!") == chosen[0]  # half of the examples decide nothing
     daemon.keep_up()
     assert choice(memory, "Lunch!").layer == "example"

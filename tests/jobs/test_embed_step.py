@@ -51,12 +51,12 @@ def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(memory: Memor
     tick = Scheduler(memory)
     tick.keep_up()
     assert embedded(memory) == 0  # nothing says yet that there is something to do
-    assert dict(tick.steps())["embed"]() == 32
+    assert dict(tick.steps())["embed"]() == 8
     tick.keep_up()
-    assert embedded(memory) == 64
+    assert embedded(memory) == 16
     tick.stop = lambda: True
     tick.keep_up()
-    assert embedded(memory) == 64
+    assert embedded(memory) == 16
 
 
 def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_them(
@@ -120,6 +120,6 @@ def test_a_server_embeds_between_calls_as_long_as_there_is_more(memory: Memory, 
         served.refuse_waiting()
 
     asyncio.run(session(lambda opened: Embedding(opened).some(0.0) > 0))
-    assert pieces == [True, True, True, False]
+    assert pieces == [True] * 9 + [False]
     assert embedded(memory) == 70
     assert not embed_some(memory)

@@ -44,3 +44,23 @@ def test_a_call_behind_one_that_takes_too_long_is_refused_and_can_be_repeated(mo
 
     asyncio.run(calls())
     turns.close()
+
+
+def test_a_call_does_not_wait_for_the_work_in_the_background(monkeypatch):
+    monkeypatch.setattr(turns_module, "KEPT_UP_AFTER", 0.0)
+    working, ended = threading.Event(), threading.Event()
+
+    def background(memory):
+        working.set()
+        return not ended.wait(60)
+
+    turns = CallQueue(Pad, background=background)
+
+    async def calls():
+        await turns.take(lambda memory: None)
+        assert await asyncio.to_thread(working.wait, 60)
+        assert await turns.take(lambda memory: "now") == "now"
+        ended.set()
+
+    asyncio.run(calls())
+    turns.close()

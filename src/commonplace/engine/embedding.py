@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from commonplace.index.search.question import Nearness
     from commonplace.index.vectors.nearest import EmbeddingCounts, KnownTexts, VectorHit, Vectors
 
-AT_ONCE, CHARACTERS = 32, 8_000
-"""Passages, and characters of them, embedded before the clock is looked at: about half a second's work for one core."""
-_NOTES_AT_ONCE = 100
+AT_ONCE, CHARACTERS = 8, 2_000
+"""Passages, and characters of them, embedded at once while others call: a tenth of a second on one core, which the
+model does not share among threads."""
+THOROUGH_AT_ONCE, THOROUGH_CHARACTERS = 32, 8_000
+"""The same where somebody waits for all of them: as many cores as there are."""
+_NOTES_AT_ONCE = 10
+"""Notes cut into passages under the lock."""
 _NEAREST = 60
 """So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
@@ -165,7 +169,7 @@ class Embedding:
             anew = False
             if progress is not None and not done:
                 total = vectors.counts().waiting
-            texts = self._waiting(vectors)
+            texts = self._waiting(vectors, thorough)
             if not texts:
                 if done or thorough or not self.engine.vectors_collected:
                     self._collect(vectors, thorough)
@@ -189,8 +193,8 @@ class Embedding:
             return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
-    def _waiting(self, vectors: Vectors) -> dict[int, str]:
-        return vectors.waiting(AT_ONCE, CHARACTERS)
+    def _waiting(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
+        return vectors.waiting(*(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS))
 
     @verb
     def gone(self) -> int:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from commonplace.clock import may_wait
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
-_EMBED_SECONDS = 0.2
+_EMBED_SECONDS = 1.0
 _LAST_WORDS = 1.0  # seconds for a client to take its answers once the server was told to stop
 
 
@@ -85,10 +86,10 @@ def _keep_up(memory: Memory) -> None:
 
 
 def embed_some(memory: Memory) -> bool:
-    """A short while of embedding what waits. Returns whether there may be more."""
+    """A short while of embedding what waits, until the server stops. Returns whether there may be more."""
     from commonplace.engine.embedding import Embedding
 
-    return Embedding(memory).some(_EMBED_SECONDS) > 0
+    return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
 
 
 @contextmanager

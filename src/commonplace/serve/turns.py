@@ -40,7 +40,7 @@ class InternalError(CommonplaceError):
 
 
 AGAIN_AFTER = 0.2
-"""Seconds between two pieces of work in the background, for calls to come first."""
+"""Seconds between two pieces of work in the background, which leave a core to others."""
 KEPT_UP_AFTER = 4.0
 """Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
 
@@ -49,7 +49,7 @@ class CallQueue:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
     `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed; `background` after
-    it, repeatedly while it returns True.
+    it, on a thread of its own, repeatedly while it returns True: calls do not wait for it.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class CallQueue:
         self._waiting: asyncio.TimerHandle | None = None
         self._memory: Memory | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commonplace")
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="background")
         self._prepared = self._stopping = False
         self._ended = threading.Event()
         self._begun = 0.0
@@ -135,9 +136,9 @@ class CallQueue:
             self._work(loop)
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A piece of the work in the background, and the next one after what has come in meanwhile."""
+        """A piece of the work in the background, and the next one after a pause."""
         if not self._stopping:
-            call = self._thread.submit(self._logged, lambda memory: not self._stopping and self._background(memory))
+            call = self._aside.submit(self._logged, lambda memory: not self._stopping and self._background(memory))
             piece = asyncio.wrap_future(call, loop=loop)
             piece.add_done_callback(lambda done: self._worked(done, loop))
 
@@ -160,10 +161,12 @@ class CallQueue:
         self._stopping = True
         self._ended.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
+        self._aside.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
-        """Wait for the running call and close the memory."""
+        """Wait for the running call and the piece of work in the background, and close the memory."""
         self._stopping = True
+        self._aside.shutdown(wait=True, cancel_futures=True)
         self._thread.shutdown(wait=True)
         if self._memory is not None:
             self._logged(self._upkeep)

@@ -133,7 +133,7 @@ def answer(memory: Memory, event: HookEvent) -> str:
         return ""
     now = memory.clock()
     if event.kind == START:
-        told = at_start(caller, event, session)
+        told = caller.at_once(lambda: at_start(caller, event, session))
         session.sweep(now)
     else:
         from commonplace.clients.hook_capture import asked_to_remember, remember

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers check-bundles docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers check-bundles check-frameworks docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -88,6 +88,17 @@ bench-lifecycle: .venv/ready
 # The plugin, the extension and the bundle, by the programs they are for (from npm); skipped where they cannot be had.
 check-bundles: .venv/ready
 	@$(BIN)/python tools/check_clients.py bundles
+
+# The adapters and samples/frameworks with the newest releases of what they are for, in a venv of their own. Without npm
+# the sample of the Vercel AI SDK is skipped.
+FRAMEWORKS := .venv/frameworks
+check-frameworks: .venv/ready
+	@$(PYTHON) -m venv $(FRAMEWORKS)
+	@$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade -e '.[langgraph,adk,openai-agents]' \
+		langgraph claude-agent-sdk 'pydantic-ai-slim[mcp]' pytest hypothesis
+	@npm install --silent --no-audit --no-fund --prefix $(FRAMEWORKS)/npm ai @ai-sdk/mcp || echo "skipped: Vercel AI SDK (npm)"
+	@COMMONPLACE_NPM=$(CURDIR)/$(FRAMEWORKS)/npm $(FRAMEWORKS)/bin/python -m pytest -q -rs \
+		$(addprefix tests/clients/test_,langgraph_store.py adk_service.py openai_session.py recipes.py)
 
 docs: .venv/ready
 	@$(BIN)/python tools/reference.py

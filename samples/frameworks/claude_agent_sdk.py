@@ -10,15 +10,17 @@ from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
 
 def options(home: str) -> ClaudeAgentOptions:
-    server = {"type": "stdio", "command": sys.executable, "args": ["-m", "commonplace", "--home", home, "mcp"]}
+    server = {"type": "stdio", "command": sys.executable, "args": ["-m", "commonplace", "--home", home, "mcp"],
+              "alwaysLoad": True}  # fmt: skip
     return ClaudeAgentOptions(mcp_servers={"memory": server}, allowed_tools=["mcp__memory"])  # type: ignore[dict-item]
 
 
 async def main(question: str, home: str) -> str:
+    answer = ""
     async for message in query(prompt=question, options=options(home)):
         if isinstance(message, ResultMessage):
-            return message.result or ""
-    return ""
+            answer = message.result or ""
+    return answer
 
 
 if __name__ == "__main__":

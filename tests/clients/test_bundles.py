@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from commonplace import __version__
-from commonplace.clients.table import clients
+from commonplace.clients.table import agents_md, clients
 
 pytestmark = pytest.mark.promise("install-5")
 
@@ -79,6 +79,7 @@ def test_the_skill_says_when_it_is_for() -> None:
     assert len(body.split()) < 400
 
 
-def test_the_context_file_of_gemini_is_the_paragraph_for_agents() -> None:
+def test_the_context_file_of_gemini_is_the_paragraph_for_agents_that_install_writes() -> None:
     name = load("gemini")["contextFileName"]
     assert (PLUGIN / "gemini" / name).read_bytes() == (PLUGIN / "AGENTS.md").read_bytes()
+    assert agents_md(ROOT).stdio["text"] == (PLUGIN / "AGENTS.md").read_text("utf-8").strip()

@@ -514,3 +514,49 @@ def test_nothing_is_changed_when_one_of_two_files_is_refused(terminal: Any, user
     assert "settings.json was not changed: line 1 has something else than {" in ran.out
     assert file.read_text() == "{}"
     assert terminal("install", "claude-code", "--no-hooks").status == 0
+
+
+def test_claude_code_can_keep_its_own_memories_in_a_project_here(terminal: Any, user: Path) -> None:
+    placed("claude-code", "{}")
+    settings = user / ".claude" / "settings.json"
+    settings.write_text('{"theme": "dark"} // mine\n')
+    before, folder = snapshot(user / ".claude"), terminal.home / "projects" / "claude-memory"
+    assert "autoMemoryDirectory" in terminal.ok("install", "--native-memory", "--dry-run")
+    assert not folder.exists()
+    assert terminal("install", "claude-code", "--native-memory").status == 0
+    assert json.loads(settings.read_text().partition(" //")[0])["autoMemoryDirectory"] == str(folder)
+    (folder / "MEMORY.md").write_text("The kiln needs cone 6.\n")
+    assert "cone 6" in terminal.ok("context", "what does the kiln need?")
+    assert terminal("install", "claude-code").status == 0  # which leaves it
+    assert str(folder) in settings.read_text()
+    assert terminal("uninstall", "claude-code").status == 0
+    assert snapshot(user / ".claude") == before
+
+
+def test_a_folder_for_claudes_memories_that_is_not_ours_stays(terminal: Any, user: Path) -> None:
+    placed("claude-code", "{}")
+    settings = user / ".claude" / "settings.json"
+    settings.write_text('{"autoMemoryDirectory": "/mine"}')
+    assert "not ours" in terminal("install", "--native-memory").out
+    assert terminal("install", "claude-code").status == 0
+    assert terminal("uninstall", "claude-code").status == 0
+    assert settings.read_text() == '{"autoMemoryDirectory": "/mine"}'
+    for wrong in (("codex",), ("--project",), ("--print",)):
+        assert terminal("install", "--native-memory", *wrong).status == 2
+
+
+@pytest.mark.parametrize("text", [None, "", "# Mine", "# Mine\n", "# Mine\r\n\r\nx\r\n", "\n\n"])
+def test_a_paragraph_in_agents_md_comes_and_goes(terminal: Any, user: Path, monkeypatch: Any, text: str | None) -> None:
+    monkeypatch.chdir(user)
+    file = user / "AGENTS.md"
+    if text is not None:
+        file.write_bytes(text.encode())
+    for _ in range(2):
+        assert terminal("install", "--agents-md").status == 0
+        assert file.read_bytes().count(b"Never store secrets.") == 1
+        assert file.read_bytes().startswith((text or "").encode())
+    file.write_bytes(file.read_bytes() + b"later\n")
+    terminal("install", "--agents-md")
+    file.write_bytes(file.read_bytes().removesuffix(b"later\n"))
+    assert terminal("uninstall", "--agents-md").status == 0
+    assert (file.read_bytes().decode() if file.exists() else None) == text

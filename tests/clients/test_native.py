@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace import errors, open_memory
-from commonplace.clients.native import add_native, auto_memory_folder
+from commonplace.clients.native import add_native
 
 
 @pytest.fixture
@@ -57,12 +57,3 @@ def test_wrong_use_is_said_and_an_agent_may_not(terminal, user):
     assert terminal("--agent", "codex", "project", "add", "--native").status == 1
     with open_memory(terminal.home, agent="codex") as memory, pytest.raises(errors.InvalidInput, match="owner"):
         add_native(memory)
-
-
-def test_claude_can_be_given_a_project_to_write_its_own_memories_to(terminal):
-    with open_memory(terminal.home) as memory:
-        folder = auto_memory_folder(memory)
-        assert folder == auto_memory_folder(memory) == memory.home / "projects" / "claude-memory"
-        assert folder.is_dir()
-        put(folder / "MEMORY.md", "the kiln needs cone 6")
-        assert memory.search("kiln").total == 1

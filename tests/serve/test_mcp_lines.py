@@ -45,6 +45,14 @@ def test_the_revision_without_a_handshake_is_spoken(start):
     assert server.close() == 0
 
 
+def test_a_client_that_gave_up_its_probe_may_begin_with_a_handshake(start):
+    server = start()
+    server.modern("server/discover")
+    assert server.handshake("2025-11-25")["protocolVersion"] == "2025-11-25"
+    assert server.text("who") == "test through mcp"
+    assert server.close() == 0
+
+
 def test_without_a_handshake_each_request_has_the_identity_it_brings(start):
     server = start()
     who = [

@@ -20,7 +20,7 @@ from commonplace.cli.syntax import Text, Usage, command, flag, option
 
 if TYPE_CHECKING:
     from commonplace.clients.install import FileChange, Installer, Target
-    from commonplace.clients.table import Client, Server
+    from commonplace.clients.table import Client, Edit, Server
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
 _STATUS = Row("{:<17} {:<6} {:<24} {:<8} {}")
@@ -44,13 +44,15 @@ def _ids(*_: object) -> list[str]:
     default=True,
     help="Bring memory into each session by the client's hooks, or take ours out [yes].",
 )
+@flag("--native-memory", "Let Claude Code keep its own memories in a project here, for all agents to find.")
+@flag("--agents-md", "Also, or only: a paragraph about the memory in AGENTS.md of the working folder.")
 @option("--name", default="memory", help="The name of the entry.")
 @flag("--replace", "Take the place of an entry of that name that is not ours.")
 @flag("--dry-run", "Show the changes, make none.")
 @flag("--print", "Print what to paste, change nothing.", "print_")
 def install(
-    call: Invocation, *ids: str, all_: bool, project: bool, http: Text, token_env: Text, hooks: bool, name: str,
-    replace: bool, dry_run: bool, print_: bool,
+    call: Invocation, *ids: str, all_: bool, project: bool, http: Text, token_env: Text, hooks: bool,
+    native_memory: bool, agents_md: bool, name: str, replace: bool, dry_run: bool, print_: bool,
 ) -> int:  # fmt: skip
     """Connect other programs to this memory. Without CLIENT: show who is connected, change nothing.
 
@@ -58,29 +60,40 @@ def install(
     server is started once and asked for its tools.
     """
     from commonplace.clients.install import Installer, checked_name, checked_url, checked_variable
+    from commonplace.clients.native import add_auto_memory
     from commonplace.clients.table import Server
+    from commonplace.clients.table import hooks as hook_edits
     from commonplace.errors import CommonplaceError
 
     if token_env is not None and http is None:
         raise Usage("--token-env needs --http")
+    if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
+        raise Usage("--native-memory is a setting of your own claude-code")
     program = _program(project)
     server = Server(checked_name(name), (*program, "mcp", *_globals(call)), checked_url(http) if http else "",
                     checked_variable(token_env) if token_env else "")  # fmt: skip
-    if not ids and not all_ and not print_:
+    if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
+    if native_memory and not dry_run:
+        with call.memory() as memory:
+            add_auto_memory(memory)
     installer, rows, texts, failed = Installer(call.settings().home), [], [], False
-    for client in _chosen(ids, all_, project, print_=print_):
+    named = ids or (("claude-code",) if native_memory and not all_ else ())
+    for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
         row: dict[str, Any] = {"client": client.id, "title": client.title}
         try:
-            wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)])
+            own = _memories(client, installer.home) if native_memory else []
+            wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own)
             if not print_ and not project and not client.is_here(os.environ):
                 row |= _pasted(wanted) | {"result": "not found", "reason": f"{client.title} is not on this machine"}
             elif print_:
                 row |= _pasted(wanted) | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
-            elif _plugin_is_on(client):
+            elif _plugin_is_on(client) and not own:
                 row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             else:
-                unwanted = [] if hooks or project else _hook_targets(client)
+                if _plugin_is_on(client):
+                    wanted = _own_file(client, own)
+                unwanted = [] if hooks or project else _own_file(client, hook_edits(client, ["memory"]))
                 row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
@@ -99,23 +112,29 @@ def install(
 @command("uninstall", "[CLIENT...]", keys=("clients",), complete=_ids, example="memory uninstall --all")
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
+@flag("--agents-md", "Also, or only: the paragraph in AGENTS.md of the working folder.")
 @option("--name", default="memory", help="The name of the entry.")
 @flag("--replace", "Take out an entry of that name even if it is not ours.")
 @flag("--dry-run", "Show the changes, make none.")
-def uninstall(call: Invocation, *ids: str, all_: bool, project: bool, name: str, replace: bool, dry_run: bool) -> int:
+def uninstall(
+    call: Invocation, *ids: str, all_: bool, project: bool, agents_md: bool, name: str, replace: bool, dry_run: bool
+) -> int:
     """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
-    from commonplace.clients.install import Installer, checked_name
+    from commonplace.clients.install import Installer, checked_name, present
     from commonplace.clients.table import Server
     from commonplace.errors import CommonplaceError
 
-    if not ids and not all_:
+    if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
     server, installer = Server(checked_name(name)), Installer(call.settings().home)
     rows, texts = [], []
-    for client in _chosen(ids, all_, project):
+    for client in _chosen(ids, all_, project, agents_md=agents_md):
         row: dict[str, Any] = {"client": client.id, "title": client.title}
         try:
-            wanted = _targets(client, server, project, hooks=not project, program=["memory"])
+            own = _memories(client, installer.home) if not project else []
+            if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
+                own = []  # somebody else's
+            wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
             row |= _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
@@ -141,39 +160,53 @@ def _globals(call: Invocation) -> list[str]:
     return (["--home", os.path.abspath(os.path.expanduser(home))] if home else []) + config + agent
 
 
-def _chosen(ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False) -> list[Client]:
+def _chosen(
+    ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
+) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
+    from commonplace.clients.table import agents_md as paragraph
     from commonplace.clients.table import clients
 
     table = clients()
     if unknown := [each for each in ids if each not in table]:
         raise Failure(f'unknown client "{unknown[0]}"; clients: {", ".join(table)}. For others: memory install --print')
-    if ids:
-        return [table[each] for each in dict.fromkeys(ids)]
+    more = [paragraph(Path.cwd())] if agents_md else []
+    if ids or (agents_md and not all_):
+        return [table[each] for each in dict.fromkeys(ids)] + more
     if print_ and not all_:
         return [table["cursor"]]  # the form most clients share
     found = [each for each in table.values() if each.is_here(os.environ)]
-    return [each for each in found if each.project] if project else found
+    return [each for each in found if each.project or not project] + more
 
 
-def _targets(client: Client, server: Server, project: bool, *, hooks: bool, program: Sequence[str]) -> list[Target]:
-    """The files of the client with what belongs in them. Raises Failure."""
+def _targets(
+    client: Client, server: Server, project: bool, *, hooks: bool, program: Sequence[str], more: Sequence[Edit] = ()
+) -> list[Target]:
+    """The files of the client with what belongs in them, `more` in that of its hooks. Raises Failure."""
     from commonplace.clients import install, table
 
     file = client.place(os.environ, Path.cwd() if project else None)
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    calls = table.hooks(client, program) if hooks and client.hooks and not project else []
+    calls = table.hooks(client, program) if hooks and not project else []
     edits = [table.entry(client, server)]
-    return install.targets(client, file, edits, client.hook_file(os.environ), calls)
+    return install.targets(client, file, edits, client.hook_file(os.environ), [*calls, *more])
 
 
-def _hook_targets(client: Client) -> list[Target]:
-    """The file of the client's hooks, with what `install` would put there."""
-    from commonplace.clients import install, table
+def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
+    """The file of the client's hooks with these edits; none for a client without."""
+    from commonplace.clients.install import Target
 
     file = client.hook_file(os.environ)
-    return [] if file is None else [install.Target(client, file, "json", table.hooks(client, ["memory"]))]
+    return [] if file is None else [Target(client, file, "json", edits)]
+
+
+def _memories(client: Client, home: Path) -> list[Edit]:
+    """What makes the client keep its own memories in a project of the home, where it can be told to."""
+    from commonplace.clients.native import auto_memory_folder
+    from commonplace.clients.table import native_memory
+
+    return [native_memory(client, str(auto_memory_folder(home)))] if "memories" in client.hooks else []
 
 
 def _changes(

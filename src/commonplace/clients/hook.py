@@ -6,6 +6,7 @@ A client waits for its hooks, so whatever goes wrong, or takes too long, ends in
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
-SECONDS = 0.75
+SECONDS = 0.7
 """A hook ends itself after so long, whatever it was doing, so that it is over for its client after 0.8."""
 METHOD = "hook"
-"""The daemon's method that answers an event."""
+"""The command, and the daemon's method that answers an event."""
 LIMIT = 4 << 20
 """Bytes of an event that are read; a longer one is none."""
 
@@ -29,7 +30,7 @@ def limit_time() -> Timer:
     for a lock. A change that is cut off is completed or taken back by the next one. Cancel it when all is done."""
     from threading import Timer
 
-    timer = Timer(max(0.05, _limit() - _age()), os._exit, (0,))
+    timer = Timer(max(0.0, _limit() - _age()), os._exit, (0,))
     timer.daemon = True
     timer.start()
     return timer
@@ -46,13 +47,15 @@ def _limit() -> float:
 def _age() -> float:
     """Seconds since this process began, as the system tells, else by what it has computed; 0 when it is no process that
     began for one event."""
+    if METHOD not in sys.argv:
+        return 0.0
     try:
         with open("/proc/self/stat", "rb") as file:
             began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
     except (OSError, ValueError, IndexError, AttributeError):
         age = time.process_time()
-    return age if 0 <= age < SECONDS else 0.0
+    return max(0.0, age)
 
 
 def read_event(fd: int = 0) -> bytes:
@@ -118,7 +121,7 @@ def answer(memory: Memory, event: HookEvent) -> str:
         return ""
     now = memory.clock()
     if event.kind == START:
-        told = at_start(caller, event, session)
+        told = caller.at_once(lambda: at_start(caller, event, session))
         session.sweep(now)
     else:
         from commonplace.clients.hook_capture import asked_to_remember, remember

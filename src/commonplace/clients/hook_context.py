@@ -17,6 +17,8 @@ from commonplace.clients.hook_events import HookEvent
 from commonplace.clients.hook_session import SessionFile
 from commonplace.engine.memory_rows import contents
 from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, TRACE_PROJECT
+from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import is_cjk
@@ -195,11 +197,12 @@ def _summary(info: NoteInfo, body: str) -> str:
 
 def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
     """Reminders that fired and nobody acknowledged, or will fire within a day."""
-    from commonplace.jobs.reminders import listed
-
-    for info, reminder in listed(memory, fired=True):
-        if reminder.due is not None and not reminder.is_done and now - 7 * _SOON <= reminder.due <= now + _SOON:
-            yield info, f"due {reminder.due.astimezone(memory.settings.reading_zone):%Y-%m-%d %H:%M}"
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
+    reminders = [(info, Reminder.of(info.header)) for info in infos]
+    dated = [(each.due, info) for info, each in reminders if each.due is not None and not each.is_done]
+    for due, info in sorted(dated, key=lambda each: (each[0], each[1].id)):
+        if now - 7 * _SOON <= due <= now + _SOON:
+            yield info, f"due {due.astimezone(memory.settings.reading_zone):%Y-%m-%d %H:%M}"
 
 
 def _about_user(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace import clock
-from commonplace.clients import jsonc, table, toml_text, yaml_text
+from commonplace.clients import jsonc, paragraph, table, toml_text, yaml_text
 from commonplace.clients.spans import NO_HINT, Hint, Unsure
 from commonplace.clients.table import Client, Edit
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
 
-EDITORS: dict[str, Any] = {"json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text}
+EDITORS: dict[str, Any] = {
+    "json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text, "markdown": paragraph,
+}  # fmt: skip
 _ATTEMPTS, _BACKUPS = 5, 5
 
 
@@ -74,7 +76,7 @@ class Installer:
     """Changes files of clients for the memory in `home`, where it remembers what it made."""
 
     def __init__(self, home: Path):
-        self.folder = home / ".commonplace" / "install"
+        self.home, self.folder = home, home / ".commonplace" / "install"
         self._records = self.folder / "records.json"
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
@@ -86,7 +88,7 @@ class Installer:
         return self._change(target, lambda text, notes: self._removed(target, text, notes, replace), dry_run)
 
     def wrote(self, target: Target, value: Any) -> bool:
-        """Whether `value` is the server that was last written into the file."""
+        """Whether `value` is what was last written into the file as the first of the edits."""
         notes = self._load().get(str(target.file), {})
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 

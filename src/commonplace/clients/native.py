@@ -40,11 +40,14 @@ def _name(client: str, about: tuple[str, ...]) -> str:
     return f"{client} {told}" if told else client
 
 
-def auto_memory_folder(memory: Memory) -> Path:
-    """A folder for the memories Claude Code writes by itself, as `autoMemoryDirectory` may name it: that of project
-    `claude memory`, which is added. Raises as `Memory.add_project`."""
-    folder = memory.home / "projects" / "claude-memory"
-    return memory.add_project("claude memory", str(folder))[0].root
+def auto_memory_folder(home: Path) -> Path:
+    """The folder of project `claude memory`, for the memories Claude Code writes by itself."""
+    return home / "projects" / "claude-memory"
+
+
+def add_auto_memory(memory: Memory) -> None:
+    """Add project `claude memory`. Raises as `Memory.add_project`."""
+    memory.add_project("claude memory", str(auto_memory_folder(memory.home)))
 
 
 def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:

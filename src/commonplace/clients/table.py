@@ -87,6 +87,13 @@ def clients() -> dict[str, Client]:
     return {name: Client(id=name, **(row | {"key": tuple(row["key"])})) for name, row in rows.items()}
 
 
+def agents_md(folder: Path) -> Client:
+    """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is its entry."""
+    text = files("commonplace.clients").joinpath("AGENTS.md").read_text("utf-8").strip()
+    file = str(folder / "AGENTS.md")
+    return Client("agents-md", "AGENTS.md", file, "markdown", (), {"text": text}, "run", str(folder), project=file)
+
+
 def launcher() -> list[str]:
     """The command line that starts this program, with absolute paths: programs with windows have no shell's PATH."""
     program = sys.argv[0]
@@ -108,6 +115,8 @@ def expand(text: str, environ: Mapping[str, str]) -> Path:
 def entry(client: Client, server: Server) -> Edit:
     """Our entry for `server` in the client's file. Raises InvalidInput for a server it cannot have."""
     shape: Mapping[str, Any] | None = client.stdio
+    if client.format == "markdown":
+        return Edit("paragraph", (), server.name, client.stdio["text"], lambda _: True)
     if server.url:
         shape = client.http
         if shape is None:
@@ -125,14 +134,18 @@ def entry(client: Client, server: Server) -> Edit:
 
 
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
-    """What makes the client call `memory hook`."""
+    """What makes the client call `memory hook`; nothing for one without hooks."""
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
     alone = [Edit(key, (), key, each, lambda _: True, True) for key, each in client.hooks.get("alone", {}).items()]
-    entries = [
-        (event, _filled(client.hooks["entry"], {"hook": command, "event": event})) for event in client.hooks["events"]
-    ]
+    entries = [(event, _filled(client.hooks["entry"], {"hook": command, "event": event}))
+               for event in client.hooks.get("events", ())]  # fmt: skip
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
+
+
+def native_memory(client: Client, folder: str) -> Edit:
+    """The setting that makes the client write its own memories into `folder`; ours is what was written by us."""
+    return Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)
 
 
 def shares_hooks(value: Any, client: str) -> bool:

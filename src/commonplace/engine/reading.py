@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from commonplace import clock
 from commonplace.clock import Clock
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from commonplace.store.base import File
     from commonplace.text.gate import GateMatch
 
+T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
 
 CHARACTERS_PER_TOKEN = 4
@@ -136,6 +137,11 @@ class ReadVerbs(HomeSession):
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
         return self.engine.store(info.project).stamp(info.path) == (info.size, info.mtime_ns, info.inode)
+
+    @verb
+    def at_once(self, work: Callable[[], T]) -> T:
+        """The result of `work`, all of whose reads see one state of the memory: the disk is looked at once for them."""
+        return work()
 
     @verb
     def file(self, ref: Ref, project: str | None = None) -> File:

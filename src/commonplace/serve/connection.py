@@ -28,14 +28,17 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+_PROBE = "server/discover"
+
 
 class ClientConnection:
     """One client: its lines as the SDK's messages and back, and the number of requests without an answer.
 
     It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
-    each request has its answer, because the SDK drops what is in progress once its input ends. `write` sends a
-    line without its break, `answered` is called after each answer, `at_end` when the client has sent all: it
-    ends streams that would wait for more.
+    each request has its answer, because the SDK drops what is in progress once its input ends. A client that found
+    our answer to its probe too long in coming begins as older ones do: then `requests` is another one. `write` sends
+    a line without its break, `answered` is called after each answer, `at_end` when the client has sent all: it ends
+    streams that would wait for more.
     """
 
     at_end: Callable[[], None] | None = None
@@ -45,6 +48,7 @@ class ClientConnection:
         self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
         self._open = 0
         self._ended = False
+        self._asked: set[str] = set()
 
     def receive(self, line: bytes) -> None:
         """One line from the client. What is no message is answered with a JSON-RPC error."""
@@ -58,6 +62,10 @@ class ClientConnection:
         metadata = None
         if isinstance(message, JSONRPCRequest):
             self._open += 1
+            if message.method == "initialize" and self._asked == {_PROBE}:
+                self._inbox.close()
+                self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
+            self._asked.add(message.method)
             metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
         self._inbox.send_nowait(SessionMessage(message, metadata))
 

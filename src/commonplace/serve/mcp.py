@@ -94,7 +94,10 @@ async def converse(
     handlers = Handlers(registry, turns, identity)
     connection.at_end = handlers.listen.close  # ends every stream with its answer
     server = server_of(registry, handlers, identity)
-    await server.run(connection.requests, connection, server.create_initialization_options())
+    requests = None
+    while requests is not connection.requests:
+        requests = connection.requests
+        await server.run(requests, connection, server.create_initialization_options())
 
 
 def server_of(registry: Registry, handlers: Handlers, identity: ServerIdentity) -> Server[Any]:

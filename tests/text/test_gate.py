@@ -16,25 +16,11 @@ previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：
 the tokens to |password for """.replace("\n", "").split("|")
 
 GLUED = [
-    "aws-access-key",
-    "google-api-key",
-    "google-oauth",
-    "github-token",
-    "gitlab-token",
-    "commonplace-token",
-    "slack-token",
-    "telegram-token",
-    "stripe-key",
-    "openai-key",
-    "model-service-key",
-    "npm-token",
-    "pypi-token",
-    "docker-token",
-    "cloud-token",
-    "work-tool-token",
-    "cloud-cn-key",
-    "jwt",
-]
+    name for name in RULES
+    if RULES[name].kind == SECRET and name.endswith(("-token", "-key", "google-oauth", "jwt"))
+    and name not in ("private-key", "age-key", "aws-secret-key", "azure-storage-key", "named-key", "mail-service-key",
+                     "discord-token")
+]  # fmt: skip
 """Rules whose secrets begin so that nothing else does."""
 
 

@@ -209,7 +209,10 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
-    return None if found is None else _Indexed(*found[:-1], searched(found[-1]))
+    if found is None:
+        return None
+    old = _Indexed(*found)
+    return old._replace(text=searched(old.text))
 
 
 def searched(text: str) -> str:

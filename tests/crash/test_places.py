@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from time import process_time
 
 import pytest
@@ -14,7 +16,7 @@ from commonplace import Draft, open_memory
 from commonplace.engine.doctor import examine as doctor
 from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput
-from commonplace.note.edit import Append
+from commonplace.note.edit import Append, Prepend, Rewrite
 from commonplace.query import Query
 from crash.test_kill import ENVIRONMENT, KILLS, SECONDS
 
@@ -88,21 +90,29 @@ def test_a_home_that_cannot_be_written_is_read_searched_and_listed(tmp_path, wha
     assert {path: path.read_bytes() for path in home.rglob("*.md")} == before
 
 
-PIPES = """
-import os, shutil, signal, sys
+ODD_FILES = """
+import os, shutil, signal, socket, stat, sys
 from pathlib import Path
 from commonplace import cli
 
 class TooLong(Exception): ...
 def ring(*_): raise TooLong
+def lay(place, kind):
+    os.chdir(place.parent)  # the path of a test's home may be too long for a socket
+    if kind == "pipe":
+        os.mkfifo(place.name)
+    elif kind == "socket":
+        socket.socket(socket.AF_UNIX).bind(place.name)
+    else:
+        os.mknod(place.name, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # zeros without end
 signal.signal(signal.SIGALRM, ring)
-for name in sys.argv[2:]:
+for name in sys.argv[3:]:
     home = Path(sys.argv[1]) / name.replace("/", "_")
     cli.main(["--home", str(home), "write", "hello"])
     place = home / name
     shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
     place.parent.mkdir(parents=True, exist_ok=True)
-    os.mkfifo(place)
+    lay(place, sys.argv[2])
     for words in (["list"], ["search", "hello"], ["write", "more"], ["log"], ["doctor"], ["status"], ["dream"]):
         signal.alarm(20)
         status = cli.main(["--home", str(home), *words])
@@ -113,12 +123,19 @@ for name in sys.argv[2:]:
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-pipes")
-def test_a_pipe_with_the_name_of_one_of_our_files_holds_up_no_command(tmp_path):
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_what_is_no_file_but_has_the_name_of_one_of_ours_holds_up_no_command(tmp_path, kind):
+    if kind == "device":
+        try:
+            os.mknod(tmp_path / "zeros", stat.S_IFCHR | 0o600, os.makedev(1, 5))
+            (tmp_path / "zeros").open("rb").close()
+        except PermissionError:
+            pytest.skip("only root may make a device")
     ours = ["config.yaml", "memory.md", "pending.md", "memory.sock", ".daemon.lock", "notes/a.md", "kv/default/k.md"]
     ours += [f".commonplace/{name}" for name in (
         "lock", "redo", "lines", "access.log", "index.db", "index.db-wal", "history/journal.jsonl", "dream-report.json",
     )]  # fmt: skip
-    command = [sys.executable, "-c", PIPES, str(tmp_path), *ours]
+    command = [sys.executable, "-c", ODD_FILES, str(tmp_path), kind, *ours]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=4 * SECONDS)
     assert ran.returncode == 0, ran.stderr
     assert "something went wrong" not in ran.stderr
@@ -209,6 +226,32 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(t
         assert "partly_read" in [finding.code for finding in doctor(memory)]
         memory.edit("notes/big", Append("another\n"))
         assert memory.search("lastword another").total == 1
+        with memory.engine.guard:
+            assert memory.index.is_sound()
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-long-texts")
+def test_a_note_of_hundreds_of_thousands_of_different_words_is_searched_up_to_them_and_says_so(tmp_path: Path) -> None:
+    chance, home = Random(5), tmp_path / "home"
+    for name, words in (
+        ("han", "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(700_000))),
+        ("hex", " ".join(f"{chance.getrandbits(64):x}" for _ in range(800_000))),
+        ("same", "每天早上 the same words " * 60_000),
+    ):
+        _put(home / f"notes/{name}/big.md", f"firstword of {name}\n{words}\n\nlastword of {name}\n")
+    with open_memory(home, watch=False) as memory:
+        assert memory.search("firstword").total == 3
+        assert [hit.note.path for hit in memory.search("lastword")] == ["same/big.md"]
+        found = {each.path: each.text for each in doctor(memory) if each.code == "partly_read"}
+        assert sorted(found) == ["notes/han/big.md", "notes/hex/big.md"]
+        assert "are not searched. Split the note." in found["notes/han/big.md"]
+        assert memory.read("notes/han/big", count=False).text.endswith("lastword of han\n")
+        memory.edit("notes/han/big", Prepend("anotherword\n"))
+        assert memory.search("anotherword").total == 1
+        memory.edit("notes/han/big", Rewrite("lastword alone"))
+        assert memory.search("lastword alone").total == 1
+        assert memory.search("firstword").total == 2
         with memory.engine.guard:
             assert memory.index.is_sound()
 

@@ -203,6 +203,21 @@ def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what)
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-stopped-holder")
+def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warning_says_what_may_be_missing(home):
+    os.truncate(home / ".commonplace/index.db", 257 << 20)
+    with stopped(home), open_memory(home) as memory:
+        (home / "notes" / "late.md").write_text("a darkling thrush\n")
+        assert memory.search("dark").total == 10
+        assert memory.search("darkling").total == 0
+        (warning,) = memory.warnings
+        assert warning.startswith("The last changes on disk may be missing here: the index could not follow (")
+    with open_memory(home) as memory:
+        assert memory.search("darkling").total == 1
+        assert memory.warnings == []
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-stopped-holder")
 def test_a_server_that_waits_for_the_lock_obeys_the_first_sigterm(home):
     with stopped(home), ServerProcess(command=memory_mcp(home), user=home.parent) as server:
         server.handshake()

@@ -6,6 +6,8 @@ import errno
 import fcntl
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -140,18 +142,28 @@ def test_a_lock_file_removed_while_others_wait_lets_one_writer_in_at_a_time(home
         assert str(owner).startswith(f"process {os.getpid()} (")
 
 
+@contextmanager
+def others() -> Iterator[None]:
+    """Files of others, which get the numbers of closed descriptors: nobody else closes them or puts his in their
+    place."""
+    opened, null = [os.open(os.devnull, os.O_RDWR) for _ in range(20)], os.stat(os.devnull)
+    yield
+    strangers = [fd for fd in opened if not os.path.samestat(os.fstat(fd), null)]
+    for fd in {*opened} - {*strangers}:
+        os.close(fd)
+    assert strangers == []
+
+
 def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_used_twice(home, notes, tmp_path):
     commit(home, put(notes, "a.md", "one"))
     away = tmp_path / "away"
     os.rename(home.layout.root, away)
     with pytest.raises(OSError, match="No such file"):
         commit(home, step(notes, "put", "b.md", data=b"two"))
-    others = [os.open(os.devnull, os.O_RDWR) for _ in range(20)]  # would get the numbers of closed descriptors
-    os.rename(away, home.layout.root)
-    commit(home, put(notes, "b.md", "two"))
-    assert [change.number for change in home.history.changes()] == [2, 1]
-    for fd in others:
-        os.close(fd)
+    with others():
+        os.rename(away, home.layout.root)
+        commit(home, put(notes, "b.md", "two"))
+        assert [change.number for change in home.history.changes()] == [2, 1]
 
 
 def test_a_journal_that_cannot_be_opened_again_leaves_no_closed_descriptor_in_use(home, notes):
@@ -160,12 +172,10 @@ def test_a_journal_that_cannot_be_opened_again_leaves_no_closed_descriptor_in_us
     home.layout.journal.mkdir()
     with pytest.raises(IsADirectoryError), home.lock:
         pass
-    others = [os.open(os.devnull, os.O_RDWR) for _ in range(20)]  # would get the number of a closed one
-    home.layout.journal.rmdir()
-    commit(home, put(notes, "b.md", "two"))
-    assert [change.path for change in home.history.changes()] == ["b.md"]
-    for fd in others:
-        os.close(fd)  # an error, had the journal closed it
+    with others():
+        home.layout.journal.rmdir()
+        commit(home, put(notes, "b.md", "two"))
+        assert [change.path for change in home.history.changes()] == ["b.md"]
 
 
 def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(home, monkeypatch):

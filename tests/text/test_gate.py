@@ -15,6 +15,14 @@ HOSTILE = """password:|secret|key|token |eyJ|eyJa.|sk-|ghp_|-----BEGIN PRIVATE K
 previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：|密码|key--|A_a_|\u200b|\u202a|send |
 the tokens to |password for """.replace("\n", "").split("|")
 
+GLUED = [
+    name for name in RULES
+    if RULES[name].kind == SECRET and name.endswith(("-token", "-key", "google-oauth", "jwt"))
+    and name not in ("private-key", "age-key", "aws-secret-key", "azure-storage-key", "named-key", "mail-service-key",
+                     "discord-token")
+]  # fmt: skip
+"""Rules whose secrets begin so that nothing else does."""
+
 
 def said(text: str) -> list[str]:
     return [each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)]
@@ -31,6 +39,13 @@ def test_a_rule_matches_its_examples_and_not_its_counterexamples(name: str) -> N
         assert name in said(text), text
     for text in map(example, rule.no):
         assert name not in said(text), text
+
+
+@pytest.mark.parametrize("name", GLUED)
+def test_a_secret_glued_behind_a_letter_is_seen(name: str) -> None:
+    found = RULES[name].pattern.search(example(RULES[name].yes[0]))
+    assert found
+    assert name in said(f"x{found.group()}")
 
 
 def test_thirty_kinds_of_secrets_are_known() -> None:

@@ -107,8 +107,7 @@ def _stem_text(words: StemColumns) -> str:
     """Every word once, without stop words: no question looks for those."""
     found: set[str] = set()
     for part in parts(f"{words.names}\n{words.address}\n{words.body[:STEMMED]}"):
-        for pairs in parts(fts_text(part).lower()):
-            found.update(tokens(pairs))
+        found.update(tokens(" ".join(set(fts_text(part).lower().split()))))
     return " ".join([*sorted(found - stop_words()), words.facet])
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from itertools import count
+from operator import add
 from typing import Any, NamedTuple
 
 from commonplace.clock import microseconds
@@ -21,12 +22,15 @@ from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.listing import folds_to_ascii
 from commonplace.note.model import GLOBAL, Note, Relation
 from commonplace.store.base import Stamp
-from commonplace.text.tokens import fts_text, passages, tokens
+from commonplace.text.tokens import fts_text, passages, runs, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_text
 
 LONG_TEXT, PLACED = 16_000, 4_000_000
 """Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
 note's beginning."""
+WORDS, PAIRS, _STEP = 600_000, 200_000, 1 << 16
+"""About how many different words or CJK pairs of a note are searched: SQLite holds those of one row in memory, and each
+takes longer than the one before."""
 
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -126,26 +130,29 @@ def _insert(
     permalink: str, own: bool, base: str | None,
 ) -> int:  # fmt: skip
     etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
+    front, body = note.text[: note.body_at], note.text[note.body_at :]
+    words, warnings = searched(body), note.warnings
+    if len(words) < len(body):
+        warnings = [*warnings, f"partly_read: words after {len(words):,} characters are not searched. Split the note."]
     new = db.execute(_INSERT_NOTE, (
         row, project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
         microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
-        _list(note.tags), _list(note.aliases), _list(note.links), _list(note.warnings),
+        _list(note.tags), _list(note.aliases), _list(note.links), _list(warnings),
         *validity.span(note), _list(note.suspicious), _provenance(note),
     )).lastrowid  # fmt: skip
     assert new is not None
     facet, created = facet_text(note, project), microseconds(note.created)
     headings = "\n".join([heading.text for heading in note.headings])
     tags = " ".join(dict.fromkeys(_tag_words(note)))
-    front, body = note.text[: note.body_at], note.text[note.body_at :]
     header = None if "---" in front else _json(note.header)
-    first, count = _put_passages(db, body)
+    first, count = _put_passages(db, words)
     db.execute(
         "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (new, front, header, headings, tags, facet, first, count, folds_to_ascii(body), body),
     )
     old = _Indexed(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
-               first, count, body)  # fmt: skip
+               first, count, words)  # fmt: skip
     for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(note.project, old), strict=True):
         db.execute(f"insert into {table} (rowid, {columns}) values (?{', ?' * len(some)})", (new, *some))
     features.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
@@ -202,7 +209,22 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
-    return None if found is None else _Indexed(*found)
+    if found is None:
+        return None
+    old = _Indexed(*found)
+    return old._replace(text=searched(old.text))
+
+
+def searched(text: str) -> str:
+    """What is searched of a note's text: all of it, or its beginning with about `WORDS` different words."""
+    seen: set[str] = set()
+    for at in range(0, len(text) if len(text) > PAIRS else 0, _STEP):
+        part = text[at : at + _STEP].lower()
+        is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
+        seen.update(map(add, part, part[1:]) if is_cjk else tokens(part))
+        if len(seen) > (PAIRS if is_cjk else WORDS):
+            return text[: at + _STEP]
+    return text
 
 
 def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:

@@ -71,7 +71,7 @@ def parse_note(
     if not entity and is_cut(note):
         warnings.append(
             f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
-            "are not read; the words are found. Split the note."
+            "are not read. Split the note."
         )
     for key, value in header.items():
         if value is not None and key in _READERS:

@@ -208,12 +208,17 @@ class Owner(NamedTuple):
 
 
 def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open one of the home's own files, private when it is made. What is no file is refused, and never waited for.
-    Raises OSError."""
+    """Open one of the home's own files, private when it is made. What is no file is refused, and neither opened nor
+    waited for. Raises OSError."""
+    odd = OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise odd
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # put there meanwhile
         os.close(fd)
-        raise OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
+        raise odd
     return fd
 
 

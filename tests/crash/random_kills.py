@@ -167,7 +167,8 @@ class Work:
 
     def run_export(self, value: str) -> None:
         self.command("export", "--output", str(self.beside("export.jsonl")))
-        lines = self.beside("export.jsonl").read_text().splitlines()
+        written = self.beside("export.jsonl")
+        lines = written.read_text().splitlines() if written.exists() else ()  # no memory yet: nothing is written
         assert all(json.loads(line) for line in lines)
 
     def run_jobs(self, value: str) -> None:

@@ -164,6 +164,16 @@ def test_what_is_over_is_not_put_before_an_agent(memory):
     assert "Berlin" not in session.inject_context("Where does Anna live?", max_tokens=200)
 
 
+def test_what_one_agent_keeps_to_himself_no_other_agent_ends(memory):
+    alice, bob = memory.as_caller("alice"), memory.as_caller("Bob")
+    private = fact(bob, "Bob eats fish", scope="agent:bob")
+    forged = alice.write(Draft("Bob eats stones", title="Forged", metadata={"supersedes": private.id}))
+    assert "Bob eats fish" in found(bob, "eats")
+    assert "Bob eats fish" in found(memory, "eats")
+    _, told = bob.supersede(private, Draft("Bob eats meat", project="categories"))
+    assert sorted(found(bob, "eats")) == sorted([told.title, forged.title])
+
+
 def test_a_shared_note_is_not_superseded_by_a_private_one_and_a_private_one_is_no_others(memory):
     claude, bob = memory.as_caller("claude", "test"), memory.as_caller("bob", "test")
     shared, private = fact(memory, "Anna lives in Berlin"), fact(claude, "Anna eats fish", scope="agent:claude")

@@ -99,7 +99,7 @@ class NoteQueries(Queries):
 
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""
-        return self._select("select note from superseded where id = ?", (identity,))
+        return self._select(f"select s.note from {validity.SUPERSEDES} where s.id = ?", (identity,))
 
     def find(
         self, identifier: str, *, project: str | None = None, default_project: str, viewer: str | None

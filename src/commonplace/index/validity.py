@@ -27,11 +27,13 @@ HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 _GIVEN = "(select value from json_each(?1))"
 _NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
 """How the later note is called: a memory by the beginning of its id."""
-_LIMITED = (
-    "select row, begins, ends from note where limited union all"
-    " select old.row, 0, new.begins from superseded s join note new on new.row = s.note join note old on old.id = s.id"
-    " where old.row <> new.row and new.scope in ('global', old.scope)"
+SUPERSEDES = (
+    "superseded s join note new on new.row = s.note join note old on old.id = s.id and old.row <> new.row and"
+    " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
+    " or lower(coalesce(new.provenance ->> 'who', '')) in (lower(old.scope), '', 'owner', 'import')))"
 )
+"""The `old` notes and the `new` ones that supersede them. What one agent keeps to himself no other agent ends."""
+_LIMITED = f"select row, begins, ends from note where limited union all select old.row, 0, new.begins from {SUPERSEDES}"
 
 
 def span(note: Note) -> tuple[int, int | None, int | None]:
@@ -88,9 +90,8 @@ def marks(db: sqlite3.Connection, rows: Iterable[int], viewer: str | None) -> di
         f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)", (given,)
     ))  # fmt: skip
     found |= db.execute(
-        f"select old.row, 'superseded by ' || {_NAME} from superseded s join note new on new.row = s.note"
-        f" join note old on old.id = s.id where old.row in {_GIVEN} and old.row <> new.row"
-        " and new.scope in ('global', old.scope) and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
+        f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
+        " and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
         " order by new.begins desc",
         (given, viewer),
     )

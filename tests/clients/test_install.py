@@ -560,3 +560,13 @@ def test_a_paragraph_in_agents_md_comes_and_goes(terminal: Any, user: Path, monk
     file.write_bytes(file.read_bytes().removesuffix(b"later\n"))
     assert terminal("uninstall", "--agents-md").status == 0
     assert (file.read_bytes().decode() if file.exists() else None) == text
+
+
+def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(terminal: Any, user: Path) -> None:
+    for name in ("zanzibar-lighthouse-4711", "other"):
+        placed("cursor", json.dumps({"mcpServers": {name: {"command": "true"}}}))
+        assert terminal("install", "cursor").status == 0
+    written = json.loads(terminal.ok("write", "The zanzibar-lighthouse-4711 is green.", "--json"))
+    folder = terminal.home / ".commonplace" / "install"
+    assert "nothing of it is left" in terminal.ok("erase", written["memory"]["id"], "--yes")
+    assert [b"other" in path.read_bytes() for path in folder.glob("cursor-*")] == [True]

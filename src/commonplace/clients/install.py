@@ -23,6 +23,7 @@ from commonplace.clients.table import Client, Edit
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
+from commonplace.store.layout import Layout
 
 EDITORS: dict[str, Any] = {
     "json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text, "markdown": paragraph,
@@ -76,7 +77,7 @@ class Installer:
     """Changes files of clients for the memory in `home`, where it remembers what it made."""
 
     def __init__(self, home: Path):
-        self.home, self.folder = home, home / ".commonplace" / "install"
+        self.home, self.folder = home, Layout(home).install
         self._records = self.folder / "records.json"
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:

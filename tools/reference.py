@@ -63,8 +63,9 @@ This page is made by `tools/reference.py` from the table that `memory install` w
 trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
 that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
 unless you say `--replace`. What a file was before is kept in `.commonplace/install/` of the memory, the last 5 copies
-of each client; `cp` brings one back, and `memory erase` takes those that quote what it erases. If another program changes the file meanwhile, its change is kept. At the end the
-command that was written is started once and asked for its tools.
+of each client; `cp` brings one back, and `memory erase` takes those that quote what it erases. If another program
+changes the file meanwhile, its change is kept. At the end the command that was written is started
+once and asked for its tools.
 
 **What is written.** The full path of `memory`, because programs with windows do not have your shell's PATH; in the
 files of a project (`--project`), which others check out, `memory` alone. Another home or configuration (`MEMORY_HOME`,

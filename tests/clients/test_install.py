@@ -361,6 +361,7 @@ def test_the_files_of_a_project_get_the_bare_command(
     assert json.loads((user / ".vscode" / "mcp.json").read_text())["servers"]["memory"]["args"][-1] == "mcp"
     assert terminal("uninstall", "claude-code", "vscode", "--project").status == 0
     assert not (user / ".mcp.json").exists()
+    assert not (user / ".vscode").exists()
     ran = terminal("install", "goose", "--project")
     assert (ran.status, "Goose has no file for projects" in ran.out) == (1, True)
 

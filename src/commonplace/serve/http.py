@@ -22,12 +22,13 @@ from urllib.parse import quote, urlsplit
 import anyio
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
+from h11 import LocalProtocolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -417,7 +418,8 @@ class _Endpoint:
 
 
 def _in_time(receive: Receive) -> Receive:
-    """`receive`, which raises TimeoutError when the whole body is not there in time."""
+    """`receive`, which raises TimeoutError when the whole body is not there in time, ClientDisconnect when it will not
+    be."""
     end = anyio.current_time() + _BODY_SECONDS
     is_whole = False
 
@@ -427,6 +429,8 @@ def _in_time(receive: Receive) -> Receive:
             return await receive()
         with anyio.fail_after(max(0.0, end - anyio.current_time())):
             message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         is_whole = not message.get("more_body", False)
         return message
 
@@ -465,10 +469,13 @@ class _AccessLog:
         async def watched(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
-            await send(message)
+            with suppress(LocalProtocolError):  # what came was no HTTP in the end; it has been answered
+                await send(message)
 
         try:
             await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            status = 499
         finally:
             call: AdmittedRequest | None = scope.get(_CALL)
             token: StoredToken | None = scope.get(_TOKEN)

@@ -34,6 +34,7 @@ class Layout:
         self.edits = self.private / "edits"
         self.dream_report = self.private / "dream-report.json"
         self.sessions = self.private / "sessions"
+        self.install = self.private / "install"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
         self.access = self.private / "access.json"

@@ -33,7 +33,7 @@ _MODULES = {
     "config_commands": "config",
     "kv_commands": "kv",
     "exchange_commands": "graph export import",
-    "daemon_commands": "serve",
+    "daemon_commands": "serve page",
     "token_commands": "token space",
     "install_commands": "install uninstall",
     "tool_commands": "mcp call agent",

@@ -64,6 +64,47 @@ def daemon_lock(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
+@contextmanager
+def http_noted(path: Path, address: str) -> Iterator[None]:
+    """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
+    try:
+        fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another process serves this home too, and said so
+        yield
+        return
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n{address}\n".encode(), 0)
+        yield
+    finally:
+        os.ftruncate(fd, 0)
+        os.close(fd)
+
+
+def http_address(path: Path) -> str | None:
+    """Where this home is served over HTTP on this machine, None where it is not."""
+    with suppress(OSError):
+        if lock_owner(path) is not None:
+            return "".join(path.read_text().splitlines()[1:2]) or None
+    return None
+
+
+def serve_web(web: Web, ready: Callable[[], None]) -> None:
+    """Serve HTTP alone, where another process does the upkeep, until SIGINT or SIGTERM."""
+    asyncio.run(_serve_web(web, ready))
+
+
+async def _serve_web(web: Web, ready: Callable[[], None]) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    server = web(ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call"), threading.Event())
+    await server.start()
+    ready()
+    await stop.wait()
+    await server.stop()
+
+
 class Daemon:
     """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket, with `web` on HTTP.
 

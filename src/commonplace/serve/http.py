@@ -92,6 +92,11 @@ class Place:
             allowed_hosts=names + [f"{name}:*" for name in names], allowed_origins=[*origins, *web, *self.origins]
         )
 
+    def address(self, port: int) -> str:
+        """Where this machine reaches it, listening on `port`."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
     def listen(self) -> socket.socket:
         """The listening socket. Raises StorageError."""
         try:

@@ -77,7 +77,12 @@ def words(language: str) -> Mapping[str, str]:
 def teller(language: str) -> Callable[..., str]:
     """A function that says an English sentence in a language; `{name}` in it stands for a value."""
     known = words(language)
-    return lambda said, **values: known.get(said, said).format(**values)
+
+    def told(said: str, **values: Any) -> str:
+        found = known.get(said, said)
+        return found.format(**values) if values else found
+
+    return told
 
 
 def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:

@@ -66,6 +66,11 @@ class PageVisitors:
         return found
 
 
+def name_of(secret: str) -> str:
+    """What the journal calls the session of a cookie."""
+    return digest(f"session {secret}")[:8]
+
+
 def csrf_of(secret: str) -> str:
     """What each form of a cookie's owner must send along; nobody makes it who does not have the cookie."""
     return digest(f"csrf {secret}")

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from starlette.responses import Response
 
 from commonplace.engine.revisions import Revision
-from commonplace.errors import InvalidInput
+from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.serve.page.render import diff
 from commonplace.serve.page.visit import Visit
-from commonplace.store.journal import ERASE, Change
+from commonplace.store.journal import Change
 
 SHOWN = 50
+_TITLES, _TITLE = 200, 80
 
 
 def show(visit: Visit) -> Response:
     """The newest changes, or those before a number; runs of jobs are one line each."""
     runs = _runs(visit)
-    return visit.html(
-        "changes.html" if visit.is_live else "today.html", runs=runs, undone=_undone(runs),
-        more=runs[-1][-1].number if len(runs) == SHOWN else 0, before=visit.number("before", 0), ERASE=ERASE,
-    )  # fmt: skip
+    undone = undone_in(each for run in runs for each in run)
+    more = _end(runs[-1]) if len(runs) == SHOWN else 0
+    template = "changes.html" if visit.is_live else "today.html"
+    return visit.html(template, runs=runs, undone=undone, more=more, before=visit.number("before", 0),
+                      titles=_titles(visit, runs))  # fmt: skip
+
+
+def _titles(visit: Visit, runs: list[list[Change]]) -> dict[tuple[str, str], str]:
+    """The titles of the notes that are still where the changes say."""
+    titles = {}
+    for each in islice((each for run in runs for each in run if each.path and not each.root), _TITLES):
+        with suppress(CommonplaceError):
+            titles[each.project, each.path] = visit.memory.find_ref((each.project, each.path)).title[:_TITLE]
+    return titles
+
+
+def _end(run: list[Change]) -> int:
+    """The number before which the next page begins; a run with others between its changes is rather shown twice."""
+    first, last = run[0].number, run[-1].number
+    return last if first - last == len(run) - 1 else first
 
 
 def _runs(visit: Visit, limit: int = SHOWN) -> list[list[Change]]:
@@ -32,9 +51,9 @@ def _runs(visit: Visit, limit: int = SHOWN) -> list[list[Change]]:
     )
 
 
-def _undone(runs: Sequence[Sequence[Change]]) -> Mapping[int, int]:
+def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
     """By number, the change that took a change, or the run that begins with it, back and stands itself."""
-    undos = {each.undoes: each.number for run in runs for each in run if each.undoes is not None}
+    undos = {each.undoes: each.number for each in changes if each.undoes is not None}
     return {number: undo for number, undo in undos.items() if undo not in undos}
 
 
@@ -42,7 +61,7 @@ def change(visit: Visit) -> Response:
     """One change with its diffs: a page, or for a script the diffs alone."""
     revisions = _revisions(visit)
     shown = [(each, diff(each.before or "", each.after or "")) for each in revisions]
-    return visit.html("diffs.html" if visit.is_live else "change.html", revisions=shown, ERASE=ERASE,
+    return visit.html("diffs.html" if visit.is_live else "change.html", revisions=shown,
                       number=int(visit.place["number"]))  # fmt: skip
 
 

@@ -18,11 +18,11 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.errors import CommonplaceError, InvalidInput, NotFound
 from commonplace.serve.auth import AccessRefused
 from commonplace.serve.http import AdmittedRequest, HttpServer, RequestRefused, in_time
 from commonplace.serve.page.render import language_of, render
-from commonplace.serve.page.session import PageVisitors, csrf_of, is_csrf
+from commonplace.serve.page.session import PageVisitors, csrf_of, is_csrf, name_of
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -83,15 +83,15 @@ class Visit:
         values |= {"visit": self, "csrf": self.csrf, "zone": self.memory.settings.reading_zone}
         return HTMLResponse(render(template, language_of(self.request), **values), status)
 
-    def back(self, to: str | None = None) -> Response:
-        """To another address of the page [where the form stood], which then says what change was made, and offers to
-        take it back."""
+    def back(self, to: str | None = None, *, is_final: bool = False) -> Response:
+        """To another address of the page [where the form stood], which then says what change was made, and, unless it
+        `is_final`, offers to take it back."""
         to = self.given.get("back", "") if to is None else to
         if not to.startswith(f"{HOME}/") and to != HOME:
             to = HOME
         path, _, query = to.partition("?")
         kept = [(name, value) for name, value in parse_qsl(query) if name != "done"]
-        kept += [("done", str(self.memory.changed))] if self.memory.changed else []
+        kept += [("done", str(self.memory.changed))] if self.memory.changed and not is_final else []
         return RedirectResponse(path + ("?" if kept else "") + "&".join(f"{a}={quote(b)}" for a, b in kept), 303)
 
 
@@ -115,7 +115,8 @@ class PageEndpoint:
             answer = _failed(request, refused.response.status_code, "refused", str(refused), kept)
         except CommonplaceError as error:
             status = 503 if isinstance(error, AccessRefused) else _STATUS.get(error.code, 400)
-            answer = _failed(request, status, error.code, " ".join(filter(None, (str(error), error.hint))))
+            said = f"There is nothing here: {error.identifier}" if isinstance(error, NotFound) else str(error)
+            answer = _failed(request, status, error.code, " ".join(filter(None, (said, error.hint))))
         except TimeoutError:
             answer = _failed(request, 408, "timeout", "The request did not come in time.")
         await answer(scope, receive, _with_headers(send))
@@ -144,7 +145,7 @@ class PageEndpoint:
 
         def viewed(memory: Memory) -> Response:
             if is_owner:
-                memory = memory.as_caller(None, FACE, client="page", session=csrf[:8])
+                memory = memory.as_caller(None, FACE, client="page", session=name_of(secret))
             else:
                 memory = memory.as_caller(call.acts_as(agent_name), "http", client=f"http {agent_name}", **call.by)
             answer = self._view(Visit(request, memory, given, csrf))

@@ -21,6 +21,7 @@ from commonplace.serve.auth import Access
 from commonplace.serve.http import Homes, HttpServer, Place
 from commonplace.serve.mcp import ServerIdentity
 from commonplace.serve.oauth import oauth_routes
+from commonplace.serve.page.routes import page_routes
 
 NEAR = "http://127.0.0.1:8377"
 FAR = "https://memory.example.org"
@@ -56,7 +57,7 @@ class Web:
         threads = ThreadPoolExecutor(4)
         server = HttpServer(
             homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,
-            clock=lambda: self.now,
+            pages=page_routes, clock=lambda: self.now,
         )  # fmt: skip
         try:
             async with server.app.router.lifespan_context(server.app):

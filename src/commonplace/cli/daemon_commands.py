@@ -141,6 +141,7 @@ def _web(
     from commonplace.serve.auth import Access
     from commonplace.serve.http import Homes, HttpServer
     from commonplace.serve.mcp import ServerIdentity
+    from commonplace.serve.page.routes import page_routes
 
     access = Access(memory.home, memory.clock)
     if not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
@@ -154,7 +155,9 @@ def _web(
         routes = oauth_routes(access, place.public)
 
     def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
-        return HttpServer(homes, access, place, identity, offered, threads, stopping, listener=port, routes=routes)
+        return HttpServer(
+            homes, access, place, identity, offered, threads, stopping, listener=port, routes=routes, pages=page_routes
+        )  # fmt: skip
 
     return made
 

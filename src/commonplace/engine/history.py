@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from commonplace.clock import parse_stamp
@@ -43,9 +45,31 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[Change]:
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
+        return list(islice(self._seen_changes(ref, agent, since), limit or None))
+
+    @verb
+    def log_by_run(
+        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None,
+        before: int = 0,
+    ) -> list[list[Change]]:  # fmt: skip
+        """As `log`, the changes of one run of a job together, at the place of its latest; `limit` counts these.
+        With `before` only changes of lower numbers."""
+        groups: dict[int, list[Change]] = {}
+        runs: list[int] = []
+        for change in self._seen_changes(ref, agent, since):
+            if before and change.number >= before:
+                continue
+            run = change.run if change.undoes is None else None
+            if limit and len(groups) >= limit and change.number < min(runs, default=change.number + 1):
+                break  # what is still to come of a run has at least the number of its first change
+            if (run or change.number) in groups or not limit or len(groups) < limit:
+                groups.setdefault(run or change.number, []).append(change)
+                runs += [run] if run else []
+        return list(groups.values())
+
+    def _seen_changes(self, ref: str | None, agent: str | None, since: datetime | None) -> Iterator[Change]:
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
-        found: list[Change] = []
         for change in self.engine.home.history.changes():
             if since is not None and parse_stamp(change.time) < since:
                 break
@@ -55,22 +79,7 @@ class HistoryVerbs(NoteVerbs):
             if place is not None and not _concerns(seen, place):
                 continue
             if self._is_visible(change):
-                found.append(seen)
-                if limit and len(found) >= limit:
-                    break
-        return found
-
-    @verb
-    def log_by_run(
-        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None
-    ) -> list[list[Change]]:
-        """As `log`, the changes of one run of a job together, at the place of its latest; `limit` counts these."""
-        groups: dict[int, list[Change]] = {}
-        for change in self.log(ref, limit=0, agent=agent, since=since):
-            is_upkeep = change.run is not None and change.undoes is None
-            group = groups.setdefault(change.run if is_upkeep and change.run else change.number, [])
-            group.append(change)
-        return list(groups.values())[: limit or None]
+                yield seen
 
     def _is_visible(self, change: Change) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not

@@ -157,6 +157,11 @@ class NoteQueries(Queries):
                 found.setdefault(said or written.date().isoformat(), []).append(row)
         return found
 
+    def written(self, viewer: str | None) -> list[tuple[int, int]]:
+        """When each note was written (microseconds), and how large it is."""
+        rows = self._db.execute("select created, size, scope from note")
+        return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
+
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""
         return [name for (name,) in self._db.execute("select name from project order by name")]

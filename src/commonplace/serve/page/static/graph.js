@@ -76,6 +76,10 @@
         }
       return true;
     };
+    for (const node of nodes) {
+      const [x, y] = at(node), r = shown(node) * 0.8;
+      if (x > 0 && y > 0 && x < wide && y < high) free(x - r, y - r, 2 * r, 2 * r, true);
+    }
     const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : 0) + node.size;
     pen.textAlign = "center";
     let left = 160;
@@ -86,11 +90,13 @@
       pen.font = `${strong ? "600 13px" : "12px"} system-ui, "Noto Sans CJK SC", sans-serif`;
       const most = node === here ? 60 : 28;
       const text = node.title.length > most ? node.title.slice(0, most - 1) + "…" : node.title;
-      const w = pen.measureText(text).width + 4, top = y + shown(node) + 2;
-      const begin = Math.min(Math.max(x - w / 2, 0), wide - w);
-      if (node !== here && !free(begin, top, w, 15)) continue;
-      free(begin, top, w, 15, true);
-      write(text, begin + w / 2, top + 11);
+      const w = pen.measureText(text).width + 4, r = shown(node) + 2;
+      const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
+        .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), b]);
+      const place = places.find(([a, b]) => free(a, b, w, 15)) || (node === here || node.start ? places[0] : null);
+      if (!place) continue;
+      free(...place, w, 15, true);
+      write(text, place[0] + w / 2, place[1] + 11);
       if (--left <= 0) break;
     }
   }
@@ -170,6 +176,19 @@
     });
   }
 
+  // What the colours mean: the largest clusters.
+  function legend() {
+    const list = canvas.parentElement.querySelector(".legend"), counts = new Map();
+    for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
+    if (counts.size < 2) return;
+    for (const [name] of [...counts].sort((a, b) => b[1] - a[1]).slice(0, 10)) {
+      const item = list.appendChild(document.createElement("li")), dot = item.appendChild(document.createElement("i"));
+      dot.style.background = nodes.find((each) => each.cluster === name).colour;
+      item.append(name);
+    }
+    list.hidden = false;
+  }
+
   // The nearest node in that direction; first of all the one it begins with.
   function walk(dx, dy) {
     if (!here) return point(nodes[0]);
@@ -193,9 +212,10 @@
     const many = nodes.length > 600, apart = many ? 24 : isClusters ? 90 : 46;
     const moving = d3.forceSimulation(nodes).stop()
       .force("links", d3.forceLink(links).distance((each) => apart + radius(each.source) + radius(each.target)))
-      .force("apart", d3.forceManyBody().strength(many ? -40 : -160).distanceMax(600).theta(many ? 1.2 : 0.9))
+      .force("apart", d3.forceManyBody().strength(many ? -50 : -260).distanceMax(600).theta(many ? 1.2 : 0.9))
       .force("touch", d3.forceCollide((each) => radius(each) + 5))
-      .force("x", d3.forceX().strength(0.06)).force("y", d3.forceY().strength(0.08));
+      .force("x", d3.forceX().strength((each) => near.get(each).size ? 0.04 : 0.12))
+      .force("y", d3.forceY().strength((each) => near.get(each).size ? 0.07 : 0.16));
     moving.tick(many ? 40 : 120);
     theme(); size();
     moving.on("tick", () => touched ? draw() : fit());
@@ -203,6 +223,7 @@
     if (calm.matches) { moving.tick(150); fit(); canvas.dataset.drawn = nodes.length; }
     else moving.alpha(0.3).alphaDecay(0.05).restart();
     listen(moving);
+    legend();
     new ResizeObserver(size).observe(canvas);
     dark.addEventListener("change", () => { theme(); draw(); });
     canvas.graph = { at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };

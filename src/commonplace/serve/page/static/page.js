@@ -20,13 +20,13 @@
   });
   const cards = () => [...document.querySelectorAll("[data-card]")];
   const here = () => document.querySelector("[data-card].here");
-  function go(step) {
+  function go(step, quietly) {
     const all = cards(), at = all.indexOf(here());
     const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
     if (!next) return;
     here()?.classList.remove("here");
     next.classList.add("here");
-    next.focus();
+    if (!quietly) next.focus();
   }
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -39,5 +39,5 @@
     }
     event.preventDefault();
   });
-  if (cards().length) go(0);
+  if (!document.querySelector("[autofocus]")) go(0, true);
 })();

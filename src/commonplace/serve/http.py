@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -259,7 +260,10 @@ class HttpServer:
         self._turn = anyio.Lock()
         self._server: _Uvicorn | None = None
         self._served: asyncio.Task[None] | None = None
+        self.seen: dict[str, datetime] = {}
+        """When each token, by its id, was last used here."""
         self.app = self._application([*routes, *(pages(self) if pages else ())])
+        self.app.state.server, self.app.state.rounds = self, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
         security = self._place.security()
@@ -325,6 +329,7 @@ class HttpServer:
             if found := self._budgets.take(token.id, token.rate, token.quota):
                 wait, why = found
                 raise RequestRefused(429, why, retry_after=str(wait))
+            self.seen[token.id] = self.clock()
             with suppress(StorageError):  # the day of the last use is not worth a refusal
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)

@@ -16,6 +16,7 @@ from commonplace.jobs.lifecycle import archive_named, upgrade_named
 from commonplace.note.edit import Rewrite
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, INBOX, MEMORY_PROJECTS, Note
 from commonplace.query import split_list
+from commonplace.serve.page import graph
 from commonplace.serve.page.render import RENDERED, diff, markdown, note_url
 from commonplace.serve.page.today import undone_in
 from commonplace.serve.page.visit import HOME, Visit
@@ -64,7 +65,8 @@ def _page(visit: Visit, info: NoteInfo, note: Note, status: int = 200, **more: A
         "note.html", status, info=info, note=note, body=markdown(note.body, note.project, note.path, known),
         outgoing=outgoing[:_LINKS], incoming=incoming, marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED, provenance=info.provenance.row(), categories=CATEGORIES, inbox=INBOX,
-        is_memory=note.project in MEMORY_PROJECTS, is_archived=note.project == ARCHIVE_PROJECT, **more,
+        is_memory=note.project in MEMORY_PROJECTS, is_archived=note.project == ARCHIVE_PROJECT,
+        found=graph.small(memory, info), ref=f"{note.project}/{note.path}", **more,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from commonplace.serve.http import HttpServer
-from commonplace.serve.page import inbox, note, today
+from commonplace.serve.page import agents, calendar, graph, inbox, note, search, today
 from commonplace.serve.page.live import Live
 from commonplace.serve.page.render import LANGUAGES, language_of, render
 from commonplace.serve.page.session import COOKIE_LASTS, PageVisitors
@@ -24,6 +24,13 @@ PAGES = {
     f"{HOME}/find": (GET, note.find),
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, note.show),
     f"{HOME}/inbox": (BOTH, inbox.show),
+    f"{HOME}/search": (GET, search.show),
+    f"{HOME}/graph": (GET, graph.show),
+    f"{HOME}/calendar": (GET, calendar.show),
+    f"{HOME}/reminder": (POST, calendar.change),
+    f"{HOME}/agents": (GET, agents.show),
+    f"{HOME}/agents/revoke": (POST, agents.revoke),
+    f"{HOME}/doctor": (BOTH, agents.doctor),
 }
 """Path, methods, view: for the owner, by cookie."""
 API = {
@@ -32,6 +39,11 @@ API = {
     "/undo": (POST, today.undo_json),
     "/note": (BOTH, note.json),
     "/review": (BOTH, inbox.json),
+    "/search": (GET, search.json),
+    "/graph": (GET, graph.json),
+    "/calendar": (GET, calendar.json),
+    "/reminder": (POST, calendar.change_json),
+    "/health": (GET, agents.json),
 }
 """The same below `/api`, and `/s/SPACE/api` for a member of a space: with a token, or by cookie."""
 

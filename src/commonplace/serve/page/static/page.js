@@ -30,13 +30,13 @@
 
   // j and k walk over the elements with data-card; any other key presses the button with that data-key.
   const here = () => document.querySelector("[data-card].here");
-  function walk(step) {
+  function walk(step, quietly) {
     const cards = [...document.querySelectorAll("[data-card]")];
     const next = cards[Math.min(Math.max(cards.indexOf(here()) + step, 0), cards.length - 1)];
     if (!next) return;
     here()?.classList.remove("here");
     next.classList.add("here");
-    next.focus();
+    if (!quietly) next.focus();
   }
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -48,5 +48,5 @@
     if (event.key === "/") found.focus();
     else found.click();
   });
-  if (document.querySelector("[data-card]")) walk(0);
+  if (!document.querySelector("[autofocus]")) walk(0, true);
 })();

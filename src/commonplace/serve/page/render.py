@@ -68,9 +68,8 @@ def language_of(request: Request) -> str:
 
 @cache
 def words(language: str) -> Mapping[str, str]:
-    """The words of a language by the English ones, which stand in the templates."""
-    if language == "en":
-        return {}
+    """The words of a language by the English ones, which stand in the templates; in English itself, what is called by
+    another name than the journal's."""
     found: dict[str, str] = json.loads(files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8"))
     return found
 

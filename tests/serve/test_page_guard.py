@@ -151,6 +151,13 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
         refused = await post(reader, "/api/note", ref="in-work", do="delete")
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
         assert (await get(limited, "/api/note?ref=in-notes")).status_code == 404
+        runs = (await get(limited, "/api/changes")).json()["runs"]
+        assert {each["project"] for run in runs for each in run} == {"work"}
+        foreign = next(each.number for each in web.memory.log() if each.project == "notes")
+        assert (await get(limited, f"/api/change/{foreign}")).status_code == 404
+        for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
+            assert (await post(limited, "/api/undo", **undo)).status_code == 409, undo
+        assert "in-notes" not in (await get(limited, "/api/search?q=of+all")).text
         done = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
         assert done.json()["note"]["tags"] == ["a", "b"]
         assert (await post(limited, "/api/undo", change=str(done.json()["change"]))).status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from commonplace.engine import locations
 from commonplace.engine.history import HistoryVerbs
@@ -22,8 +23,8 @@ class Revision:
     after: str | None
 
 
-def revisions_of(memory: HistoryVerbs, number: int) -> list[Revision]:
-    """The revisions of change `number`, as far as the caller sees them. Raises NotFound."""
+def revisions_of(memory: HistoryVerbs, number: int, limit: int = 0) -> list[Revision]:
+    """The first `limit` [all] revisions of change `number`, as far as the caller sees them. Raises NotFound."""
     with memory.engine.guard:
         near = next(iter(memory.log_by_run(limit=1, before=number + 1)), [])
         change = next((each for each in near if each.number == number), None)
@@ -33,7 +34,7 @@ def revisions_of(memory: HistoryVerbs, number: int) -> list[Revision]:
         return [
             Revision(change, each, _text(memory, each, each.old, folds),
                      None if each.do == "remove" else _text(memory, each, each.new or each.old, folds))
-            for each in change.texts()
+            for each in islice(change.texts(), limit or None)
         ]  # fmt: skip
 
 

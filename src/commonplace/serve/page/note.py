@@ -94,8 +94,10 @@ def _replaced(change: Any, project: str, path: str) -> bool:
 
 
 def _edit_form(visit: Visit, note: Note, text: str, status: int = 200, clash: Any = None) -> Response:
-    if len(note.text) > EDITABLE or _LOST.search(note.text.replace("\r\n", "\n")):
-        raise InvalidInput("This note is too long, or has control characters that a form would lose; edit its file.")
+    plain = note.text.replace("\r\n", "\n")
+    if len(note.text) > EDITABLE or _LOST.search(plain) or plain.replace("\n", "\r\n") != note.text != plain:
+        raise InvalidInput("A form would change more of this note than you do: it is too long, has control characters, "
+                           "or line ends of two kinds. Edit its file.")  # fmt: skip
     return visit.html("edit.html", status, note=note, text=text, clash=clash)
 
 

@@ -31,7 +31,9 @@ RENDERED = 100_000
 """Characters of a note that are rendered; the rest is in its text."""
 _DIFF_LINES, _DIFF_WIDTH, _COMPARED = 400, 2000, 3000
 _WIKI = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
-_SCHEMES = ("http", "https", "mailto")
+_BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
+_MARKS, _MOST_MARKS = re.compile(r"[\[\]!*_~`<(|]"), 2000
+"""The time a paragraph takes grows with the square of its marks: one of so many is shown as it is."""
 
 
 @cache
@@ -66,9 +68,8 @@ def language_of(request: Request) -> str:
 
 @cache
 def words(language: str) -> Mapping[str, str]:
-    """The words of a language by the English ones, which stand in the templates."""
-    if language == "en":
-        return {}
+    """The words of a language by the English ones, which stand in the templates; in English itself, what is called by
+    another name than the journal's."""
     found: dict[str, str] = json.loads(files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8"))
     return found
 
@@ -104,9 +105,11 @@ def markdown(text: str, project: str, path: str, known: Mapping[str, str]) -> Ma
 
     `known`: where the targets of its wikilinks lead. Only the first RENDERED characters count.
     """
-    made = _markdown()
+    text = visible(text[:RENDERED])
+    if any(len(_MARKS.findall(each)) > _MOST_MARKS for each in _BLOCKS.split(text)):
+        return Markup(f"<pre>{escape(text)}</pre>")
     env = {"base": f"{project}/{path.rpartition('/')[0]}".rstrip("/"), "known": known}
-    return Markup(made.render(visible(text[:RENDERED]), env))
+    return Markup(_markdown().render(text, env))
 
 
 @cache
@@ -157,29 +160,32 @@ def _address(href: str, base: str) -> str | None:
     if href.startswith("/page/") or href.startswith("#"):
         return href
     try:
-        scheme = urlsplit(href).scheme.lower()
+        parts = urlsplit(href)
     except ValueError:
         return None
-    if scheme in _SCHEMES:
+    scheme = parts.scheme.lower()
+    if scheme == "mailto" or (scheme in ("http", "https") and parts.netloc):
         return href
     if scheme == "memory":
         return "/page/find?ref=" + quote(href)
     if scheme or href.startswith(("/", "\\")):
         return None
     path = unquote(href.partition("#")[0])
-    parts: list[str] = base.split("/")
+    names: list[str] = base.split("/")
     for each in path.split("/"):
         if each == "..":
-            parts = parts[:-1]
+            names = names[:-1]
         elif each not in ("", "."):
-            parts.append(each)
-    return note_url(parts[0], "/".join(parts[1:])) if len(parts) > 1 else None
+            names.append(each)
+    return note_url(names[0], "/".join(names[1:])) if len(names) > 1 else None
 
 
 def diff(before: str, after: str) -> list[tuple[str, str]]:
     """The lines of two texts that differ, with two around them, as (sign, line): `-`, `+`, ` `, and `…` for lines left
     out."""
     old, new = before.splitlines(), after.splitlines()
+    if old == new:
+        return []
     start = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     left = min(len(old), len(new)) - start
     end = next((n for n in range(left) if old[-1 - n] != new[-1 - n]), left)

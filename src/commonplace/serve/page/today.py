@@ -16,7 +16,7 @@ from commonplace.serve.page.visit import Visit
 from commonplace.store.journal import Change
 
 SHOWN = 50
-_TITLES, _TITLE = 200, 80
+_TITLES, _TITLE, _DIFFS = 200, 80, 50
 
 
 def show(visit: Visit) -> Response:
@@ -59,17 +59,18 @@ def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
 
 def change(visit: Visit) -> Response:
     """One change with its diffs: a page, or for a script the diffs alone."""
-    revisions = _revisions(visit)
-    shown = [(each, diff(each.before or "", each.after or "")) for each in revisions]
+    revisions = _revisions(visit, _DIFFS + 1)
+    shown = [(each, diff(each.before or "", each.after or "")) for each in revisions[:_DIFFS]]
     return visit.html("diffs.html" if visit.is_live else "change.html", revisions=shown,
+                      has_more=len(revisions) > _DIFFS,
                       number=int(visit.place["number"]))  # fmt: skip
 
 
-def _revisions(visit: Visit) -> list[Revision]:
+def _revisions(visit: Visit, limit: int) -> list[Revision]:
     text = visit.place["number"]
     if not text.isdecimal() or len(text) > 18:
         raise InvalidInput(f'invalid change "{text[:50]}": not a number')
-    return visit.memory.revisions(int(text))
+    return visit.memory.revisions(int(text), limit=limit)
 
 
 def _take_back(visit: Visit) -> Change:
@@ -95,7 +96,7 @@ def changes_json(visit: Visit) -> dict[str, Any]:
 
 
 def change_json(visit: Visit) -> dict[str, Any]:
-    revisions = _revisions(visit)
+    revisions = _revisions(visit, visit.number("limit", 100))
     files = [{"do": each.touched.do, "project": each.touched.project, "path": each.touched.path, "to": each.touched.to,
               "before": each.before, "after": each.after} for each in revisions]  # fmt: skip
     return {"files": files} | (_row(revisions[0].change) if revisions else {})

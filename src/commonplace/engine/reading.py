@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -427,10 +427,10 @@ class ReadVerbs(HomeSession):
         return notes, self.index.links.pairs({each.row for each in notes}, self.agent)
 
     @verb
-    def relations(self) -> set[tuple[int, int, str]]:
-        """All relations between notes the caller sees, as (row, row it leads to, type)."""
+    def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
+        """All relations between notes the caller sees, or between these alone, as (row, row it leads to, type)."""
         self.engine.fresh()
-        return self.index.links.pairs(None, self.agent)
+        return self.index.links.pairs(rows, self.agent)
 
     @verb
     def on_days(self, first: date, until: date) -> dict[str, builtins.list[int]]:

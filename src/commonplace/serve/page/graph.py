@@ -1,6 +1,6 @@
-"""Graph: the notes around a note, or around the hits of a search, or all of them in clusters; drawn by graph.js.
+"""Graph: the notes around a note, or around the hits of a search, or all of them in clusters.
 
-Without a script the same notes stand in a list.
+The page comes at once; graph.js asks `/api/graph` what to draw. Without a script the same notes stand in a list.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive
 
 
 def show(visit: Visit) -> Response:
-    found = drawing(visit)
-    asked = {name: visit.given[name] for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type")
-             if visit.given.get(name)}  # fmt: skip
-    kinds = sorted({each["type"] for each in found["links"]} | ({asked["type"]} if "type" in asked else set()))
+    """The page, or (`part` list) what is to be drawn as a list."""
+    memory, given = visit.memory, visit.given
+    asked = {name: given[name] for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type") if given.get(name)}
+    title = memory.find(given["note"]).title if given.get("note") else given.get("cluster", "")
     return visit.html(
-        "graph.html", found=found, given=visit.given, source=f"/api/graph?{urlencode(asked)}", kinds=kinds[:50],
-        projects=[each.name for each in visit.memory.projects], depth=_depth(visit),
+        "graph.html", given=given, asked=asked, title=title, depth=_depth(visit),
+        projects=[each.name for each in memory.projects],
+        found=drawing(visit) if given.get("part") == "list" else None,
     )  # fmt: skip
 
 
@@ -46,15 +47,13 @@ def drawing(visit: Visit) -> dict[str, Any]:
     if given.get("q", "").strip() or any(given.get(name) for name in ("tag", "agent", "from", "until")):
         hits = search.find(memory, given, HITS, 0)
         return _around(visit, [hit.note for hit in hits], limit, hits.total)
-    query = search.query_of(memory, given)
-    infos, total = memory.list(query, limit=0)
-    pairs = memory.relations()
+    infos, _ = memory.list(search.query_of(memory, given), limit=0)
     if given.get("cluster"):
         infos = [each for each in infos if cluster_of(each) == given["cluster"]]
-        total = len(infos)
-    elif total > WHOLE:
-        return _clusters(infos, pairs, given)
-    return _notes(infos, _of_type(pairs, given), set(), limit, total)
+    elif len(infos) > WHOLE:
+        return _clusters(infos, memory.relations(), given)
+    pairs = memory.relations({each.row for each in infos})
+    return _notes(infos, _of_type(pairs, given), set(), limit, len(infos))
 
 
 def _depth(visit: Visit) -> int:
@@ -112,12 +111,6 @@ def cluster_of(info: NoteInfo) -> str:
         return f"{info.project}/{info.category}"
     folder = info.path.partition("/")[0] if "/" in info.path else ""
     return f"{info.project}/{folder}".rstrip("/")
-
-
-def small(memory: Memory, info: NoteInfo, limit: int = 30) -> dict[str, Any]:
-    """The graph of a note's page (templates/small_graph.html): the note and its nearest."""
-    notes, pairs = memory.neighbourhood([info], limit=limit)
-    return _notes(notes, pairs, {info.row}, limit, len(notes))
 
 
 def json(visit: Visit) -> dict[str, Any]:

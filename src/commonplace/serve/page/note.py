@@ -16,7 +16,6 @@ from commonplace.jobs.lifecycle import archive_named, upgrade_named
 from commonplace.note.edit import Rewrite
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, INBOX, MEMORY_PROJECTS, Note
 from commonplace.query import split_list
-from commonplace.serve.page import graph
 from commonplace.serve.page.render import RENDERED, diff, markdown, note_url
 from commonplace.serve.page.today import undone_in
 from commonplace.serve.page.visit import HOME, Visit
@@ -62,12 +61,18 @@ def _page(visit: Visit, info: NoteInfo, note: Note, status: int = 200, **more: A
     outgoing, incoming = memory.outgoing(info), memory.incoming(info, _LINKS)
     known = {each.target: note_url(each.note.project, each.note.path) for each in outgoing if each.note}
     return visit.html(
-        "note.html", status, info=info, note=note, body=markdown(note.body, note.project, note.path, known),
+        "note.html", status, info=info, note=note, body=markdown(_without_title(note), note.project, note.path, known),
         outgoing=outgoing[:_LINKS], incoming=incoming, marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED, provenance=info.provenance.row(), categories=CATEGORIES, inbox=INBOX,
         is_memory=note.project in MEMORY_PROJECTS, is_archived=note.project == ARCHIVE_PROJECT,
-        found=graph.small(memory, info), ref=f"{note.project}/{note.path}", **more,
+        ref=f"{note.project}/{note.path}", **more,
     )  # fmt: skip
+
+
+def _without_title(note: Note) -> str:
+    """The text without a first heading that only says the title again."""
+    text = note.body.lstrip("\n")
+    return text.removeprefix(f"# {note.title}\n")
 
 
 def _history(visit: Visit, gone: bool = False) -> Response:

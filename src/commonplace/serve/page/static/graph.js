@@ -176,6 +176,21 @@
     });
   }
 
+  // The caption, the list, and the relations one can choose.
+  function describe(found) {
+    const words = canvas.dataset, many = found.nodes.length, figure = canvas.parentElement;
+    const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
+    figure.querySelector("figcaption span").textContent = said.replace("{n}", found.total).replace("{m}", many);
+    figure.querySelector("ul.columns").append(...found.nodes.map((node) => {
+      const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
+      link.href = node.url; link.textContent = node.title;
+      return item;
+    }));
+    const choice = document.querySelector("select[name=type]");
+    for (const type of new Set(found.links.map((each) => each.type)))
+      if (choice && type && ![...choice.options].some((each) => each.value === type)) choice.add(new Option(type, type));
+  }
+
   // What the colours mean: the largest clusters.
   function legend() {
     const list = canvas.parentElement.querySelector(".legend"), counts = new Map();
@@ -204,6 +219,7 @@
 
   fetch(canvas.dataset.source, { headers: { Accept: "application/json" } }).then((answer) => answer.json()).then((found) => {
     if (!found.nodes) return;
+    describe(found);
     nodes = found.nodes; isClusters = found.clusters;
     const known = new Map(nodes.map((each) => [each.id, each]));
     links = found.links.map((each) => ({ source: known.get(each.from), target: known.get(each.to), type: each.type, weight: each.weight }));

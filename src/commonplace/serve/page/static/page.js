@@ -28,6 +28,14 @@
     if (asked && !confirm(asked.dataset.confirm)) event.preventDefault();
   });
 
+  // The address follows what a form with data-address asks for, so that it can be kept and come back to.
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("form[data-address]");
+    if (!form) return;
+    const asked = [...new FormData(form)].filter(([, value]) => value);
+    history.replaceState(null, "", `${form.action}?${new URLSearchParams(asked)}`);
+  });
+
   // j and k walk over the elements with data-card; any other key presses the button with that data-key.
   const here = () => document.querySelector("[data-card].here");
   function walk(step, quietly) {

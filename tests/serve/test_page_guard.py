@@ -176,6 +176,26 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
     web.run(conversation)
 
 
+@pytest.mark.promise("page-api")
+def test_the_api_of_a_space_is_its_members_by_their_roles(web):
+    web.access.add_space("team")
+    web.access.set_member("team", "ann", "member")
+    web.access.set_member("team", "rob", "reader")
+    ann, rob, mine = web.token("ann", member="ann"), web.token("rob", member="rob"), web.token("mine")
+    web.memory.write(Draft("of the owner", title="Own"))
+
+    async def conversation(client):
+        for secret, path, status in (
+            (ann, "/s/team/api/changes", 200), (rob, "/s/team/api/changes", 200), (mine, "/s/team/api/changes", 404),
+            (ann, "/api/changes", 404), (ann, "/s/other/api/changes", 404), (ann, "/s/team/api/note?ref=own", 404),
+        ):  # fmt: skip
+            assert (await client.get(path, headers=bearer(secret))).status_code == status, path
+        assert (await client.post("/s/team/api/undo", json={}, headers=bearer(rob))).status_code == 403
+        assert (await client.post("/s/team/api/undo", json={}, headers=bearer(ann))).status_code == 409
+
+    web.run(conversation)
+
+
 @pytest.mark.promise("page-hostile")
 def test_what_a_note_holds_acts_on_nobody(web):
     names = [

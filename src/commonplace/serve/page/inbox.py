@@ -31,10 +31,13 @@ def show(visit: Visit) -> Response:
     if visit.is_post:
         visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
         return visit.back(f"{HOME}/inbox")
+    if not visit.given.get("cards"):  # to find the questions takes longer than to show a page
+        return visit.html("inbox.html", cards=None)
     kind = visit.given.get("kind") or None
     items = visit.memory.review(limit=SHOWN + 1, kind=kind)
     cards = [_card(visit, each) for each in items[:SHOWN]]
-    return visit.html("inbox.html", cards=cards, more=len(items) > SHOWN, categories=CATEGORIES, inbox=INBOX,
+    template = "cards.html" if visit.is_live else "inbox.html"
+    return visit.html(template, cards=cards, more=len(items) > SHOWN, categories=CATEGORIES, inbox=INBOX,
                       preview=_PREVIEW)  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from commonplace.serve.page.render import note_url
 from commonplace.serve.page.visit import HOME, Visit
 
 if TYPE_CHECKING:
-    from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
 
 SHOWN, MOST, HITS, WHOLE = 300, 3000, 60, 400

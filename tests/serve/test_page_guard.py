@@ -151,6 +151,13 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
         refused = await post(reader, "/api/note", ref="in-work", do="delete")
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
         assert (await get(limited, "/api/note?ref=in-notes")).status_code == 404
+        runs = (await get(limited, "/api/changes")).json()["runs"]
+        assert {each["project"] for run in runs for each in run} == {"work"}
+        foreign = next(each.number for each in web.memory.log() if each.project == "notes")
+        assert (await get(limited, f"/api/change/{foreign}")).status_code == 404
+        for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
+            assert (await post(limited, "/api/undo", **undo)).status_code == 409, undo
+        assert "in-notes" not in (await get(limited, "/api/search?q=of+all")).text
         done = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
         assert done.json()["note"]["tags"] == ["a", "b"]
         assert (await post(limited, "/api/undo", change=str(done.json()["change"]))).status_code == 200
@@ -165,6 +172,26 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
             assert (await client.post("/api/note", content=body, headers=headers)).status_code == status, body[:9]
         assert (await get("cpl_no", "/api/changes")).headers["www-authenticate"].startswith("Bearer")
         assert web.memory.log(limit=1)[0].agent == "bob"
+
+    web.run(conversation)
+
+
+@pytest.mark.promise("page-api")
+def test_the_api_of_a_space_is_its_members_by_their_roles(web):
+    web.access.add_space("team")
+    web.access.set_member("team", "ann", "member")
+    web.access.set_member("team", "rob", "reader")
+    ann, rob, mine = web.token("ann", member="ann"), web.token("rob", member="rob"), web.token("mine")
+    web.memory.write(Draft("of the owner", title="Own"))
+
+    async def conversation(client):
+        for secret, path, status in (
+            (ann, "/s/team/api/changes", 200), (rob, "/s/team/api/changes", 200), (mine, "/s/team/api/changes", 404),
+            (ann, "/api/changes", 404), (ann, "/s/other/api/changes", 404), (ann, "/s/team/api/note?ref=own", 404),
+        ):  # fmt: skip
+            assert (await client.get(path, headers=bearer(secret))).status_code == status, path
+        assert (await client.post("/s/team/api/undo", json={}, headers=bearer(rob))).status_code == 403
+        assert (await client.post("/s/team/api/undo", json={}, headers=bearer(ann))).status_code == 409
 
     web.run(conversation)
 

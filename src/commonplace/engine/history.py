@@ -75,7 +75,7 @@ class HistoryVerbs(NoteVerbs):
                 break
             if change.verb == FOLD or _is_blank(change) or (agent is not None and change.agent != agent):
                 continue
-            seen = replace(change, files=[each for each in change.files if self.sees(each.scope)])
+            seen = replace(change, files=[each for each in change.files if self.may_see(each)])
             if place is not None and not _concerns(seen, place):
                 continue
             if self._is_visible(change):
@@ -85,10 +85,14 @@ class HistoryVerbs(NoteVerbs):
         """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not
         count. What was erased is the owner's to know."""
         if change.verb == ERASE:
-            return self.agent is None
+            return self.agent is None and not self.engine.only
         about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
-        files = about if about and change.verb in _DELETING else change.files
-        return all(self.sees(each.scope) for each in files)
+        files = about if about and change.verb in _DELETING and not self.engine.only else change.files
+        return all(self.may_see(each) for each in files)
+
+    def may_see(self, each: Touched) -> bool:
+        """Whether the caller may see what a change did to this file: its scope allows it, and there is its project."""
+        return self.sees(each.scope) and (not self.engine.only or each.project in self.engine.stores)
 
     def locate(self, ref: str) -> Location:
         """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
@@ -103,7 +107,7 @@ class HistoryVerbs(NoteVerbs):
                 for change in self.engine.home.history.changes():
                     for each in change.files:
                         named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
-                        if named and self.sees(each.scope):
+                        if named and self.may_see(each):
                             return each.project, each.path, each.root
             info = self.find(ref)
         return info.project, info.path, locations.root_of(self.engine, info.project)
@@ -125,7 +129,7 @@ class HistoryVerbs(NoteVerbs):
             return own
         found: dict[Location, None] = {}
         touched = (each for change in engine.home.history.changes() for each in change.files)
-        for each in (each for each in touched if self.sees(each.scope)):
+        for each in (each for each in touched if self.may_see(each)):
             for at in filter(None, (each.path, each.to)):
                 if own == (each.project, at, each.root):
                     return own
@@ -300,7 +304,7 @@ class HistoryVerbs(NoteVerbs):
                 is_it = (each.project, each.path, each.root) == place
                 if not is_it or each.do == "move" or each.old is None or not each.kept:
                     continue
-                if not self.sees(each.scope) or (number is not None and change.number != number):
+                if not self.may_see(each) or (number is not None and change.number != number):
                     continue
                 if at is not None:
                     if parse_stamp(change.time) > at:

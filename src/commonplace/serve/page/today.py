@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from commonplace.engine.revisions import Revision
-from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.errors import CannotUndo, CommonplaceError, InvalidInput
 from commonplace.serve.page.render import diff
 from commonplace.serve.page.visit import Visit
 from commonplace.store.journal import Change
@@ -74,9 +74,12 @@ def _revisions(visit: Visit, limit: int) -> list[Revision]:
 
 
 def _take_back(visit: Visit) -> Change:
-    if run := visit.number("run", 0):
-        return visit.memory.undo_run(run)[0]
-    return visit.memory.undo(visit.number("change", 0) or None)
+    """The undo of a change or a run; who comes with a token takes back what they changed themselves. Raises
+    CannotUndo."""
+    memory, number, run = visit.memory, visit.number("change", 0), visit.number("run", 0)
+    if memory.agent is not None and number not in {each.number for each in memory.log(limit=0, agent=memory.agent)}:
+        raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
+    return memory.undo_run(run)[0] if run and memory.agent is None else memory.undo(number or None)
 
 
 def undo(visit: Visit) -> Response:

@@ -8,7 +8,7 @@
     if (!answer.ok) return;
     const fresh = document.createElement("template"), focus = document.activeElement;
     fresh.innerHTML = await answer.text();
-    for (const row of fresh.content.querySelectorAll(":scope > ol > li[id]")) {
+    for (const row of fresh.content.querySelectorAll("ol.changes > li[id]")) {
       const old = document.getElementById(row.id);  // one that is being read stays as it is
       if (old && (old.contains(focus) || old.querySelector("details[open]"))) row.replaceWith(old);
     }

@@ -39,7 +39,7 @@ def test_every_page_fits_a_phone(visit):
             page.goto(path)
             wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
             assert wide[0] <= 360, (path, wide)
-    
+
 
 def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back(visit, memory):
     with visit() as page:

@@ -27,14 +27,18 @@ class Card:
 
 
 def show(visit: Visit) -> Response:
-    """The open questions, or after a POST the answer to one."""
+    """The open questions, which in a large memory take a while to find (so the page asks for its `part` cards), or after
+    a POST the answer to one."""
     if visit.is_post:
         visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
         return visit.back(f"{HOME}/inbox")
+    if not visit.is_live and visit.given.get("part") != "cards":
+        return visit.html("inbox.html", cards=None)
     kind = visit.given.get("kind") or None
     items = visit.memory.review(limit=SHOWN + 1, kind=kind)
     cards = [_card(visit, each) for each in items[:SHOWN]]
-    return visit.html("inbox.html", cards=cards, more=len(items) > SHOWN, categories=CATEGORIES, inbox=INBOX,
+    template = "cards.html" if visit.is_live else "inbox.html"
+    return visit.html(template, cards=cards, more=len(items) > SHOWN, categories=CATEGORIES, inbox=INBOX,
                       preview=_PREVIEW)  # fmt: skip
 
 

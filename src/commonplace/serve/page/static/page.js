@@ -56,5 +56,7 @@
     if (event.key === "/") found.focus();
     else found.click();
   });
-  if (!document.querySelector("[autofocus]")) walk(0, true);
+  const begin = () => document.querySelector("[autofocus]") || here() || walk(0, true);
+  document.addEventListener("htmx:after:swap", begin);
+  begin();
 })();

@@ -30,6 +30,7 @@ BUDGET = 200.0
 PAUSE = 80.0
 _PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _PAGES = {
+    "a refusal (no work)": "/page/enter",
     "Today": "/page", "Search": "/page/search?q=harbour", "Note": "/page/find?ref=", "Inbox": "/page/inbox",
     "Graph, clusters": "/page/graph", "Graph, 1,000 notes": "/page/graph?q=garden&depth=3&limit=1000",
     "Calendar": "/page/calendar?month=2025-06", "Agents and health": "/page/agents",

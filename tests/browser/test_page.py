@@ -14,7 +14,7 @@ from commonplace.query import Query
 pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (
-    "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox", "/page/graph",
+    "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?part=cards", "/page/graph",
     "/page/graph?note=Heron", "/page/calendar", "/page/agents", "/page/doctor", "/page/change/3",
     "/page/find?ref=nothing-has-this-name",
 )  # fmt: skip
@@ -237,6 +237,7 @@ def test_the_inbox_is_answered_by_keys_and_clicks_and_taken_back(visit, memory):
         expect(page.locator(".done")).to_be_visible()
         assert memory.search("grey and round")[0].note.category == "lessons"
         page.goto("/page/inbox")
+        expect(cards.first).to_have_class(re.compile("here"))
         while not page.locator("[data-card].here").get_by_text("Do these say the same?").count():
             page.keyboard.press("j")
         page.keyboard.press("n")

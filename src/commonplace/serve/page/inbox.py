@@ -27,8 +27,8 @@ class Card:
 
 
 def show(visit: Visit) -> Response:
-    """The open questions, which in a large memory take a while to find (so the page asks for its `part` cards), or after
-    a POST the answer to one."""
+    """The open questions, or after a POST the answer to one. In a large memory they take a while to find, so the page
+    asks for its `part` cards."""
     if visit.is_post:
         visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
         return visit.back(f"{HOME}/inbox")

@@ -212,7 +212,12 @@ def test_what_a_note_holds_acts_on_nobody(web):
 
     async def conversation():
         async with browser(web) as visitor:
-            pages = ["/page", "/page/inbox", "/page/change/1", *(note_url(each.project, each.path) for each in notes)]
+            pages = [
+                "/page",
+                "/page/inbox?cards=1",
+                "/page/change/1",
+                *(note_url(each.project, each.path) for each in notes),
+            ]
             pages += [f"{each}?part={part}" for each in pages[3:] for part in ("history", "edit")]
             for path in pages:
                 answer = await visitor.client.get(path)

@@ -3,8 +3,10 @@
     python bench/page.py [--notes 10000] [--rounds 7] [--json]
 
 First paint is the browser's own first-contentful-paint of a page opened anew. Search is the time from a key to the
-shown hits of a query nobody asked before, with the pause while somebody types (80 ms) and without. The server runs as
-users run it, in a process of its own. Needs Debian's chromium.
+shown hits of a query nobody asked before, with the pause while somebody types (80 ms) and without. Beside each the
+processor time the server took until then, which says more on a machine that has other work. Each page is left to
+finish what it asks for later (the cards of the inbox, the drawing of a graph, the doctor): "all of it". The server runs
+as users run it, in a process of its own. Needs Debian's chromium.
 """
 
 from __future__ import annotations
@@ -77,6 +79,10 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
     try:
         with open_browser() as browser:
             page = browser.new_context(viewport={"width": 1200, "height": 800}).new_page()
+            flying: set[Any] = set()
+            page.on("request", lambda each: None if each.url.endswith("/live") else flying.add(each.url))
+            for end in ("requestfinished", "requestfailed"):
+                page.on(end, lambda each: flying.discard(each.url))
             page.goto(served.way_in())
             page.wait_for_url("**/page")
             with open_memory(home) as memory:
@@ -84,13 +90,20 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
             for name, path in _PAGES.items():
                 for number in range(rounds):
                     ref = refs[number].id if path.endswith("=") else ""
+                    begin, used = time.perf_counter(), served.processor_ms()
                     page.goto(served.url + path + ref, wait_until="load")
                     found.setdefault(f"first paint, {name}", []).append(painted(page))
+                    found.setdefault(f"  server, {name}", []).append(served.processor_ms() - used)
+                    while flying:
+                        page.wait_for_timeout(10)
+                    found.setdefault(f"  all of it, {name}", []).append((time.perf_counter() - begin) * 1000)
             page.goto(f"{served.url}/page/search")
             words = ["harbour lights", "what is the river", "bridge market winter", "garden", "memory of summer"]
             words += [rare_word(each * 31 % notes) for each in range(rounds)]
             for each in words:
+                used = served.processor_ms()
                 found.setdefault("search, key to hits", []).append(page.evaluate(_SEARCH, each))
+                found.setdefault("  server, search", []).append(served.processor_ms() - used)
     finally:
         served.close()
     found["search, without the pause"] = [each - PAUSE for each in found["search, key to hits"]]
@@ -117,9 +130,9 @@ def main() -> int:
     else:
         print(f"{given.notes:,} notes (made and indexed in {made:.0f} s)")
         for name, row in rows.items():
-            late = "" if row["median_ms"] <= BUDGET else f"  over {BUDGET:.0f} ms"
+            late = "" if row["median_ms"] <= BUDGET or name.startswith("  ") else f"  over {BUDGET:.0f} ms"
             print(f"{name:40} {row['median_ms']:8.1f} ms  worst {row['worst_ms']:8.1f} ms{late}")
-    return int(any(row["median_ms"] > BUDGET for row in rows.values()))
+    return int(any(row["median_ms"] > BUDGET for name, row in rows.items() if not name.startswith("  ")))
 
 
 if __name__ == "__main__":

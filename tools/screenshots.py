@@ -19,8 +19,8 @@ from browser.house import Served, furnish  # noqa: E402
 WIDE, PHONE = (1100, 760), (390, 760)
 SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "today": ("/page", WIDE, "light", "en"),
-    "search": ("/page/search?q=what+did+the+outage+teach+us", WIDE, "light", "en"),
-    "note": ("/page/note/vault/projects/Heron.md", WIDE, "light", "en"),
+    "search": ("/page/search?q=lost+rename", WIDE, "light", "en"),
+    "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1250), "light", "en"),
     "inbox": ("/page/inbox", WIDE, "light", "en"),
     "graph": ("/page/graph?note=vault/projects/Heron.md", WIDE, "dark", "en"),
     "calendar": ("/page/calendar", WIDE, "light", "en"),
@@ -28,7 +28,7 @@ SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "phone": ("/page/search?q=全文检索", PHONE, "dark", "zh-CN"),
 }
 """By name: the address, the window, the colours and the language."""
-_OPENED = {"today": "details", "search": "details.why"}
+_OPENED = {"today": "li:has-text('Ship notes') details", "search": "details.why"}
 """What is opened before the picture is taken: the first of these."""
 
 

@@ -14,7 +14,7 @@ from commonplace.query import Query
 pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (
-    "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?part=cards", "/page/graph",
+    "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?cards=1", "/page/graph",
     "/page/graph?note=Heron", "/page/calendar", "/page/agents", "/page/doctor", "/page/change/3",
     "/page/find?ref=nothing-has-this-name",
 )  # fmt: skip

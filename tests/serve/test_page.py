@@ -224,7 +224,7 @@ def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web):
     assert set(kinds) == {"merge", "category"}, kinds
 
     async def conversation(page):
-        shown = await page.see("/page/inbox?part=cards")
+        shown = await page.see("/page/inbox?cards=1")
         assert shown.count("data-card") == len(kinds)
         assert "How they differ" in shown
         assert note_url(one.project, one.path) in shown
@@ -234,13 +234,13 @@ def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web):
         assert answer.headers["location"].startswith("/page/inbox?done=")
         assert (await page.send("/page/inbox", key=merge["key"], choice="1")).status_code == 404
         await page.send("/page/undo", change=answer.headers["location"].partition("=")[2], back="/page/inbox")
-        assert merge["key"] in html.unescape(await page.see("/page/inbox?part=cards"))
+        assert merge["key"] in html.unescape(await page.see("/page/inbox?cards=1"))
         await page.send("/page/inbox", key=merge["key"], choice="n")
-        assert merge["key"] not in html.unescape(await page.see("/page/inbox?part=cards"))
+        assert merge["key"] not in html.unescape(await page.see("/page/inbox?cards=1"))
         form = next(each for each in shown.split("<form") if "<select" in each)
         select = re.search('action="([^"]+)"', form)
         await page.send(html.unescape(select[1]), do="category", category="people", back="/page/inbox")
-        assert "Nothing to review" in await page.see("/page/inbox?part=cards")
+        assert "Nothing to review" in await page.see("/page/inbox?cards=1")
 
     visit(web, conversation)
     assert web.memory.memory_id(two.id)

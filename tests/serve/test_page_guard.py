@@ -214,7 +214,7 @@ def test_what_a_note_holds_acts_on_nobody(web):
         async with browser(web) as visitor:
             pages = [
                 "/page",
-                "/page/inbox?part=cards",
+                "/page/inbox?cards=1",
                 "/page/change/1",
                 *(note_url(each.project, each.path) for each in notes),
             ]

@@ -27,12 +27,11 @@ class Card:
 
 
 def show(visit: Visit) -> Response:
-    """The open questions, or after a POST the answer to one. In a large memory they take a while to find, so the page
-    asks for its `part` cards."""
+    """The open questions, or after a POST the answer to one."""
     if visit.is_post:
         visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
         return visit.back(f"{HOME}/inbox")
-    if not visit.is_live and visit.given.get("part") != "cards":
+    if not visit.given.get("cards"):  # to find the questions takes longer than to show a page
         return visit.html("inbox.html", cards=None)
     kind = visit.given.get("kind") or None
     items = visit.memory.review(limit=SHOWN + 1, kind=kind)

@@ -56,7 +56,7 @@
     if (event.key === "/") found.focus();
     else found.click();
   });
-  const begin = () => document.querySelector("[autofocus]") || here() || walk(0, true);
+  const begin = () => { if (!here() && !document.querySelector("[autofocus]")) walk(0, true); };
   document.addEventListener("htmx:after:swap", begin);
   begin();
 })();

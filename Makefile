@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers check-bundles check-frameworks docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-page screenshots check-bundles check-frameworks docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -77,6 +77,14 @@ bench-gate: .venv/ready
 # OPTIONS: say, --callers 20 --seconds 10, or --pause 0 for as many calls as there can be.
 bench-callers: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/callers.py $(OPTIONS)
+
+# First paint and search of the page with 10,000 notes, in Chromium. OPTIONS: say, --notes 1000.
+bench-page: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/page.py $(OPTIONS)
+
+# Those of docs/page.md, from the sample vault. Look at each before it is committed.
+screenshots: .venv/ready
+	@$(BIN)/python tools/screenshots.py
 
 # OPTIONS: say, --prompts 100.
 bench-hook: .venv/ready

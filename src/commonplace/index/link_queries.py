@@ -82,6 +82,21 @@ class LinkQueries(Queries):
         answers = _answers(Resolver(self._db, viewer), links)
         return [(link.note, link.target, answer.row) for link, answer in zip(links, answers, strict=True)]
 
+    def pairs(self, rows: Collection[int] | None, viewer: str | None) -> set[tuple[int, int, str]]:
+        """The relations among these notes, None: among all, as (row, row it leads to, type); each once."""
+        if rows is None:
+            rows = [row for (row,) in self._db.execute("select distinct note from link")]
+            known = {row for row, scope in self._db.execute("select row, scope from note") if may_see(scope, viewer)}
+        else:
+            known = set(rows)
+        links = self._links("note", sorted(known.intersection(rows)))
+        answers = _answers(Resolver(self._db, viewer), links)
+        return {
+            (link.note, answer.row, link.type)
+            for link, answer in zip(links, answers, strict=True)
+            if answer.row is not None and answer.row in known and answer.row != link.note
+        }
+
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
         """The targets of these notes' relations, as written, by row and place; notes without any are left out."""
         found: dict[int, list[str]] = {}
@@ -104,15 +119,15 @@ class LinkQueries(Queries):
         ]
 
     def neighbours(
-        self, note: NoteInfo, *, depth: int, viewer: str | None, since: datetime | None = None,
+        self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, since: datetime | None = None,
         types: Sequence[str] | None = None, limit: int = 100,
     ) -> list[Reached]:  # fmt: skip
-        """Notes within `depth` relations of `note`, in both directions: each once, nearest first, then newest.
+        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first, then newest.
 
         `types` are the relation types followed (None = all). `since` leaves out notes changed
-        earlier, though the walk goes through them. At most `limit` notes; `note` itself is not one.
+        earlier, though the walk goes through them. At most `limit` notes; `notes` are not among them.
         """
-        seen, frontier = {note.row}, [note]
+        seen, frontier = {note.row for note in notes}, list(notes)
         found: list[Reached] = []
         earliest = None if since is None else microseconds(since)
         with self._database.snapshot():

@@ -13,9 +13,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.clock import EPOCH, microseconds, to_utc
 from commonplace.index import validity
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import PINNED, any_of, may_see
@@ -26,8 +28,6 @@ from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from commonplace.query import Query
     from commonplace.store.base import Values
 
@@ -35,6 +35,7 @@ _LAST = "\U0010ffff"
 _PROJECT = "(select id from project where name = ?)"
 _KV = f"(select id from project where name = '{KV_PROJECT}')"
 _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
+_SAYS_DAY = "n.date glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
@@ -134,6 +135,32 @@ class NoteQueries(Queries):
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
+
+    def of_rows(self, rows: Sequence[int]) -> list[NoteInfo]:
+        """The notes of these rows, in order; a row that is gone is left out."""
+        return in_order(self._db, rows)
+
+    def on_days(self, first: date, until: date, zone: tzinfo | None, viewer: str | None) -> dict[str, list[int]]:
+        """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before `until`, without the
+        archive: the day a note is about, else the one it was written on."""
+        near = [microseconds(to_utc(datetime.combine(each, time()), zone)) for each in (first, until)]
+        sql = (
+            f"select n.row, n.created, case when {_SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
+            " from note n join project p on p.id = n.project"
+            f" where p.name <> '{ARCHIVE_PROJECT}' and case when {_SAYS_DAY} then n.date >= ? and n.date < ?"
+            " else n.created >= ? and n.created < ? end order by n.created, n.row"
+        )
+        found: dict[str, list[int]] = {}
+        for row, created, said, scope in self._db.execute(sql, (first.isoformat(), until.isoformat(), *near)):
+            if may_see(scope, viewer):
+                written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
+                found.setdefault(said or written.date().isoformat(), []).append(row)
+        return found
+
+    def written(self, viewer: str | None) -> list[tuple[int, int]]:
+        """When each note was written (microseconds), and how large it is."""
+        rows = self._db.execute("select created, size, scope from note")
+        return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
 
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""

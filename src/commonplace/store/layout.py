@@ -39,6 +39,7 @@ class Layout:
         self.requests = self.private / "requests.json"
         self.access = self.private / "access.json"
         self.access_lock = self.private / "access.lock"
+        self.http = self.private / "http"
         self.spaces = root / "spaces"
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"

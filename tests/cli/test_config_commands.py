@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commonplace import config
-from commonplace.cli.config_commands import keys
+from commonplace.cli.settings_commands import keys
 
 TEXT = """\
 # mine

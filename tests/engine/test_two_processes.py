@@ -71,3 +71,21 @@ def test_a_held_memory_that_is_gone_is_named_by_its_id(tmp_path: Path) -> None:
         with pytest.raises(NotFound) as gone:
             memory.tag(held, ["hot"])
         assert gone.value.identifier == held.id
+
+
+def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_lock_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        hub, one, two = (memory.write(Draft(text, project="categories")).id for text in ("hub", "one", "two"))
+        (place,) = (tmp_path / "home" / "categories").rglob("hub-*.md")
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        look = memory.engine.catch_up
+
+        def interrupted() -> None:
+            look()
+            place.write_text(place.read_text().replace("version: 1\n", f"version: 1\nlinks:\n  - {one}\n"))
+
+        monkeypatch.setattr(memory.engine, "catch_up", interrupted)
+        assert memory.link(hub, two)
+        assert {*memory.memory_id(hub).links} == {one, two}

@@ -10,8 +10,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.exchange import Ingested
 from commonplace.engine.upkeep import Upkeep
 from commonplace.ingest import plan
-from commonplace.ingest.sources import SOURCES
-from commonplace.ingest.tree import Tree
+from commonplace.ingest.sources import SOURCES, Tree
 from commonplace.note import edit
 from commonplace.note.model import Draft
 

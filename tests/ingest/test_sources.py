@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import config
-from commonplace.ingest.sources import SOURCES, logseq_page
-from commonplace.ingest.tree import Tree
+from commonplace.ingest.sources import SOURCES, Tree, logseq_page
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
 FOUND = {

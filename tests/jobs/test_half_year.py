@@ -20,8 +20,7 @@ from commonplace.engine import Memory, open_memory
 from commonplace.engine.exchange import Ingested
 from commonplace.engine.upkeep import Upkeep
 from commonplace.ingest import plan
-from commonplace.ingest.sources import SOURCES
-from commonplace.ingest.tree import Tree
+from commonplace.ingest.sources import SOURCES, Tree
 from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.query import memory_query

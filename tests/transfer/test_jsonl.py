@@ -19,8 +19,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound
 from commonplace.note.compose import Record
 from commonplace.note.model import CATEGORIES, FURTHER, Draft
-from commonplace.transfer.jsonl import Import, Tally, exported
-from commonplace.transfer.records import BadRecord
+from commonplace.transfer.jsonl import BadRecord, Import, Tally, exported
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 ONE = "550e8400-e29b-41d4-a716-446655440000"

@@ -20,38 +20,36 @@ if TYPE_CHECKING:
 
     from commonplace.cli.syntax import Group
 
-_MODULES = {
-    "memory_commands": "write supersede read delete tag link unlink resolve-links",
-    "search_commands": "list search context backlinks",
-    "edit_command": "edit",
-    "ingest_commands": "ingest",
-    "lifecycle_commands": "upgrade decay consolidate archive pin unpin dream remind notify",
-    "review_commands": "review",
-    "upkeep_commands": "status doctor reindex embed",
-    "history_commands": "log undo restore erase",
-    "project_commands": "project",
-    "config_commands": "config",
-    "kv_commands": "kv",
-    "exchange_commands": "graph export import",
-    "daemon_commands": "serve",
-    "token_commands": "token space",
-    "install_commands": "install uninstall",
-    "tool_commands": "mcp call agent",
-    "hook_commands": "hook",
-    "syntax": "completion help",
-    "manual": "man",
-}
+_MODULES = (
+    ("memory_commands", "write supersede read delete tag link unlink resolve-links"),
+    ("search_commands", "list search context backlinks"),
+    ("edit_command", "edit"),
+    ("exchange_commands", "ingest"),
+    ("lifecycle_commands", "upgrade decay consolidate archive pin unpin dream remind notify review"),
+    ("upkeep_commands", "status doctor reindex embed"),
+    ("history_commands", "log undo restore erase"),
+    ("settings_commands", "project config"),
+    ("kv_commands", "kv"),
+    ("exchange_commands", "graph export import"),
+    ("daemon_commands", "serve"),
+    ("token_commands", "token space"),
+    ("install_commands", "install uninstall"),
+    ("tool_commands", "mcp call agent"),
+    ("hook_commands", "hook"),
+    ("syntax", "completion help"),
+    ("manual", "man"),
+)
 _TITLES = {
     "memory_commands": "Memories", "search_commands": "Memories", "edit_command": "Memories",
-    "lifecycle_commands": "Upkeep and reminders", "review_commands": "Upkeep and reminders",
+    "lifecycle_commands": "Upkeep and reminders",
     "upkeep_commands": "Health", "history_commands": "History",
-    "project_commands": "Projects and settings", "config_commands": "Projects and settings",
-    "ingest_commands": "Moving in and out", "exchange_commands": "Moving in and out",
+    "settings_commands": "Projects and settings",
+    "exchange_commands": "Moving in and out",
     "kv_commands": "Graph and entries", "daemon_commands": "For agents and programs",
     "tool_commands": "For agents and programs", "syntax": "This command", "manual": "This command",
 }  # fmt: skip
 """The section of the help in which the commands of a module stand."""
-COMMANDS = {name: module for module, names in _MODULES.items() for name in names.split()}
+COMMANDS = {name: module for module, names in _MODULES for name in names.split()}
 """Every command with its module below commonplace.cli."""
 
 _INTERRUPTED = 130

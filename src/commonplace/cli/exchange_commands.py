@@ -1,4 +1,5 @@
-"""`export`, `import` (contract 001, 12; `--from`: docs/moving-in.md) and `graph export | import` (contract 002, 11)."""
+"""`export`, `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph export | import` (contract 002, 11), and
+`ingest` (contract 001, 3 and 11)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -23,6 +24,7 @@ from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
 from commonplace.store.files import reason, remove_left
 from commonplace.text.neutral import flat
+from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -393,3 +395,48 @@ def _target_graph(call: Invocation, memory: Memory, file: str) -> NoteGraph | Fi
     if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):
         place = None
     return graph_in(memory, place)
+
+
+_ALL = "all"
+_SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
+
+
+def _names() -> Sequence[str]:
+    from commonplace.ingest.sources import SOURCES
+
+    return [_ALL, *SOURCES]
+
+
+@command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
+@option("--source", "wanted", default=_ALL, type=Names("list", _names), help=_SOURCES)
+@option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
+@dry_run_option("Only say what would be stored.")
+@flag("--again", "Also bring back what was deleted or has expired.")
+def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
+    """Store the notes of other programs as memories in the inbox; their files stay as they are.
+
+    A file is stored once; when its text changes, its memory follows.
+    """
+    from commonplace.ingest import plan
+
+    sources = plan.sources(wanted, path, call.settings())
+    with call.memory() as memory, output.progress("Ingesting") as progress:
+        plans, done = plan.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
+    outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
+    total = sum(each.ingested for each in done)
+    if not call.json:
+        for name, each in outcomes.items():
+            for warning in each.warnings:
+                output.notice(one_line(f"warning: {name}: {warning}"))
+    if dry_run:
+        lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
+        lines += [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]
+        lines = list(map(one_line, lines)) or ["Nothing to ingest."]
+    else:
+        lines = []
+        for name, each in outcomes.items():
+            lines.append(f"Ingested {each.ingested} memories from {name}")
+            if each.updated:
+                lines.append(f"Updated {each.updated} memories from {name}")
+        lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]
+    call.answer("\n".join(lines), sources={name: asdict(each) for name, each in outcomes.items()}, total=total)

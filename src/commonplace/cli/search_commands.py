@@ -184,10 +184,10 @@ def _cells(
     person reads, `length` characters of the text; and `marked` if it is not valid all the time."""
     marks = memory.validity_marks(infos) if marked else {}
     for info, content in zip(infos, contents(memory, infos), strict=True):
-        if info.project == CATEGORY_PROJECT:
+        if info.phase:
             text = content if call.on_terminal else preview(content, length)
             mark = f" ({marks[info.row]})" if info.row in marks else ""
-            yield info.id[:8], info.phase or "", info.category or "", text + mark
+            yield info.id[:8], info.phase, info.category or "", text + mark
         else:
             yield place_of(info), info.type, info.project, info.title
 

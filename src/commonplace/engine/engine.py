@@ -187,6 +187,7 @@ class Engine:
             self._check_open()
             if not self.freshness.is_swept and not self._is_writing:
                 self.fresh()
+                self.freshness.is_current = False  # others write until the lock is held
 
     def _fresh_copy(self, error: Exception, progress: Progress | None) -> Result:
         from commonplace.index.sync import Result

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.inplace.graph_store import BadLine, Entity, GraphRelation, dump_line, parse_graph_object
+from commonplace.store.inplace.graph_lines import BadLine, Entity, GraphRelation, dump_line, parse_graph_object
 from commonplace.text.unicode import is_valid_unicode
 
 __all__ = [

@@ -26,15 +26,8 @@ from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageEr
 from commonplace.query import Query
 from commonplace.store.change import Step
 from commonplace.store.inplace import KeptLines, LineChange
-from commonplace.store.inplace.graph_store import (
-    BadLine,
-    EntityLine,
-    GraphStore,
-    LineEdit,
-    parse_graph_object,
-    parse_line,
-    with_members,
-)
+from commonplace.store.inplace.graph_lines import BadLine, parse_graph_object, parse_line, with_members
+from commonplace.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
 from commonplace.store.journal import LINES, Change
 
 _MAX_RANKED = 1000

@@ -36,7 +36,7 @@ from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
 from commonplace.store.access import AccessLog
 from commonplace.store.files import reason
-from commonplace.store.inplace.json_files import Content, JsonFiles, OpenFile, Row, stem_of
+from commonplace.store.inplace.locked_file import Content, JsonFiles, OpenFile, Row, stem_of
 from commonplace.text.unicode import repair_surrogates
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")

@@ -249,7 +249,7 @@ def _root(folder: str) -> Path:
 
 def _is_graph_file(root: Path) -> bool:
     """Whether what lies there is meant as a graph file (contract 002, 8)."""
-    from commonplace.store.inplace.graph_store import holds_graph
+    from commonplace.store.inplace.graph_lines import holds_graph
 
     try:
         return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))

@@ -62,7 +62,7 @@ class ReviewSource:
 SOURCES = {
     "project": "commonplace.engine.requests:SOURCE",
     "suspicious": "commonplace.engine.suspicious:SOURCE",
-    "contradiction": "commonplace.jobs.contradictions:CONTRADICTIONS",
+    "contradiction": "commonplace.jobs.questions:CONTRADICTIONS",
     "merge": "commonplace.jobs.questions:MERGES",
     "category": "commonplace.jobs.questions:CATEGORIES",
     "archive": "commonplace.jobs.questions:ARCHIVES",

@@ -12,7 +12,7 @@ from commonplace.engine.locations import Location, own_root
 from commonplace.engine.writing import as_file, id_list
 from commonplace.errors import NotFound, StorageError
 from commonplace.note.model import CATEGORY_PROJECT
-from commonplace.store.inplace.graph_store import BadLine, GraphRelation, parse_graph_object, parse_line
+from commonplace.store.inplace.graph_lines import BadLine, GraphRelation, parse_graph_object, parse_line
 from commonplace.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from commonplace.store.layout import PRIVATE
 

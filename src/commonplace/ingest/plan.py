@@ -14,8 +14,7 @@ from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, VE
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from commonplace.index.rows import NoteInfo
-from commonplace.ingest.sources import SOURCES, Source, SourceNote
-from commonplace.ingest.tree import Tree
+from commonplace.ingest.sources import SOURCES, Source, SourceNote, Tree
 from commonplace.note.compose import Record
 from commonplace.note.model import INBOX
 from commonplace.query import split_list
@@ -155,12 +154,7 @@ def apply(
             progress(done, total)
 
     for each, here in zip(plans, outcomes, strict=True):
-        now = memory.clock()
-        more: dict[str, Any] = {"expires": now + memory.settings.short_term_ttl}
-        records = [
-            Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, source=note.source,
-                   further=_further(note, each.root, note.aliases), **more) for note in each.new
-        ]  # fmt: skip
+        records = [_record(memory, note, each.root) for note in each.new]
         size = lambda each: len(each.content)
         here.ingested = ingested.store(list(batches(records, BATCH, size, BATCH_CHARACTERS)), known, advance)
     for each, here in zip(plans, outcomes, strict=True):
@@ -169,6 +163,13 @@ def apply(
             advance(1)
         here.skipped = each.seen - here.ingested - here.updated
     return outcomes
+
+
+def _record(memory: Memory, note: SourceNote, root: str) -> Record:
+    now = memory.clock()  # one after the other: of two files of one name the first is the older
+    more: dict[str, Any] = {"source": note.source, "expires": now + memory.settings.short_term_ttl}
+    further = _further(note, root, note.aliases)
+    return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, further=further, **more)
 
 
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class Reminder:
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
         """The first time of its rule after `now`; None for a rule that cannot be read or has no time left."""
-        from commonplace.note.timephrase.recurrence import completed, following
+        from commonplace.note.timephrase.dates import completed, following
 
         if self.repeat is None or self.due is None:
             return None

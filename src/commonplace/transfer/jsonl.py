@@ -7,23 +7,267 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, BinaryIO
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import uuid4
 
+from commonplace.clock import parse_stamp
+from commonplace.engine import memory_rows
 from commonplace.engine.exchange import Exchange, digest
-from commonplace.errors import InvalidInput
+from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.note.compose import Record
 from commonplace.note.links import first_line
+from commonplace.note.markdown import parse_note
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
+from commonplace.query import check_memory
 from commonplace.text.gate import redact
-from commonplace.transfer.records import BadRecord, ParsedRecord, as_note, as_record, compared, line, read, row
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
+    from commonplace.note.model import Note
+
+MANUAL = "manual"
+_OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
+_HEADER = frozenset(MEMORY_KEYS)
+_FIXED = _HEADER | {"content", "path"}
+_LONGEST_ID = 200
+_MOST = 10**18
+_DEEPEST, _MOST_VALUES = 50, 50_000
+
+
+class BadRecord(CommonplaceError):
+    """Record `number`, counted from 1, cannot be imported; `reason` in plain words."""
+
+    code = "invalid"
+
+    def __init__(self, number: int, reason: str):
+        self.number, self.reason = number, reason
+        super().__init__(f"malformed JSON at record {number}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRecord:
+    """A record as a line gives it. `record` has defaults for what the line lacks; `fields` names what it has;
+    `values` are those of the line."""
+
+    record: Record
+    fields: frozenset[str]
+    values: dict[str, Any]
+
+    @property
+    def has_id(self) -> bool:
+        """Whether the line names an id."""
+        return "id" in self.fields
+
+    def over(self, there: Record, now: datetime) -> Record:
+        """The record with what the line lacks as it is `there`.
+
+        A line with its time is a whole record; without one, further keys add to those there, and a change of
+        the content is of now.
+        """
+        lacking = {name: getattr(there, name) for name in Record.__slots__ if name not in self.fields | {"further"}}
+        if "category" in self.fields and "phase" not in self.fields:
+            del lacking["phase"]  # the category says it
+            if self.record.phase == ORGANIZED:
+                lacking.pop("expires", None)
+        if "updated" in self.fields:
+            return replace(self.record, **lacking)
+        made = replace(self.record, **lacking, further=there.further | self.record.further)
+        if made != there:
+            made = replace(made, updated=now)
+        if made.content != there.content and "version" not in self.fields:
+            made = replace(made, version=there.version + 1)
+        return made
+
+
+def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+    """The keys of an exported record in their order; unknown header keys stand in `extra`."""
+    shown = memory_rows.record(memory, each, content)
+    del shown["path"]
+    shown.pop("suspicious", None)  # what the reader's own rules see counts there
+    shown["source"] = shown["source"] or MANUAL
+    extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
+    return {**shown, "extra": extra} if extra else shown
+
+
+def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header keys besides those of every memory; without the phase as older programs called it."""
+    keys = {key: value for key, value in header.items() if key not in _HEADER}
+    if keys.get("type") in _OLD_PHASES:
+        del keys["type"]
+    return keys
+
+
+def line(memory: Memory, info: NoteInfo, content: str) -> str:
+    """An exported record: compact, UTF-8 as is, without its newline."""
+    return json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
+
+
+def compared(shown: dict[str, Any]) -> dict[str, Any]:
+    """What two equal records agree in, of a line or an exported row. How often they were read is no part of it."""
+    return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
+
+
+def as_note(record: Record, moment: datetime) -> Note:
+    """The note `record` becomes."""
+    return parse_note(record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=moment)
+
+
+def as_record(info: NoteInfo, content: str) -> Record:
+    """The record of a memory the index knows."""
+    return Record(
+        info.id, content, info.category or INBOX, parse_stamp(info.created), parse_stamp(info.updated or info.changed),
+        info.scope, info.phase, info.tags, info.source, parse_stamp(info.expires) if info.expires else None,
+        info.access_count, info.links, info.version, _further_keys(info.header),
+    )  # fmt: skip
+
+
+def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
+    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on.
+
+    Raises InvalidInput saying what is wrong with it.
+    """
+    values = _values(data)
+    fields = {name: key for key, name in _NAMES.items() if values.get(key) is not None or key == "expires_at" in values}
+    content, category = values.get("content"), values.get("category") or INBOX
+    if not isinstance(content, str):
+        raise InvalidInput("content must be a text" if "content" in values else "content is missing")
+    if not content.strip() and values.get("id") is None:
+        raise InvalidInput("content must not be empty")
+    scope = values.get("scope") or GLOBAL
+    scope = scope.lower() if isinstance(scope, str) else scope
+    old = values.get("type") if isinstance(values.get("type"), str) else None
+    phase = values.get("phase") or _OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
+    for name, value in (("category", category), ("phase", phase), ("scope", scope)):
+        _check_name(name, value, sees)
+    created = _time(values, "created_at") or now
+    expires = _time(values, "expires_at")
+    if "expires_at" not in values and phase == INBOX:
+        expires = now + ttl
+    if old in _OLD_PHASES:
+        fields["phase"] = "type"
+    further = _further(values, old in _OLD_PHASES)
+    tags, links = tuple(_texts(values, "tags")), tuple(_texts(values, "links"))
+    identity, updated, source = _id(values), _time(values, "updated_at") or created, values.get("source")
+    if source is not None and not isinstance(source, str):
+        raise InvalidInput("source must be a text")
+    record = Record(
+        identity, content, category, created, updated, scope, phase,
+        tags, (source or "").strip() or MANUAL, expires,
+        _number(values, "access_count", 0), links, _number(values, "version", 1), further,
+    )  # fmt: skip
+    _check_shape([further, tags, links])
+    if b"\\u" in data:
+        try:
+            record.text().encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
+    return ParsedRecord(record, frozenset(fields), values)
+
+
+def _check_shape(value: Any) -> None:
+    """Raise InvalidInput for more than a header can hold that is to be read again."""
+    level, count = [value], 0
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, (list, tuple)) else ()
+        count += len(inner)
+        if count > _MOST_VALUES:
+            raise InvalidInput(f"it has more than {_MOST_VALUES} values")
+        if not inner:
+            return
+        level = inner
+    raise InvalidInput("it is nested too deeply")
+
+
+_NAMES = {key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"}
+"""The keys of a line and the fields of Record they fill."""
+
+
+def _values(data: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        values = json.loads(data.decode("utf-8"), parse_constant=refuse)
+    except UnicodeDecodeError:
+        raise InvalidInput("it is not valid UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{error.msg} (column {error.colno})") from None
+    except RecursionError:
+        raise InvalidInput("it is nested too deeply") from None
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    if not isinstance(values, dict):
+        raise InvalidInput("it is no JSON object")
+    return values
+
+
+def _id(values: dict[str, Any]) -> str:
+    identity = values.get("id")
+    if identity is None:
+        return ""
+    sound = isinstance(identity, str) and 0 < len(identity) <= _LONGEST_ID and identity.isprintable()
+    if not sound or identity != identity.strip() or ".." in identity or not {"/", "\\"}.isdisjoint(identity):
+        raise InvalidInput(f"invalid id {json.dumps(identity, ensure_ascii=False)}")
+    return identity
+
+
+def _check_name(name: str, value: Any, sees: Callable[[str], bool]) -> None:
+    known = {"category": CATEGORIES, "phase": PHASES}.get(name)
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be a text")
+    if (known is not None and value not in known) or (known is None and not sees(value)):
+        raise InvalidInput(f'invalid {name} "{value}"')
+    check_memory(**{name: value})
+
+
+def _time(values: dict[str, Any], key: str) -> datetime | None:
+    value = values.get(key)
+    if value is None:
+        return None
+    try:
+        return parse_stamp(value)
+    except (ValueError, OverflowError, TypeError, AttributeError):
+        raise InvalidInput(f"{key} is no time: {json.dumps(value, ensure_ascii=False)}") from None
+
+
+def _texts(values: dict[str, Any], key: str) -> list[str]:
+    """A list of texts, or one text with commas; each once, trimmed."""
+    value = values.get(key)
+    value = [] if value is None else value.split(",") if isinstance(value, str) else value
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise InvalidInput(f"{key} must be a list of texts")
+    return list(dict.fromkeys(text for each in value if (text := each.strip())))
+
+
+def _number(values: dict[str, Any], key: str, least: int) -> int:
+    value = values.get(key)
+    if value is None:
+        return least
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _MOST:
+        raise InvalidInput(f"{key} must be a whole number from {least}")
+    return value
+
+
+def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
+    """The header keys after `version`: those of contract 001, 2 in their order, then all others."""
+    extra = values.get("extra")
+    if extra is not None and not isinstance(extra, dict):
+        raise InvalidInput("extra must be an object")
+    if extra and (ours := sorted(extra.keys() & _HEADER)):
+        raise InvalidInput(f"extra must not hold {', '.join(ours)}")
+    left_out = _FIXED | {"extra", "type"} if has_old_phase else _FIXED | {"extra"}
+    others = {key: value for key, value in values.items() if key not in left_out} | (extra or {})
+    known = {key: others[key] for key in FURTHER if others.get(key) is not None}
+    return known | {key: value for key, value in others.items() if key not in FURTHER}
+
 
 Progress = Callable[[int, int], None]
 Say = Callable[[str], None]

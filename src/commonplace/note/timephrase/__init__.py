@@ -12,17 +12,18 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import product
 
 from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
-from commonplace.note.timephrase.candidates import (
+from commonplace.note.timephrase.dates import (
     DAY_KINDS,
     Hour,
     Unclear,
+    first_times,
+    following,
     possible_days,
     possible_hours,
     shifted,
     wall_time,
 )
 from commonplace.note.timephrase.lexer import Delay, Lexeme, Text, scan
-from commonplace.note.timephrase.recurrence import first_times, following
 from commonplace.note.timephrase.vocabulary import compiled
 
 __all__ = ["Reading", "following", "read", "read_all"]

@@ -1,0 +1,181 @@
+"""The lines of a graph file: the entity or relation each says, and one line changed in place (contract 002)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commonplace.text.unicode import repair_surrogates
+
+_BOM = b"\xef\xbb\xbf"
+_FIRST_LINES, _LONGEST = 100, 1 << 20
+"""Lines, and bytes of each, that show what a file is."""
+
+
+class BadLine(ValueError):
+    """A line that holds no JSON object, or an object that is not what its type says; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity with its observations."""
+
+    name: str
+    type: str
+    observations: tuple[str, ...] = ()
+
+
+class GraphRelation(NamedTuple):
+    """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
+    first the place of its source, by which it can be found again, last its place there."""
+
+    source: str
+    target: str
+    type: str
+    order: tuple[Any, ...] = ()
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """What makes two relations one."""
+        return self.source, self.target, self.type
+
+
+def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
+    """The entity or relation a JSON object is; None for one of another type. Raises BadLine."""
+    kind = value.get("type")
+    if kind == "entity":
+        name, type_, texts = value.get("name"), value.get("entityType"), value.get("observations")
+        if not isinstance(name, str):
+            raise BadLine("an entity without a name")
+        are_texts = texts is None or (isinstance(texts, list) and all(isinstance(each, str) for each in texts))
+        if not isinstance(type_, str | None) or not are_texts:
+            raise BadLine("an entity whose type or observations are no texts")
+        return Entity(
+            repair_surrogates(name), repair_surrogates(type_ or ""), tuple(map(repair_surrogates, texts or ()))
+        )
+    if kind == "relation":
+        source, target, relation = (value.get(key) for key in ("from", "to", "relationType"))
+        if not (isinstance(source, str) and isinstance(target, str) and isinstance(relation, str)):
+            raise BadLine("a relation without from, to or relationType")
+        return GraphRelation(repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation))
+    if not isinstance(kind, str):
+        raise BadLine("an object without a type")
+    return None
+
+
+def holds_graph(file: Path) -> bool:
+    """Whether one of the file's first lines is an entity or a relation. Raises OSError."""
+    with file.open("rb") as lines:
+        for line in (lines.readline(_LONGEST) for _ in range(_FIRST_LINES)):
+            try:
+                value = parse_line(line)
+                if value is not None and parse_graph_object(value) is not None:
+                    return True
+            except BadLine:
+                continue
+    return False
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """The object in a line, None for a blank one. Raises BadLine."""
+    line = line.removeprefix(_BOM)
+    if not line.strip():
+        return None
+    try:
+        value = _decode(line.decode())
+    except UnicodeDecodeError:
+        raise BadLine("not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise BadLine("not JSON") from None
+    if not isinstance(value, dict):
+        raise BadLine("no JSON object")
+    return value
+
+
+def dump_line(value: dict[str, Any]) -> str:
+    """`value` as JSON in one line without blanks, other alphabets raw."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def with_members(line: bytes, **members: Any) -> bytes:
+    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key is put last."""
+    bom = _BOM if line.startswith(_BOM) else b""
+    text = line.removeprefix(_BOM).decode()
+    for key, value in members.items():
+        fresh = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        spans = [(start, end) for name, start, end in _members(text) if name == key]
+        if spans:
+            start, end = spans[-1]
+            text = text[:start] + fresh + text[end:]
+        else:
+            brace = text.rindex("}")
+            head = text[:brace].rstrip()
+            comma = "" if head.endswith("{") else ","
+            text = f"{head}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
+    return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
+
+
+def _members(text: str) -> Iterator[tuple[str, int, int]]:
+    """(key, start and end of its value) of the object in `text`, which is known to be one."""
+    decoder = json.JSONDecoder()
+    at = text.index("{") + 1
+    while True:
+        at = _skip_blanks(text, at)
+        if text[at] == "}":
+            return
+        key, at = decoder.raw_decode(text, at)
+        start = _skip_blanks(text, _skip_blanks(text, at) + 1)
+        _, end = decoder.raw_decode(text, start)
+        yield key, start, end
+        at = _skip_blanks(text, end)
+        at += text[at] == ","
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
+    """What the file is when it is not lines of JSON objects; empty when it is."""
+    stripped = (each for line in lines if (each := line.removeprefix(_BOM).strip()))
+    full = list(islice(stripped, 2))
+    if not full:
+        return ""
+    first = _value(full[0])
+    if isinstance(first, dict) and (len(full) > 1 or "type" in first):
+        return ""
+    full += stripped
+    whole = _value(data.removeprefix(_BOM).strip())
+    if isinstance(whole, list):
+        return "a JSON array"
+    if whole is not None and len(full) > 1:
+        return "one JSON value over several lines"
+    if isinstance(whole, dict):
+        return "one JSON object without a type"
+    if not any(line.startswith(b"{") for line in full):
+        return "a file of another kind"
+    is_torn = full[0] == b"{" or full[0].startswith(b"[")
+    if is_torn and not any(isinstance(_value(line), dict) for line in full):
+        return "one JSON value over several lines, cut off"
+    return ""
+
+
+def _value(data: bytes) -> Any:
+    """The JSON value, None when it is none."""
+    try:
+        return json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 import pytest
 
@@ -50,6 +51,13 @@ def ask(memory, prompt, client="claude-code"):
 )
 def test_only_what_is_asked_for_in_so_many_words_is_to_be_remembered_and_verbatim(prompt, said):
     assert asked_to_remember(prompt) == said
+
+
+@pytest.mark.parametrize("part", ["and\n", "\nalso,", "\n", "<a>", "</a><a>", "remember:\n", "记住", "```\n", "> a\n"])
+def test_a_long_prompt_takes_time_in_proportion_to_its_length(part):
+    began = time.process_time()
+    asked_to_remember("x" + part * (200_000 // len(part)) + "x")
+    assert time.process_time() - began < 1.5  # each took a minute and more where it grew with the square
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "copilot-cli"])

@@ -164,7 +164,9 @@ def test_it_is_a_filter(home, query, found):
 
 
 @pytest.mark.promise("trust-reserved")
-@pytest.mark.parametrize("key", ["id: 0000", "locked: true", "source: owner", "source: Import", "scope: agent:eve"])
+@pytest.mark.parametrize(
+    "key", ["id: 0000", "merged: [0000]", "locked: true", "source: owner", "source: Import", "scope: agent:eve"]
+)
 def test_no_agent_sets_what_is_the_owners_to_set(home, key):
     bob = home.as_caller("bob")
     bob.write(Draft("text", title="N"))

@@ -77,6 +77,18 @@ def test_suggestions_name_nothing_the_caller_may_not_see(shelf: Desk) -> None:
     assert shelf.find("Quartz report", viewer="ada") == "private.md"
 
 
+@pytest.mark.parametrize("target", [ID, ID[:8], ID[:20], ID.upper(), f"vault/{ID}", "zettel-202401"])
+@pytest.mark.parametrize("claim", ["aliases: ['{}']", "title: '{}'", "permalink: '{}'", "merged: ['{}']", "path"])
+def test_no_name_takes_over_the_id_of_another_note(desk: Desk, target: str, claim: str) -> None:
+    identity = target if target.startswith("zettel") else ID
+    desk.put("mine.md", f"---\nid: {identity}\n---\n", project="Vault")
+    desk.put(f"{target}.md" if claim == "path" else "theirs.md", f"---\n{claim.format(target)}\n---\n")
+    assert desk.find(target) == "mine.md"
+    assert desk.find(target.lower(), project="Vault") == "mine.md"
+    if claim.startswith("merged"):
+        assert desk.index.notes.find_id(target.rpartition("/")[2].lower(), viewer=None, project=None).path == "mine.md"
+
+
 def memory(desk: Desk, name: str, id: str, more: str = "", scope: str = "global") -> None:
     desk.put(f"skills/{name}.md", f"---\nid: {id}\nscope: {scope}\n{more}---\n{name}", project="categories")
 

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 _REMEMBER = re.compile(
-    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))\s*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?\s+)*"
+    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
     r"(?:remember\s+that\b|remember:)\s*(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
-    r"|(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))\s*(?:请你?|帮我|麻烦|你要|一定要?|务必)*记住(?!了|没|吗|的)[：:，,]?\s*"
+    r"|(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))[^\S\n]*(?:请你?|帮我|麻烦|你要|一定要?|务必)*"
+    r"记住(?!了|没|吗|的)[：:，,]?\s*"
     r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
     re.I | re.M,
 )

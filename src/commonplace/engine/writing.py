@@ -227,6 +227,8 @@ def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
         raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
     if note.locked and not before.locked:
         raise InvalidInput("The frontmatter key `locked` is for the owner. Leave it out.")
+    if note.header.get("merged") not in (None, before.header.get("merged")):
+        raise InvalidInput("The frontmatter key `merged` is written by merging, not by an agent. Leave it out.")
     source = (note.source or "").lower()
     if source in RESERVED_SOURCES and source != (before.source or "").lower():
         raise InvalidInput(f"The source `{source}` is not an agent's to claim. Name another source, or leave it out.")

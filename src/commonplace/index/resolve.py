@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -29,6 +30,9 @@ _SUGGESTIONS = 5
 _LONGEST_PREFIX = 200
 _MOST_VALUES = 400
 """Names looked up by one statement."""
+_UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
+_SHORTEST = 8
+"""Characters an id, or its beginning, has at least where names mean notes too."""
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
@@ -237,22 +241,27 @@ def find(
     unique beginning of an id of at least 8 characters.
 
     With `project`: there. Without: in the default project; then, when the first segment names a
-    project, in that one; then in all others together. Raises NotFound with suggestions, Ambiguous
-    with candidates, and what `parse_address` raises for addresses that are refused.
+    project, in that one; then in all others together. An id, and the beginning of a UUID, come before
+    all of this: names are given by anybody. Raises NotFound with suggestions, Ambiguous with
+    candidates, and what `parse_address` raises for addresses that are refused.
     """
     target = sqlite_text(parse_address(identifier))
     resolver = Resolver(db, viewer)
     candidates = resolver.candidates(target)
-    head, slash, _ = target.partition("/")
+    head, slash, rest = target.partition("/")
+    for name, text in ((project, target), (head, rest)):
+        if found := _by_id(db, text, candidates, viewer, name):
+            inside = [one for one in found if one.project.casefold() == default_project.casefold()]
+            return _only(db, identifier, inside or found)
     for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
         inside = [one for one in candidates if one.project.casefold() == name.casefold()]
-        found = first_step(target, inside, name) or _by_prefix(db, target, 8, viewer, name)
+        found = first_step(target, inside, name) or _by_prefix(db, target, viewer, name)
         if found:
             return _only(db, identifier, found)
     if project is None:
         outside = [one for one in candidates if one.project.casefold() != default_project.casefold()]
         live = [one for one in outside if one.project != ARCHIVE_PROJECT]  # an archived one of that name comes last
-        found = first_step(target, live, None) or _by_prefix(db, target, 8, viewer, None)
+        found = first_step(target, live, None) or _by_prefix(db, target, viewer, None)
         found = found or first_step(target, outside, None)
         if found:
             return _only(db, identifier, found)
@@ -271,10 +280,7 @@ def find_id(
     """
     text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
-        rows = _ids(db, wanted, wanted, viewer, project)
-        if not rows and len(wanted) >= minimum:
-            rows = _ids(db, wanted, wanted + _LAST, viewer, project)
-        notes = in_order(db, rows)
+        notes = in_order(db, _ids(db, wanted, minimum, viewer, project))
         if len(notes) > 1:
             raise Ambiguous(text, [note.permalink for note in notes])
         if notes:
@@ -322,27 +328,42 @@ def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> No
     return in_order(db, [found[0].row])[0]
 
 
-def _by_prefix(
-    db: sqlite3.Connection, target: str, minimum: int, viewer: str | None, project: str | None
+def _by_id(
+    db: sqlite3.Connection, text: str, candidates: list[Candidate], viewer: str | None, project: str | None
 ) -> list[Candidate]:
-    if len(target) < minimum or len(target) > _LONGEST_PREFIX or " " in target:
+    """The notes of `project` (None: of all) whose id `text` is, or of whose UUIDs it is the beginning."""
+    if _UUID_BEGIN.fullmatch(text):
+        return _by_prefix(db, text.lower(), viewer, project)
+    inside = [one for one in candidates if project is None or one.project.casefold() == project.casefold()]
+    return [one for one in inside if one.id == text and len(text) >= _SHORTEST]
+
+
+def _by_prefix(db: sqlite3.Connection, target: str, viewer: str | None, project: str | None) -> list[Candidate]:
+    """The notes of `project` with this id, else with one that begins so."""
+    if len(target) < _SHORTEST or len(target) > _LONGEST_PREFIX or " " in target:
         return []
-    rows = _ids(db, target, target + _LAST, viewer, project)
+    rows = _ids(db, target, _SHORTEST, viewer, project)
     return [
         Candidate(one.row, one.project, one.path, one.id, one.permalink, one.title, None, one.scope, 0)
         for one in in_order(db, rows)
     ]
 
 
-def _ids(db: sqlite3.Connection, first: str, last: str, viewer: str | None, project: str | None) -> list[int]:
-    """Rows of the visible notes that have, or took over, an id from `first` to `last`."""
-    found = db.execute(
-        "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
-        " where n.row in (select row from note where id between ?1 and ?2"
-        " union select note from merged where id between ?1 and ?2) order by n.permalink limit 1000",
-        (first, last),
-    )
+def _ids(db: sqlite3.Connection, text: str, minimum: int, viewer: str | None, project: str | None) -> list[int]:
+    """Rows of the visible notes with this id, else with one that begins so and `text` has `minimum` characters, else
+    of those that took such an id over."""
     wanted = None if project is None else MEMORY_PROJECTS if project == CATEGORY_PROJECT else (project.casefold(),)
-    return [
-        row for row, scope, name in found if may_see(scope, viewer) and (wanted is None or name.casefold() in wanted)
-    ]
+    for having in ("n.id", "n.row in (select note from merged where id"):
+        for last in (text, text + _LAST) if len(text) >= minimum else (text,):
+            found = db.execute(
+                "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
+                f" where {having} between ?1 and ?2{')' * having.count('(')} order by n.permalink limit 1000",
+                (text, last),
+            )
+            rows = [
+                row for row, scope, name in found
+                if may_see(scope, viewer) and (wanted is None or name.casefold() in wanted)
+            ]  # fmt: skip
+            if rows:
+                return rows
+    return []

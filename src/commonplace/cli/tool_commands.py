@@ -154,7 +154,9 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     if run.json or not reply.is_error:
         run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
     if reply.is_error:
-        output.failure(_plain(reply.text), lines=True)
+        output.failure("\n".join(filter(None, (_plain(reply.text), reply.hint))), lines=True)
+    elif reply.hint:
+        output.notice(reply.hint)
     return int(reply.is_error)
 
 

@@ -38,6 +38,13 @@ _HASH_LENGTH = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
 _JOURNALED = {"trigger_type": "trigger", "conversation_id": "conversation", "update_count": "update"}
 _JOURNALED_LENGTH = 200
+_ID_RULE = (
+    "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; no blank or `.` first, no `..`."
+)
+_TARGET_RULE = (
+    "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`, "
+    "with no blank or `.` first and no `..`. Leave target_file out to have one chosen."
+)
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
     "list": ("list_failed", "Failed to list memory banks"),
@@ -47,11 +54,12 @@ _FAILED = {
 
 class BankError(CommonplaceError):
     """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the key of the
-    bank it happened in, None when there is none."""
+    bank it happened in, None when there is none. What is raised without one is the caller's mistake: it is not
+    `kept` for `previous_errors`, also when the bank becomes known."""
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
         super().__init__(error)
-        self.code, self.details, self.bank = code, details or error, bank
+        self.code, self.details, self.bank, self.kept = code, details or error, bank, bank is not None
 
 
 def _failed(tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None) -> BankError:
@@ -130,7 +138,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
     with state.lock:
         before = state.failures_of(error.bank)
-        if error.bank is not None:
+        if error.bank is not None and error.kept:
             severity = "warning" if error.code == "content_processing_failed" else "error"
             state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock())
     told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
@@ -190,7 +198,7 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
         files, hit = state.load(bank)
     except CommonplaceError as error:
         if _is_bad_name(error):
-            raise _failed("activate", f"Invalid bank id: {id}") from None
+            raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE) from None
         raise _failed("activate", _reason_of(error), bank=bank.key) from None
     for path, why in files.unreadable.items():
         raise _unloaded(path, why, bank)
@@ -228,7 +236,7 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
     if id in banks.AUTO:
         id = _detected(memory, kind, arguments, repository, by_alias)
     if not is_bank_id(id):
-        raise _failed("activate", f"Invalid bank id: {id}")
+        raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id, repository
 
 
@@ -289,7 +297,7 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
         error.bank = bank.key
         raise
     except OutsideError:
-        raise _failed("update", f"Invalid bank id: {id}", bank=bank.key) from None
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE) from None
     except StorageError as error:
         sentence = f"Failed to synchronize with disk: {error.reason}"
         raise BankError("disk_sync_failed", sentence, error.reason, bank.key) from None
@@ -323,7 +331,7 @@ def _meant(state: ServerState, arguments: Arguments) -> tuple[str, str]:
         details = "No such bank was activated on this connection. Call activate first, or name the bank."
         raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
     if not is_bank_id(id):
-        raise _failed("update", f"Invalid bank id: {id}")
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id
 
 
@@ -335,7 +343,7 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
         details = f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
         raise BankError("invalid_operation", "Failed to update content: Invalid operation type", details)
     if target is not None and not banks.is_target(target):
-        raise _failed("update", f"Invalid target file: {target}")
+        raise _failed("update", f"Invalid target file: {target}", _TARGET_RULE)
     if not content.strip():
         raise _failed("update", "content must not be blank")
     if operation == "insert" and not placement.parse_position(position)[1]:
@@ -393,9 +401,9 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
         if not (isinstance(error, Exists | NotADirectory) or _is_bad_name(error)):
             raise
         if placed.category is None:
-            raise _failed("update", f"Invalid target file: {placed.target}") from None
+            raise _failed("update", f"Invalid target file: {placed.target}", _TARGET_RULE) from None
         sentence = f"Failed to process content for {placed.target}"
-        raise BankError("content_processing_failed", sentence, _reason_of(error)) from None
+        raise BankError("content_processing_failed", sentence, _reason_of(error), bank.key) from None
     state.load(bank)
     _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, after)
     return before <= banks.MANY_TOKENS < after

@@ -363,6 +363,8 @@ def failed(tool: str, args: Arguments, shown: str, error: CommonplaceError) -> R
             f"# Move Failed - Note Not Found\n\nThe note '{args['identifier']}' could not be found for moving. {hint}"
         )
         return not_moved(args, f"Entity not found: {args['identifier']}", text, True)
+    elif tool == "edit_note":
+        text = f"# Edit Failed\n\n{text}"
     elif isinstance(error, NotFound | Exists | Conflict | CountMismatch | SectionError):
         text = f"# Error\n\n{text}"
     return text_reply(text, True)

@@ -253,7 +253,7 @@ def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_fi
         for part in wanted[0].split("."):
             value = value[int(part)] if part.isdigit() else value[part]
         assert value == wanted[1], (tool, arguments)
-    windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0]["matches"]
+    windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0]["windows"]
     assert [each["content"] for each in windows] == ["baking"]
     assert program.data("tail", project=MAIN, lines=1)[0]["title"] == "Ann"
 
@@ -278,7 +278,7 @@ GUARDED: list[tuple[str, dict[str, Any], str]] = [
         {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
         "requires overwrite=True",
     ),
-    ("edit_note", {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"}, "Not Found"),
+    ("edit_note", {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"}, "Conflict"),
     ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"type": " "}}, "type"),
     ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"k": None}}, "null"),
     ("read_note", {"identifier": "A", "include_content": False, "start_line": 2}, "include_content"),

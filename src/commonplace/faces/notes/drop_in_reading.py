@@ -13,6 +13,7 @@ from commonplace.faces.notes.read_tools import search_query
 from commonplace.faces.notes.replies import body_of, day, short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, NoteInfo
+from commonplace.note.links import slug
 from commonplace.note.model import Note
 from commonplace.query import Query
 
@@ -133,11 +134,15 @@ def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Argume
     query = search_query(memory, {**{k: v for k, v in own.items() if v is not None}, **given}, words)
     whole = types == {"entity"} and not times
     hits = memory.search(query, limit=size if whole else 200, offset=(page - 1) * size if whole else 0)
-    rows = [row for hit in hits for row in _result_rows(memory, hit, types, args, query, times)]
+    several = own.get("projects") is not None and "project" not in own
+    before = {each.name: f"{slug(name)}/" for name, each in vault.projects(memory)} if several else {}
+    rows = [
+        _compact(row, before.get(hit.note.project, "")) if args.get("compact") else row
+        for hit in hits
+        for row in _result_rows(memory, hit, types, args, query, times)
+    ]
     total = hits.total if whole else len(rows)
     rows = rows if whole else rows[(page - 1) * size : page * size]
-    several = own.get("projects") is not None and "project" not in own
-    rows = [_compact(row) for row in rows] if args.get("compact") else rows
     more = page * size < total
     if args.get("output_format") == "json":
         sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": True, "has_more": more}
@@ -174,11 +179,12 @@ def _found_in(hit: Hit) -> dict[str, Any]:
     return base | {"entity": note.permalink, "created_at": note.created}
 
 
-def _compact(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without the note's prose, which an observation's title and address have too."""
+def _compact(row: dict[str, Any], before: str) -> dict[str, Any]:
+    """A row without the note's prose, which an observation's title and address have too. `before`: what stands before
+    a path when several projects are searched."""
     row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
     if row["type"] == "observation":
-        row |= {"title": row["category"], "permalink": row["file_path"]}
+        row |= {"title": row["category"], "permalink": before + row["file_path"]}
     return row
 
 
@@ -245,7 +251,8 @@ def context(args: Arguments, memory: Memory, shown: str) -> Reply:
     entries = [_context_entry(memory, info, depth, since, most, bool(args.get("compact"))) for info in infos]
     related = sum(len(each["related_results"]) for each in entries)
     meta = {"uri": url.removeprefix("memory://"), "depth": depth, "timeframe": frame, "primary_count": len(entries)}
-    meta |= {"related_count": related, "total_results": len(entries) + related}
+    facts = sum(len(each.get("observations", ())) for each in entries)
+    meta |= {"related_count": related, "total_results": len(entries) + related, "total_observations": facts}
     more = page * size < total
     if args.get("output_format") != "text":
         return json_reply({"results": entries, "metadata": meta, "page": page, "page_size": size, "has_more": more})
@@ -256,7 +263,7 @@ def context(args: Arguments, memory: Memory, shown: str) -> Reply:
         primary = each["primary_result"]
         rows = [f"## {primary['title']}", f"permalink: {primary['permalink']}"]
         rows += ["", primary["content"]] if primary.get("content") else []
-        if each["observations"]:
+        if each.get("observations"):
             rows += ["", "### Observations", *(f"- [{o['category']}] {o['content']}" for o in each["observations"])]
         relations = [r for r in each["related_results"] if r["type"] == "relation"]
         if relations:
@@ -302,7 +309,8 @@ def _context_entry(
         row["created_at"] = info.created
         related.append(row | {"permalink": f"{info.permalink}/{edge.type}/{other.permalink if other else edge.target}"})
     related = [*related, *(_entity(each.note) for each in known.reached)][: most or 0]
-    return {"primary_result": primary, "observations": observations, "related_results": related}
+    shown = {} if is_compact else {"observations": observations}
+    return {"primary_result": primary, **shown, "related_results": related}
 
 
 def _entity(info: NoteInfo) -> dict[str, Any]:

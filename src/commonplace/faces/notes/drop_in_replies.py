@@ -179,7 +179,10 @@ def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Re
     code, name, find = (reply.data or {}).get("code"), args["identifier"], args.get("find_text")
     ours, error = reply.text, reply.text
     hint = f'Use `read_note(identifier="{name}", project="{shown}")` to see the current content.'
-    if code in ("not_found", "project_not_found"):
+    if code == "not_found" and args.get("expected_checksum"):
+        error = "NOTE_REVISION_CONFLICT"
+        text = f"# Edit Failed - Note Revision Conflict\n\nNo note '{name}' is left to edit, so nothing was written."
+    elif code in ("not_found", "project_not_found"):
         text = f"# Edit Failed - Note Not Found\n\nThe note with identifier '{name}' could not be found. {ours}"
         text += f'\n\nUse `search_notes(query="{name}")` to find it, or append/prepend, which create it.'
     elif code == "count":
@@ -198,15 +201,17 @@ def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Re
         text = f"# Error\n\nIdentifier '{name}' is not allowed - paths must stay within project boundaries"
     elif code == "conflict":
         error = "NOTE_REVISION_CONFLICT"
-        text = f"# Edit Failed - Note Revision Conflict\n\n{ours}"
+        now = _between(ours, "checksum ", ",")
+        text = f'# Edit Failed - Note Revision Conflict\n\n{ours} Then give expected_checksum="{now}".'
     else:
         text = f"# Edit Failed\n\nError editing note '{name}': {ours}\n\n{hint}"
     if args.get("output_format") != "json":
         return text_reply(text, True)
     blank: dict[str, Any] = {"title": None, "permalink": None, "file_path": None, "checksum": None}
     blank |= {"operation": args["operation"], "fileCreated": False, "error": error}
-    if code == "conflict":
-        blank |= _known(memory, name, args["project"]) | {"currentChecksum": _between(ours, "checksum ", ",")}
+    if error == "NOTE_REVISION_CONFLICT":
+        checksum = _between(ours, "checksum ", ",") or None
+        blank |= _known(memory, name, args["project"]) | {"currentChecksum": checksum}
     return json_reply(blank, True)
 
 

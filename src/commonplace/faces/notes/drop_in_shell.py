@@ -187,13 +187,18 @@ def _matches(memory: Memory, info: NoteInfo, pattern: str, around: int, most: in
     """The lines of a note that hold `pattern` in any case, with the lines around them."""
     lines = memory.read(info, count=False).text.splitlines()
     at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
-    windows = []
+    windows: list[dict[str, Any]] = []
     for number in at[:most]:
         first, last = max(number - around, 1), min(number + around, len(lines))
-        window = {"match_line": number, "start_line": first, "end_line": last}
-        windows.append(window | {"content": "\n".join(lines[first - 1 : last])})
-    row = replies.identity(info) | {"external_id": info.id, "matches": windows, "match_count": len(at)}
-    return row | {"returned_matches": len(windows), "has_more_matches": len(at) > most, "total_lines": len(lines)}
+        if windows and first <= windows[-1]["end_line"] + 1:
+            windows[-1]["match_lines"].append(number)
+            windows[-1]["end_line"] = last
+        else:
+            windows.append({"start_line": first, "end_line": last, "match_lines": [number]})
+    for each in windows:
+        each["content"] = "\n".join(lines[each["start_line"] - 1 : each["end_line"]])
+    row = replies.identity(info) | {"external_id": info.id, "total_lines": len(lines), "match_count": len(at)}
+    return row | {"windows": windows, "next_match_line": at[most] if len(at) > most else None}
 
 
 def _results(rows: list[dict[str, Any]], total: int, page: int, size: int) -> dict[str, Any]:

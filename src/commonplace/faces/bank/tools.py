@@ -55,7 +55,7 @@ _FAILED = {
 class BankError(CommonplaceError):
     """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the key of the
     bank it happened in, None when there is none. What is raised without one is the caller's mistake: it is not
-    `kept` for `previous_errors`, also when the bank becomes known."""
+    `kept` for `previous_errors`, also when the bank becomes known; the dump of debug mode has it."""
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
         super().__init__(error)
@@ -72,7 +72,8 @@ class ServerState:
     """What one server knows of its banks beside the files. Its lock is held while a call runs.
 
     `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank key) -> files read.
-    `failures`: (bank key, entry) of the last hundred. `methods`: how often each way placed a text in each bank.
+    `failures`: (bank key, told later, entry) of the last hundred. `methods`: how often each way placed a text in a
+    bank.
     """
 
     debug: bool = False
@@ -80,7 +81,7 @@ class ServerState:
     active: dict[str, str] = field(default_factory=dict)
     last: tuple[str, str] | None = None
     loaded: dict[tuple[str | None, str], BankFiles] = field(default_factory=dict)
-    failures: deque[tuple[str, dict[str, str]]] = field(default_factory=lambda: deque(maxlen=_FAILURES_KEPT))
+    failures: deque[tuple[str, bool, dict[str, str]]] = field(default_factory=lambda: deque(maxlen=_FAILURES_KEPT))
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)
     lock: RLock = field(default_factory=RLock)
 
@@ -90,14 +91,14 @@ class ServerState:
         files = self.loaded[bank.agent, bank.key] = bank.load(known)
         return files, files is known
 
-    def add_failure(self, bank: str, description: str, severity: str, moment: datetime) -> None:
-        """Remember a failure; `severity` is error, warning or info."""
+    def add_failure(self, bank: str, description: str, severity: str, moment: datetime, told: bool = True) -> None:
+        """Remember a failure; `severity` is error, warning or info. What is not `told` stands in the dump only."""
         when = stamp(moment.replace(microsecond=0))
-        self.failures.append((bank, {"timestamp": when, "description": description, "severity": severity}))
+        self.failures.append((bank, told, {"timestamp": when, "description": description, "severity": severity}))
 
-    def failures_of(self, bank: str | None, most: int = _FAILURES_SHOWN) -> list[dict[str, str]]:
-        """The latest failures of a bank, newest last."""
-        return [dict(entry) for key, entry in self.failures if key == bank][-most:]
+    def failures_of(self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False) -> list[dict[str, str]]:
+        """The latest failures of a bank, newest last; with `every` those of its callers too."""
+        return [dict(entry) for key, told, entry in self.failures if key == bank and (told or every)][-most:]
 
 
 Run = Callable[[ServerState, "Memory", Arguments], dict[str, Any]]
@@ -138,9 +139,9 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
     with state.lock:
         before = state.failures_of(error.bank)
-        if error.bank is not None and error.kept:
+        if error.bank is not None:
             severity = "warning" if error.code == "content_processing_failed" else "error"
-            state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock())
+            state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock(), error.kept)
     told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
     data = {**told, "previous_errors": before}
     return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=True)
@@ -445,6 +446,6 @@ def _dump(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, st
         "cache": texts,
         "metrics": metrics,
         "processing_path": {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)},
-        "error_history": state.failures_of(bank.key, _FAILURES_KEPT),
+        "error_history": state.failures_of(bank.key, _FAILURES_KEPT, every=True),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"

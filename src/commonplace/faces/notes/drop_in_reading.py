@@ -63,7 +63,7 @@ def line_range(args: Arguments, note: Note, as_json: bool) -> Reply:
         raise InvalidInput(f"end_line must be >= start_line >= 1, got {first} and {args.get('end_line')}")
     wanted, more = rows[first - 1 : last], last < len(rows)
     if not as_json:
-        return text_reply("\n".join(f"{number}\t{row}" for number, row in enumerate(wanted, first)))
+        return text_reply("\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first)))
     data = identity(note) | {"content": "\n".join(wanted), "frontmatter": note.header, "start_line": first}
     data |= {"end_line": last, "total_lines": len(rows), "has_more": more}
     data |= {"next_start_line": last + 1 if more else None}

@@ -119,7 +119,7 @@ def _not_written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) ->
         blank |= {"action": "conflict", "error": "NOTE_REVISION_CONFLICT", "currentChecksum": now}
         text = (
             f'# Error: Note revision conflict\n\n**"{title}"** changed since you read it, so nothing was replaced.\n'
-            f"Current checksum: `{now}`\n\nProject: {shown}"
+            f'Current checksum: `{now}`. Read it again, then give expected_checksum="{now}".\n\nProject: {shown}'
         )
     else:
         return Reply(reply.text, {"result": reply.text}, is_error=True)

@@ -218,6 +218,19 @@ def test_a_graph_is_the_same_by_either_command_and_from_stdin(terminal, stores):
     assert terminal.ok("graph", "export") == terminal.ok(*other, "graph", "export")
 
 
+def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
+    own = {"createdAt": "2026-01-02T03:04:05Z", "rank": 3, "id": "e1", "scope": "team", "labels": ["a", "b"]}
+    line = json.dumps({"type": "entity", "name": "Ada", "entityType": "x", "observations": ["o"]} | own)
+    (file := terminal.folder / "g.jsonl").write_text(line + "\n")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MEMORY_FILE_PATH", str(file))
+        assert json.loads(terminal.ok("graph", "export")) == json.loads(line)
+    terminal.ok("graph", "import", str(file))
+    exported = terminal.ok("graph", "export")
+    assert json.loads(exported) == json.loads(line) | {"rank": "3"}  # frontmatter holds numbers as text
+    assert "Nothing new" in terminal("graph", "import", "-", stdin=exported.encode()).out
+
+
 def test_a_vault_goes_into_the_project_that_is_named(terminal, stores):
     terminal.ok("project", "add", "work", str(terminal.folder / "work"))
     vault = next(argv for argv in stores if argv[0] == "basic-memory")

@@ -376,7 +376,7 @@ class _Block:
 
 def folds_to_ascii(text: str) -> bool:
     """Whether LIKE, which folds ASCII letters only, may miss what Python finds in `text` with case folded."""
-    return re.search(_FOLDS_TO_ASCII, text) is not None
+    return "\0" in text if text.isascii() else re.search(_FOLDS_TO_ASCII, text) is not None
 
 
 def _scan(db: sqlite3.Connection, needle: str) -> list[int]:

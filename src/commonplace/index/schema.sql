@@ -64,6 +64,17 @@ create index note_suspicious on note (row) where suspicious is not null;
 create index note_expires on note (project, expires) where expires is not null;
 create index note_limited on note (begins, ends) where limited;
 
+-- How many notes lie in a folder at any depth ('' = the project), by scope, phase and category ('' for null).
+create table tally (
+  project  integer not null,
+  folder   text not null,
+  scope    text not null,
+  phase    text not null,
+  category text not null,
+  notes    integer not null,
+  primary key (project, folder, scope, phase, category)
+) without rowid;
+
 -- Files that are no notes (not text, a memory with a broken header), with their stamps: none is read again while it
 -- is the same. `why` is empty where nobody need be told.
 create table skipped (
@@ -163,8 +174,9 @@ create table passage (
   stop  integer not null
 );
 
+-- The body comes first: the places of words in any other column cost two bytes more for each word.
 create virtual table note_fts using fts5(
-  title, headings, body, tags, address, facet,
+  body, title, headings, tags, address, facet,
   content = '', tokenize = 'unicode61 remove_diacritics 2'
 );
 -- The same notes by name alone, so that a word of every body is still found quickly in titles.

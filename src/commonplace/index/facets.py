@@ -109,6 +109,22 @@ def wanted(
     return needed, unwanted
 
 
+def projects_of(needed: Iterable[str], unwanted: Iterable[str], known: Iterable[int]) -> list[int] | None:
+    """The projects that a note of any kind passes these filters in, as `wanted` gave them; None when they ask for
+    more than its project, or leave out more than scopes."""
+    left = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{each}": each for each in known}
+    scopes = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
+    for one in needed:
+        tokens = _TOKEN.findall(one)
+        if not all(each in left or each == _NONE for each in tokens):
+            return None
+        left = {name: number for name, number in left.items() if name in tokens}
+    for each in unwanted:
+        if not each.startswith(scopes):
+            left.pop(each, None)
+    return list(left.values())
+
+
 def _notes(db: sqlite3.Connection, projects: Iterable[int]) -> int:
     """How many notes these projects have."""
     sql = "select total(notes) from tally where project = ? and folder = ''"

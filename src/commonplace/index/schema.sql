@@ -56,7 +56,8 @@ create table note (
 create unique index note_path on note (project, path);
 create index note_id on note (id);
 create index note_permalink on note (permalink);
-create index note_changed on note (changed);
+-- With all that tells whom a list of the last changes shows, so that they are counted without their rows.
+create index note_changed on note (changed, project, scope);
 create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
@@ -233,7 +234,7 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('note', 'note_path', '100000 20000 1'),
   ('note', 'note_id', '100000 1'),
   ('note', 'note_permalink', '100000 2'),
-  ('note', 'note_changed', '100000 2'),
+  ('note', 'note_changed', '100000 2 2 2'),
   ('note', 'note_created', '100000 2'),
   ('note', 'note_base', '1000 3'),
   ('note', 'note_scope', '1000 100'),

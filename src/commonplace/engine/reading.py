@@ -424,8 +424,7 @@ class ReadVerbs(HomeSession):
     ) -> NoteContext:
         """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
         info = self.find_ref(ref, project)
-        edges = self.index.links.outgoing(info, self.agent) + self.index.links.incoming(info, self.agent)
-        reached = self.index.links.neighbours([info], depth=depth, viewer=self.agent, since=since, limit=limit)
+        edges, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
         return NoteContext(info, self.index.notes.observations(info), edges, reached)
 
     @verb

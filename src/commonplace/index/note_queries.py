@@ -169,14 +169,14 @@ class NoteQueries(Queries):
     def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
         projects, categories = Counter[str](), Counter[tuple[str, str]]()
-        columns = "p.name, n.phase, n.category, n.scope"
-        sql = f"select {columns}, count(*) from note n join project p on p.id = n.project group by 1, 2, 3, 4"
+        columns = "p.name, t.phase, t.category, t.scope, t.notes"
+        sql = f"select {columns} from project p cross join tally t on t.project = p.id and t.folder = ''"
         for name, phase, category, scope, number in self._db.execute(sql):
             if may_see(scope, viewer):
                 if name != ARCHIVE_PROJECT:
                     projects[name] += number
                 if name in MEMORY_PROJECTS:
-                    categories[phase or "", category or ""] += number
+                    categories[phase, category] += number
         return HomeCounts(dict(projects), dict(categories))
 
     def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
@@ -188,16 +188,14 @@ class NoteQueries(Queries):
         whose last name matches. Folders without a note the caller sees are not known here.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
-        folders = Counter[str]()
+        folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
-        bounds = (project, prefix, prefix + _LAST)
-        for path, row, scope in self._db.execute(f"select path, row, scope from note where {_BELOW}", bounds):
-            if not may_see(scope, viewer):
-                continue
-            parts = path[len(prefix) :].split("/")
-            folders.update(prefix + "/".join(parts[:level]) for level in range(1, min(depth, len(parts) - 1) + 1))
-            if len(parts) <= depth:
-                notes.append((path, row))
+        for start, stop in _between(prefix, folders, depth):
+            for path, row, scope in self._db.execute(
+                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
+            ):
+                if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
+                    notes.append((path, row))
         entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
         if glob:
             entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
@@ -206,6 +204,15 @@ class NoteQueries(Queries):
         return [
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
         ], len(entries)
+
+    def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
+        """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer` sees."""
+        sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
+        found, most = Counter[str](), prefix.count("/") + depth
+        for path, scope, number in self._db.execute(sql, (project, prefix, prefix + _LAST)):
+            if path.count("/") < most and may_see(scope, viewer):
+                found[path] += number
+        return found
 
     def etags(self) -> set[str]:
         """The SHA-256 of every note."""
@@ -368,6 +375,15 @@ class NoteQueries(Queries):
             "select n.row from note n join project p on p.id = n.project"
             f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
         )
+
+
+def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
+    """The ranges of paths below `prefix` that leave out what lies in the deepest of these folders."""
+    start = prefix
+    for folder in sorted(f"{each}/" for each in folders if each.count("/") == prefix.count("/") + depth - 1):
+        yield start, folder
+        start = folder + _LAST
+    yield start, prefix + _LAST
 
 
 class Kept(NamedTuple):

@@ -20,7 +20,7 @@ WIDE, PHONE = (1100, 760), (390, 760)
 SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "today": ("/page", WIDE, "light", "en"),
     "search": ("/page/search?q=lost+rename", WIDE, "light", "en"),
-    "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1250), "light", "en"),
+    "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1500), "light", "en"),
     "inbox": ("/page/inbox", WIDE, "light", "en"),
     "graph": ("/page/graph?note=vault/projects/Heron.md", WIDE, "dark", "en"),
     "calendar": ("/page/calendar", WIDE, "light", "en"),
@@ -28,8 +28,11 @@ SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "phone": ("/page/search?q=全文检索", PHONE, "dark", "zh-CN"),
 }
 """By name: the address, the window, the colours and the language."""
-_OPENED = {"today": "li:has-text('Ship notes') details", "search": "details.why"}
+_OPENED = {"today": "#c13 details", "search": "details.why"}
 """What is opened before the picture is taken: the first of these."""
+
+_AWAITED = {"inbox": "[data-card]", "agents": "#findings > :not(:has(a))", "note": "#history + div li"}
+"""What comes after the page itself."""
 
 
 def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
@@ -47,7 +50,8 @@ def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
         page.locator(f"main {_OPENED[name]} > summary").first.click()
     if page.locator("canvas").count():
         page.locator("canvas[data-drawn]").wait_for()
-    page.wait_for_load_state("load")
+    if name in _AWAITED:
+        page.locator(_AWAITED[name]).first.wait_for()
     page.wait_for_timeout(400)
     place = folder / f"{name}.png"
     page.screenshot(path=str(place))

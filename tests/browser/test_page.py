@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
-
+from browser.chromium import missing
 from browser.conftest import serious_faults
 from commonplace import Draft
 from commonplace.query import Query
+
+if why := missing():
+    pytest.skip(why, allow_module_level=True)
+
+from playwright.sync_api import expect  # noqa: E402
 
 pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"

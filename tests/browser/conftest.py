@@ -11,15 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from browser.chromium import missing, open_browser
+from browser.chromium import open_browser
 from browser.house import Served, furnish
 from commonplace import open_memory
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if why := missing():
-        pytest.skip(why)
     with open_browser() as opened:
         yield opened
 

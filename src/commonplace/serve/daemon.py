@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from commonplace import clock
 from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError
 from commonplace.serve.rpc import Methods, Protocol
@@ -160,7 +161,7 @@ class Daemon:
 
     def tick(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
-        good, now = True, self._tick.memory.clock
+        good, now = True, clock.now
         self._rounds.began, self._rounds.next = now(), None
         for name, step in self._steps():
             if self._stopping.is_set():

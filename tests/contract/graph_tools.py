@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.engine import Memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from commonplace.faces import graph
 from commonplace.faces.tool import Registry
 from contract.mcp_server import environment
@@ -130,7 +130,7 @@ import os, sys
 from pathlib import Path
 from commonplace import open_memory
 from commonplace.engine.entities import Entity
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 
 point, count, file, home, change = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5]
 with open_memory(home, watch=False) as memory:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from commonplace.note.entity import EntityText
 from commonplace.note.markdown import parse_note
 from contract.graph_tools import Nodes

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from contract.graph_tools import Nodes
 from contract.mcp_server import Server, environment
 from contract.tables import tables
@@ -208,7 +208,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from commonplace import open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from contract.graph_tools import Nodes
 
 home = sys.argv[1]

@@ -23,7 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 from commonplace import Draft, Memory, cli, faces, open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from commonplace.engine.overview import Overview
 from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.edit import Append

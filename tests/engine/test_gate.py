@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commonplace import Draft, errors, open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from commonplace.faces import registry
 from commonplace.faces.agent.session import Session
 from commonplace.note.edit import Append, FindReplace

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from commonplace import open_memory
 from commonplace.engine import Memory
 from commonplace.engine.entities import Entity, GraphRelation
-from commonplace.engine.graph import open_graph
+from commonplace.engine.graphs import open_graph
 from commonplace.errors import NotFound, ReadOnlyProject
 from commonplace.note.edit import Append
 from commonplace.note.model import Draft

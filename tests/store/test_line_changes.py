@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from commonplace.errors import CannotUndo
 from contract.graph_tools import GraphFile, Nodes, die, person
 from contract.mcp_server import environment

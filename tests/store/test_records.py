@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from contract.graph_tools import GraphFile, Nodes, die, person
 
 pytestmark = pytest.mark.promise("002-14.21", "002-14.22")

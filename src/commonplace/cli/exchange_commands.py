@@ -291,7 +291,7 @@ def graph_show(call: Invocation, *words: str) -> None:
     """
     name = " ".join(words)
     with call.memory() as memory:
-        from commonplace.engine.graph import graph_in
+        from commonplace.engine.graphs import graph_in
 
         graph = graph_in(memory, _graph_file(call))
         found = graph.named([name])
@@ -319,7 +319,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     """
     with call.memory() as memory:
         from commonplace.engine.entities import graph_lines
-        from commonplace.engine.graph import graph_in
+        from commonplace.engine.graphs import graph_in
 
         lines = graph_lines(graph_in(memory, _graph_file(call)))
     if file is None:
@@ -389,7 +389,7 @@ def _graph_file(call: Invocation) -> Path | None:
 
 def _target_graph(call: Invocation, memory: Memory, file: str) -> NoteGraph | FileGraph:
     """The graph that takes `file` in: the graph file in use, unless it is `file` itself, else the notes."""
-    from commonplace.engine.graph import graph_in
+    from commonplace.engine.graphs import graph_in
 
     place = _graph_file(call)
     if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):

@@ -155,7 +155,7 @@ def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, o
     """
     if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
         return {}
-    from commonplace.engine.graph import graph_project as opened
+    from commonplace.engine.graphs import graph_project as opened
 
     known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
     stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"

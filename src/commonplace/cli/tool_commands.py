@@ -103,7 +103,7 @@ def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
     """What opens graphs when that of project `graph` is a file."""
     if file is None:
         return None
-    from commonplace.engine.graph import opener
+    from commonplace.engine.graphs import opener
 
     return opener(file)
 

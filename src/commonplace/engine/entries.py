@@ -17,8 +17,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from commonplace.clock import EPOCH
 from commonplace.engine.engine import verb
-from commonplace.engine.history import EXPIRE
 from commonplace.engine.transaction import HomeSession, Transaction
+from commonplace.engine.undo import EXPIRE
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
 from commonplace.index.note_queries import Expired, Kept
 from commonplace.note import entry as notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import stamp
 from commonplace.engine import facts
 from commonplace.engine.engine import verb
-from commonplace.engine.reading import ReadVerbs, Ref
+from commonplace.engine.memory_links import LinkVerbs
+from commonplace.engine.places import PlaceVerbs
+from commonplace.engine.reading import Ref
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import (
     check_etag,
     editable,
     encoded,
     follow_content,
-    id_list,
-    linked_keys,
-    links_without,
     new_scope,
     pinned_down,
     place_memory,
-    read_unlocked,
-    remove_note,
     set_keys,
     with_keys,
 )
@@ -35,30 +32,25 @@ from commonplace.errors import (
     CommonplaceError,
     CountMismatch,
     Exists,
-    FolderNotFound,
     InvalidInput,
     Locked,
     NotFound,
     OutsideError,
     ProjectNotFound,
     SectionError,
-    Unusable,
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import (
     ARCHIVE_PROJECT,
-    BUILT_IN_PROJECTS,
     CATEGORIES,
     CATEGORY_PROJECT,
     GLOBAL,
     INBOX,
-    MEMORY_PROJECTS,
     ORGANIZED,
     Draft,
     Note,
 )
-from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.change import Step
@@ -86,48 +78,7 @@ class Changed:
     created: bool = False
 
 
-@dataclass(slots=True)
-class Moved:
-    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead anywhere."""
-
-    project: str
-    old_path: str
-    new_path: str
-    notes: int = 1
-    broken: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Deleted:
-    """`paths` are project-relative; `change` is the number `memory undo` takes."""
-
-    project: str
-    paths: list[str]
-    notes: int
-    change: int
-
-
-@dataclass(slots=True)
-class LinkAction:
-    """One planned link of `resolve_links`: `source` gains `target` (both directions are written)."""
-
-    source: str
-    target: str
-    reason: str
-    path: str
-
-
-@dataclass(slots=True)
-class ResolvedLinks:
-    """What `resolve_links` did or would do: sources that gained a link, links added, targets nobody has."""
-
-    actions: list[LinkAction]
-    resolved: int
-    added: int
-    unresolved: list[tuple[str, str]]
-
-
-class NoteVerbs(ReadVerbs):
+class NoteVerbs(PlaceVerbs, LinkVerbs):
     """The verbs that write notes."""
 
     @verb
@@ -323,11 +274,6 @@ class NoteVerbs(ReadVerbs):
         self._check_place(store.name, path)
         return store.name, path, title
 
-    def _check_place(self, project: str, path: str) -> None:
-        """A note may only go where it would be one."""
-        if not self.engine.store(project).is_note(path):
-            raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
-
     def _existing(self, project: str, path: str) -> tuple[NoteInfo | None, File | None]:
         """The note already at the path (in any case) or with its permalink, and its bytes."""
         notes, store = self.index.notes, self.engine.store(project)
@@ -434,262 +380,6 @@ class NoteVerbs(ReadVerbs):
                 done.append(note if is_same else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text))
         return [self.as_indexed(each) if isinstance(each, Note) else change.written(each) for each in done]
 
-    @verb
-    def move(self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False) -> Moved:
-        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`. Other notes are
-        never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
-        with self.change("move") as change:
-            info = self.find_ref(ref, project)
-            target = _destination(destination, info.path, info.project)
-            self._check_place(info.project, target)
-            self._check_no_project(info.project, target)
-            file = read_unlocked(self, info)
-            if target == info.path:
-                raise Exists(target)
-            kind = self._kind(info.project, target)
-            if kind == "hidden":
-                raise Unusable(target)
-            if kind != "missing" and not (target.lower() == info.path.lower() and kind == "file"):
-                raise Exists(target)
-            linking = self._linking([info])
-            change.about = (info.project, info.path)
-            self._move_file(change, info.project, info.path, target, file, follow, scope=info.scope)
-        moved = self.index.notes.get(info.project, target)
-        return Moved(info.project, info.path, target, 1, self._broken(linking, {moved.row} if moved else set()))
-
-    @verb
-    def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
-        """Move a folder with all it holds inside its project; `follow` as for `move`."""
-        with self.change("move") as change:
-            store = self.engine.store(project)
-            source = path_guard.clean(folder.strip("/"), store.name)
-            target = path_guard.clean(destination.strip("/"), store.name)
-            if destination.endswith("/") and self._kind(store.name, target) == "folder":
-                target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
-            if not source or self._kind(store.name, source) != "folder":
-                raise FolderNotFound(folder, store.name)
-            if not target or f"{target}/".startswith(f"{source}/"):
-                raise InvalidInput(
-                    f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
-                )
-            if self._kind(store.name, target) not in ("missing", "hidden"):
-                raise Exists(target)
-            self._check_place(store.name, f"{target}/x.md")
-            self._check_no_project(store.name, f"{target}/x.md")
-            infos = self._own_notes(store.name, source)
-            paths = {info.path for info in infos}
-            linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
-            change.about = (store.name, f"{source}/")
-            if self._kind(store.name, target) == "missing" and not follow and not self._foreign(store.name, source):
-                change.move(store.name, source, target)
-            else:
-                self._move_own(change, store.name, source, target, follow)
-        moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
-        return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
-
-    def _has_folder(self, project: str, folder: str) -> bool:
-        return self.engine.store(project).place(folder).kind == "folder"
-
-    def _check_no_project(self, project: str, target: str) -> None:
-        """A destination that begins with another project's name is meant for that one, unless such a folder is here."""
-        first, slash, _ = target.partition("/")
-        for name in self.engine.stores if slash else ():
-            is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
-            if is_other and not self._has_folder(project, first):
-                raise InvalidInput(
-                    f"A move stays inside its project {project}; {name} is another one. Write the note there with "
-                    "write_note and delete it here, or choose another destination_path."
-                )
-
-    def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
-        """The notes that link to `infos`, by path."""
-        edges = (edge for info in infos for edge in self.index.links.incoming(info, self.agent))
-        return {edge.note.path: edge.note for edge in edges if edge.note}
-
-    def _broken(self, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
-        """Of the notes that linked to what moved, those that no longer lead to it and that the caller sees."""
-        found = []
-        for path, before in linking.items():
-            source = self.index.notes.get(before.project, path)
-            if source is None or not self.sees(source.scope) or source.row in moved:
-                continue
-            leads = {edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note}
-            if not leads & moved:
-                found.append(source.path if source.project == before.project else source.permalink)
-        return sorted(set(found))
-
-    @verb
-    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
-        """Delete a note, or several as one change; the history keeps their texts. Links other memories hold to their
-        ids go with them. Of notes of several projects, `project` and `paths` are those of the first one's."""
-        with self.change("delete") as change:
-            infos = {each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))}
-            remove_note(self, change, *((info, read_unlocked(self, info)) for info in infos.values()))
-        assert change.done is not None
-        first = next(iter(infos.values())).project
-        paths = [info.path for info in infos.values() if info.project == first]
-        return Deleted(first, paths, len(infos), change.done.number)
-
-    @verb
-    def delete_folder(self, project: str, folder: str) -> Deleted:
-        """Delete the notes of a folder that the caller sees; files that are no notes stay."""
-        with self.change("delete") as change:
-            store = self.engine.store(project)
-            source = path_guard.clean(folder.strip("/"), store.name)
-            if not source or self._kind(store.name, source) != "folder":
-                raise FolderNotFound(folder, store.name)
-            infos = self._own_notes(store.name, source)
-            paths = [info.path for info in infos]
-            for info in infos:
-                change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
-            for each in _emptied(store.root, source, set(paths)):
-                change.add("rmdir", store.name, each)
-            if not change.steps:
-                raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
-            change.about = (store.name, f"{source}/")
-        assert change.done is not None
-        return Deleted(store.name, paths, len(paths), change.done.number)
-
-    def _own_notes(self, project: str, folder: str) -> list[NoteInfo]:
-        """The notes of a folder the caller sees. Raises Locked."""
-        infos = [info for info in self.index.notes.below(project, folder) if self.sees(info.scope)]
-        for info in infos:
-            if info.locked:
-                raise Locked(info.permalink)
-        return infos
-
-    def _foreign(self, project: str, folder: str) -> set[str]:
-        """The notes of a folder the caller does not see."""
-        return {info.path for info in self.index.notes.below(project, folder) if not self.sees(info.scope)}
-
-    def _move_file(self, change: Transaction, project: str, path: str, to: str, file: File, follow: bool,
-                   **more: Any) -> None:  # fmt: skip
-        """Move a file; one with a permalink that is to follow is written anew in the same change."""
-        note = self.engine.parse(project, path, file) if follow and path.endswith((".md", ".markdown")) else None
-        if note is None or not note.own_permalink:
-            change.move(project, path, to, old=file, **more)
-            return
-        from commonplace.note.edit import SetKeys
-
-        text = file.data.decode("utf-8", "surrogateescape")
-        edited = SetKeys({"permalink": links.permalink_for(project, to)}).apply(text)
-        change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
-        change.remove(project, path, file, **more)
-
-    def _move_own(self, change: Transaction, project: str, source: str, target: str, follow: bool = False) -> None:
-        """Move what the caller sees of a folder file by file: what it does not see stays."""
-        store, foreign = self.engine.folder(project), self._foreign(project, source)
-        for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
-            here = os.path.relpath(place, store.root)
-            for name in sorted(files):
-                if (path := f"{here}/{name}") not in foreign:
-                    to = target + path[len(source) :]
-                    if store.place(to).kind != "missing":
-                        raise Unusable(to)
-                    self._move_file(change, project, path, to, store.read(path), follow)
-        moved = {step.path for step in change.steps}
-        for each in _emptied(store.root, source, moved):
-            change.add("rmdir", project, each)
-
-    @verb
-    def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
-        """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
-        with self.change("link") as change:
-            first, second = self._pair(a, b)
-            if {first.project, second.project} <= {*MEMORY_PROJECTS}:
-                for info, other in ((first, second), (second, first)):
-                    if other.id not in info.links:
-                        set_keys(self, change, info, linked_keys(info, other))
-            else:
-                self._add_relation(change, first, second, type)
-            change.about = (first.project, first.path)
-        return change.done is not None
-
-    def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
-        first, second = self.find_ref(a), self.find_ref(b)
-        if (first.project, first.path) == (second.project, second.path):
-            raise InvalidInput("cannot link a memory to itself")
-        return first, second
-
-    def _add_relation(self, change: Transaction, source: NoteInfo, target: NoteInfo, type: str) -> None:
-        """Add `- type [[Target]]` to the source's Relations, unless it is there."""
-        from commonplace.note.edit import AddItem
-
-        edges = self.index.links.outgoing(source, self.agent)
-        if any(edge.type == type and edge.note and edge.note.row == target.row for edge in edges):
-            return
-        is_near = source.project == target.project
-        name = target.title if is_near else f"{target.project}::{target.title}"
-        found = self.index.links.resolve(
-            target.title, project=source.project, folder="", viewer=self.agent,
-            target_project=None if is_near else target.project,
-        )  # fmt: skip
-        if found.note is None or found.note.row != target.row:
-            name = target.permalink
-        file, text = editable(self, source)
-        kind = type if " " not in type else f'"{type}"'
-        edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
-        change.put(source.project, source.path, edited.encode(), old=file, scope=source.scope)
-
-    @verb
-    def unlink(self, a: Ref, b: Ref) -> bool:
-        """Remove each other's id from two memories, and remember that the pair is not wanted. Returns whether there
-        was a link."""
-        with self.change("unlink") as change:
-            first, second = self._pair(a, b)
-            if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
-                raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
-            if second.id not in first.links and first.id not in second.links:
-                return False
-            for info, other in ((first, second), (second, first)):
-                unlinked = id_list(info.header.get("unlinked"))
-                unwanted = unlinked if other.id in unlinked else [*unlinked, other.id]
-                set_keys(self, change, info, links_without(info, other.id) | {"unlinked": unwanted})
-        return True
-
-    @verb
-    def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
-        """Turn the wikilinks of memories into ids in both directions (contract 001, 4).
-
-        Locked memories are left out: nothing is written to them, and a link stands on both sides or not at all.
-        """
-        with self.change("link", (CATEGORY_PROJECT, "")) as change:
-            infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
-            by_row = {info.row: info for info in infos}
-            wanted = {info.row: list(info.links) for info in infos}
-            plan = self._plan_links(infos, by_row, wanted)
-            for row, ids in wanted.items() if not dry_run else ():
-                if ids != list(by_row[row].links):
-                    set_keys(self, change, by_row[row], {"links": ids})
-        return plan
-
-    def _plan_links(
-        self, infos: Sequence[NoteInfo], by_row: dict[int, NoteInfo], wanted: dict[int, list[str]]
-    ) -> ResolvedLinks:
-        """Add to `wanted` (row -> ids) a link both ways for each wikilink of a memory that leads to another one."""
-        plan = ResolvedLinks([], 0, 0, [])
-        gained: set[int] = set()
-        place = {info.row: number for number, info in enumerate(infos)}
-        leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
-        for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
-            info = by_row[row]
-            if reached is None:
-                if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
-                    plan.unresolved.append((info.id, name))
-                continue
-            target = by_row.get(reached)
-            if target is None or target.row == info.row or info.locked or target.locked:
-                continue
-            if target.id not in wanted[info.row]:
-                plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
-                gained.add(info.row)
-            for one, other in ((info, target), (target, info)):
-                if other.id not in wanted[one.row]:
-                    wanted[one.row].append(other.id)
-                    plan.added += 1
-        plan.resolved = len(gained)
-        return plan
-
 
 def _apply(edit: Any, text: str, info: NoteInfo) -> Edited:
     """The edit's own errors name the note by its permalink."""
@@ -699,25 +389,3 @@ def _apply(edit: Any, text: str, info: NoteInfo) -> Edited:
         raise CountMismatch(error.found, error.expected, error.lines, info.permalink) from None
     except SectionError as error:
         raise SectionError(error.section, error.headings, error.lines, info.permalink) from None
-
-
-def _destination(text: str, path: str, project: str) -> str:
-    name = path.rpartition("/")[2]
-    cleaned = path_guard.clean(text.removeprefix("/") if text == "/" else text, project)
-    if text.endswith("/"):
-        return f"{cleaned}/{name}" if cleaned else name
-    if not cleaned:
-        raise InvalidInput("Parameter `destination_path` must not be empty.")
-    return cleaned if os.path.splitext(cleaned)[1] in (".md", ".markdown") else f"{cleaned}.md"
-
-
-def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
-    """Folders that hold nothing once `removed` are gone, deepest first."""
-    found: list[str] = []
-    for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
-        here = os.path.relpath(place, root)
-        names = [f"{here}/{name}" for name in files]
-        inside = [f"{here}/{name}" for name in folders]
-        if all(name in removed for name in names) and all(name in found for name in inside):
-            found.append(here)
-    return found

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.graph import opener
+from commonplace.engine.graphs import opener
 from commonplace.store.inplace.graph_store import GraphStore
 from contract.graph_tools import Nodes
 

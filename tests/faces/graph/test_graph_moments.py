@@ -11,7 +11,8 @@ import pytest
 from commonplace import open_memory
 from commonplace.engine import entities
 from commonplace.engine.file_graph import FileGraph
-from commonplace.engine.graph import NoteGraph, open_graph, opener
+from commonplace.engine.graph import NoteGraph
+from commonplace.engine.graphs import open_graph, opener
 from contract.graph_tools import Nodes
 
 pytestmark = pytest.mark.promise("002-14.26")

@@ -33,9 +33,9 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
     kept; by default in notes.
     """
     if open_graph is None:
-        from commonplace.engine import graph  # at the first use, not by the handshake
+        from commonplace.engine import graphs  # at the first use, not by the handshake
 
-        open_graph = graph.open_graph
+        open_graph = graphs.open_graph
 
     def read(memory: Memory) -> str:
         return whole_graph(open_graph(memory, DEFAULT_PROJECT))

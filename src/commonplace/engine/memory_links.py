@@ -1,0 +1,153 @@
+"""Verbs that link notes: by ids in the headers of memories, by relations in other notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from commonplace.engine.engine import verb
+from commonplace.engine.reading import ReadVerbs, Ref
+from commonplace.engine.transaction import Transaction
+from commonplace.engine.writing import (
+    editable,
+    id_list,
+    linked_keys,
+    links_without,
+    set_keys,
+)
+from commonplace.errors import (
+    InvalidInput,
+)
+from commonplace.index.rows import NoteInfo
+from commonplace.note.model import (
+    CATEGORY_PROJECT,
+    MEMORY_PROJECTS,
+)
+from commonplace.query import Query
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(slots=True)
+class LinkAction:
+    """One planned link of `resolve_links`: `source` gains `target` (both directions are written)."""
+
+    source: str
+    target: str
+    reason: str
+    path: str
+
+
+@dataclass(slots=True)
+class ResolvedLinks:
+    """What `resolve_links` did or would do: sources that gained a link, links added, targets nobody has."""
+
+    actions: list[LinkAction]
+    resolved: int
+    added: int
+    unresolved: list[tuple[str, str]]
+
+
+class LinkVerbs(ReadVerbs):
+    """The verbs that link."""
+
+    @verb
+    def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
+        """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
+        with self.change("link") as change:
+            first, second = self._pair(a, b)
+            if {first.project, second.project} <= {*MEMORY_PROJECTS}:
+                for info, other in ((first, second), (second, first)):
+                    if other.id not in info.links:
+                        set_keys(self, change, info, linked_keys(info, other))
+            else:
+                self._add_relation(change, first, second, type)
+            change.about = (first.project, first.path)
+        return change.done is not None
+
+    def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
+        first, second = self.find_ref(a), self.find_ref(b)
+        if (first.project, first.path) == (second.project, second.path):
+            raise InvalidInput("cannot link a memory to itself")
+        return first, second
+
+    def _add_relation(self, change: Transaction, source: NoteInfo, target: NoteInfo, type: str) -> None:
+        """Add `- type [[Target]]` to the source's Relations, unless it is there."""
+        from commonplace.note.edit import AddItem
+
+        edges = self.index.links.outgoing(source, self.agent)
+        if any(edge.type == type and edge.note and edge.note.row == target.row for edge in edges):
+            return
+        is_near = source.project == target.project
+        name = target.title if is_near else f"{target.project}::{target.title}"
+        found = self.index.links.resolve(
+            target.title, project=source.project, folder="", viewer=self.agent,
+            target_project=None if is_near else target.project,
+        )  # fmt: skip
+        if found.note is None or found.note.row != target.row:
+            name = target.permalink
+        file, text = editable(self, source)
+        kind = type if " " not in type else f'"{type}"'
+        edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
+        change.put(source.project, source.path, edited.encode(), old=file, scope=source.scope)
+
+    @verb
+    def unlink(self, a: Ref, b: Ref) -> bool:
+        """Remove each other's id from two memories, and remember that the pair is not wanted. Returns whether there
+        was a link."""
+        with self.change("unlink") as change:
+            first, second = self._pair(a, b)
+            if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
+                raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
+            if second.id not in first.links and first.id not in second.links:
+                return False
+            for info, other in ((first, second), (second, first)):
+                unlinked = id_list(info.header.get("unlinked"))
+                unwanted = unlinked if other.id in unlinked else [*unlinked, other.id]
+                set_keys(self, change, info, links_without(info, other.id) | {"unlinked": unwanted})
+        return True
+
+    @verb
+    def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
+        """Turn the wikilinks of memories into ids in both directions (contract 001, 4).
+
+        Locked memories are left out: nothing is written to them, and a link stands on both sides or not at all.
+        """
+        with self.change("link", (CATEGORY_PROJECT, "")) as change:
+            infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
+            by_row = {info.row: info for info in infos}
+            wanted = {info.row: list(info.links) for info in infos}
+            plan = self._plan_links(infos, by_row, wanted)
+            for row, ids in wanted.items() if not dry_run else ():
+                if ids != list(by_row[row].links):
+                    set_keys(self, change, by_row[row], {"links": ids})
+        return plan
+
+    def _plan_links(
+        self, infos: Sequence[NoteInfo], by_row: dict[int, NoteInfo], wanted: dict[int, list[str]]
+    ) -> ResolvedLinks:
+        """Add to `wanted` (row -> ids) a link both ways for each wikilink of a memory that leads to another one."""
+        plan = ResolvedLinks([], 0, 0, [])
+        gained: set[int] = set()
+        place = {info.row: number for number, info in enumerate(infos)}
+        leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
+        for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
+            info = by_row[row]
+            if reached is None:
+                if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
+                    plan.unresolved.append((info.id, name))
+                continue
+            target = by_row.get(reached)
+            if target is None or target.row == info.row or info.locked or target.locked:
+                continue
+            if target.id not in wanted[info.row]:
+                plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+                gained.add(info.row)
+            for one, other in ((info, target), (target, info)):
+                if other.id not in wanted[one.row]:
+                    wanted[one.row].append(other.id)
+                    plan.added += 1
+        plan.resolved = len(gained)
+        return plan

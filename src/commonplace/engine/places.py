@@ -1,0 +1,242 @@
+"""Verbs that move and delete notes and folders. Each is one change, all or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from commonplace.engine.engine import verb
+from commonplace.engine.reading import ReadVerbs, Ref
+from commonplace.engine.transaction import Transaction
+from commonplace.engine.writing import (
+    read_unlocked,
+    remove_note,
+)
+from commonplace.errors import (
+    Exists,
+    FolderNotFound,
+    InvalidInput,
+    Locked,
+    Unusable,
+)
+from commonplace.index.rows import NoteInfo
+from commonplace.note import links
+from commonplace.note.model import (
+    BUILT_IN_PROJECTS,
+)
+from commonplace.store import path_guard
+from commonplace.store.base import File
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(slots=True)
+class Moved:
+    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead anywhere."""
+
+    project: str
+    old_path: str
+    new_path: str
+    notes: int = 1
+    broken: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Deleted:
+    """`paths` are project-relative; `change` is the number `memory undo` takes."""
+
+    project: str
+    paths: list[str]
+    notes: int
+    change: int
+
+
+class PlaceVerbs(ReadVerbs):
+    """The verbs that change where notes are."""
+
+    @verb
+    def move(self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False) -> Moved:
+        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`. Other notes are
+        never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
+        with self.change("move") as change:
+            info = self.find_ref(ref, project)
+            target = _destination(destination, info.path, info.project)
+            self._check_place(info.project, target)
+            self._check_no_project(info.project, target)
+            file = read_unlocked(self, info)
+            if target == info.path:
+                raise Exists(target)
+            kind = self._kind(info.project, target)
+            if kind == "hidden":
+                raise Unusable(target)
+            if kind != "missing" and not (target.lower() == info.path.lower() and kind == "file"):
+                raise Exists(target)
+            linking = self._linking([info])
+            change.about = (info.project, info.path)
+            self._move_file(change, info.project, info.path, target, file, follow, scope=info.scope)
+        moved = self.index.notes.get(info.project, target)
+        return Moved(info.project, info.path, target, 1, self._broken(linking, {moved.row} if moved else set()))
+
+    @verb
+    def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
+        """Move a folder with all it holds inside its project; `follow` as for `move`."""
+        with self.change("move") as change:
+            store = self.engine.store(project)
+            source = path_guard.clean(folder.strip("/"), store.name)
+            target = path_guard.clean(destination.strip("/"), store.name)
+            if destination.endswith("/") and self._kind(store.name, target) == "folder":
+                target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
+            if not source or self._kind(store.name, source) != "folder":
+                raise FolderNotFound(folder, store.name)
+            if not target or f"{target}/".startswith(f"{source}/"):
+                raise InvalidInput(
+                    f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
+                )
+            if self._kind(store.name, target) not in ("missing", "hidden"):
+                raise Exists(target)
+            self._check_place(store.name, f"{target}/x.md")
+            self._check_no_project(store.name, f"{target}/x.md")
+            infos = self._own_notes(store.name, source)
+            paths = {info.path for info in infos}
+            linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
+            change.about = (store.name, f"{source}/")
+            if self._kind(store.name, target) == "missing" and not follow and not self._foreign(store.name, source):
+                change.move(store.name, source, target)
+            else:
+                self._move_own(change, store.name, source, target, follow)
+        moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
+        return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
+
+    def _has_folder(self, project: str, folder: str) -> bool:
+        return self.engine.store(project).place(folder).kind == "folder"
+
+    def _check_no_project(self, project: str, target: str) -> None:
+        """A destination that begins with another project's name is meant for that one, unless such a folder is here."""
+        first, slash, _ = target.partition("/")
+        for name in self.engine.stores if slash else ():
+            is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
+            if is_other and not self._has_folder(project, first):
+                raise InvalidInput(
+                    f"A move stays inside its project {project}; {name} is another one. Write the note there with "
+                    "write_note and delete it here, or choose another destination_path."
+                )
+
+    def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
+        """The notes that link to `infos`, by path."""
+        edges = (edge for info in infos for edge in self.index.links.incoming(info, self.agent))
+        return {edge.note.path: edge.note for edge in edges if edge.note}
+
+    def _broken(self, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
+        """Of the notes that linked to what moved, those that no longer lead to it and that the caller sees."""
+        found = []
+        for path, before in linking.items():
+            source = self.index.notes.get(before.project, path)
+            if source is None or not self.sees(source.scope) or source.row in moved:
+                continue
+            leads = {edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note}
+            if not leads & moved:
+                found.append(source.path if source.project == before.project else source.permalink)
+        return sorted(set(found))
+
+    @verb
+    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
+        """Delete a note, or several as one change; the history keeps their texts. Links other memories hold to their
+        ids go with them. Of notes of several projects, `project` and `paths` are those of the first one's."""
+        with self.change("delete") as change:
+            infos = {each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))}
+            remove_note(self, change, *((info, read_unlocked(self, info)) for info in infos.values()))
+        assert change.done is not None
+        first = next(iter(infos.values())).project
+        paths = [info.path for info in infos.values() if info.project == first]
+        return Deleted(first, paths, len(infos), change.done.number)
+
+    @verb
+    def delete_folder(self, project: str, folder: str) -> Deleted:
+        """Delete the notes of a folder that the caller sees; files that are no notes stay."""
+        with self.change("delete") as change:
+            store = self.engine.store(project)
+            source = path_guard.clean(folder.strip("/"), store.name)
+            if not source or self._kind(store.name, source) != "folder":
+                raise FolderNotFound(folder, store.name)
+            infos = self._own_notes(store.name, source)
+            paths = [info.path for info in infos]
+            for info in infos:
+                change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
+            for each in _emptied(store.root, source, set(paths)):
+                change.add("rmdir", store.name, each)
+            if not change.steps:
+                raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
+            change.about = (store.name, f"{source}/")
+        assert change.done is not None
+        return Deleted(store.name, paths, len(paths), change.done.number)
+
+    def _own_notes(self, project: str, folder: str) -> list[NoteInfo]:
+        """The notes of a folder the caller sees. Raises Locked."""
+        infos = [info for info in self.index.notes.below(project, folder) if self.sees(info.scope)]
+        for info in infos:
+            if info.locked:
+                raise Locked(info.permalink)
+        return infos
+
+    def _foreign(self, project: str, folder: str) -> set[str]:
+        """The notes of a folder the caller does not see."""
+        return {info.path for info in self.index.notes.below(project, folder) if not self.sees(info.scope)}
+
+    def _move_file(self, change: Transaction, project: str, path: str, to: str, file: File, follow: bool,
+                   **more: Any) -> None:  # fmt: skip
+        """Move a file; one with a permalink that is to follow is written anew in the same change."""
+        note = self.engine.parse(project, path, file) if follow and path.endswith((".md", ".markdown")) else None
+        if note is None or not note.own_permalink:
+            change.move(project, path, to, old=file, **more)
+            return
+        from commonplace.note.edit import SetKeys
+
+        text = file.data.decode("utf-8", "surrogateescape")
+        edited = SetKeys({"permalink": links.permalink_for(project, to)}).apply(text)
+        change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
+        change.remove(project, path, file, **more)
+
+    def _move_own(self, change: Transaction, project: str, source: str, target: str, follow: bool = False) -> None:
+        """Move what the caller sees of a folder file by file: what it does not see stays."""
+        store, foreign = self.engine.folder(project), self._foreign(project, source)
+        for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+            here = os.path.relpath(place, store.root)
+            for name in sorted(files):
+                if (path := f"{here}/{name}") not in foreign:
+                    to = target + path[len(source) :]
+                    if store.place(to).kind != "missing":
+                        raise Unusable(to)
+                    self._move_file(change, project, path, to, store.read(path), follow)
+        moved = {step.path for step in change.steps}
+        for each in _emptied(store.root, source, moved):
+            change.add("rmdir", project, each)
+
+    def _check_place(self, project: str, path: str) -> None:
+        """A note may only go where it would be one."""
+        if not self.engine.store(project).is_note(path):
+            raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
+
+
+def _destination(text: str, path: str, project: str) -> str:
+    name = path.rpartition("/")[2]
+    cleaned = path_guard.clean(text.removeprefix("/") if text == "/" else text, project)
+    if text.endswith("/"):
+        return f"{cleaned}/{name}" if cleaned else name
+    if not cleaned:
+        raise InvalidInput("Parameter `destination_path` must not be empty.")
+    return cleaned if os.path.splitext(cleaned)[1] in (".md", ".markdown") else f"{cleaned}.md"
+
+
+def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
+    """Folders that hold nothing once `removed` are gone, deepest first."""
+    found: list[str] = []
+    for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
+        here = os.path.relpath(place, root)
+        names = [f"{here}/{name}" for name in files]
+        inside = [f"{here}/{name}" for name in folders]
+        if all(name in removed for name in names) and all(name in found for name in inside):
+            found.append(here)
+    return found

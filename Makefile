@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers check-bundles check-frameworks docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-crowd bench-growth bench-page screenshots check-bundles check-frameworks docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -77,6 +77,23 @@ bench-gate: .venv/ready
 # OPTIONS: say, --callers 20 --seconds 10, or --pause 0 for as many calls as there can be.
 bench-callers: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/callers.py $(OPTIONS)
+
+# First paint and search of the page with 10,000 notes, in Chromium. OPTIONS: say, --notes 1000.
+bench-page: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/page.py $(OPTIONS)
+
+# Those of docs/page.md, from the sample vault. Look at each before it is committed.
+screenshots: .venv/ready
+	@$(BIN)/python tools/screenshots.py
+
+# Writes only: MCP processes, callers of the socket, both, beside threads that write files. OPTIONS: say, --seconds 30.
+bench-crowd: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/callers.py --pause 0 --every 1 --seconds 10 \
+		--ways raw,processes,socket,mixed $(OPTIONS)
+
+# From 1,000 to 1,000,000 notes, resumable. OPTIONS: say, --to 100000, or --folder FOLDER on a disk with 12 GB.
+bench-growth: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/growth.py --svg docs/growth.svg $(OPTIONS)
 
 # OPTIONS: say, --prompts 100.
 bench-hook: .venv/ready

@@ -1,8 +1,11 @@
-"""Many callers of one daemon at once, over HTTP and over its socket: what a call takes, and whether anything is lost.
+"""Many callers of one home at once: what a call takes, and whether anything is lost.
 
-    python bench/callers.py [--callers 100] [--seconds 60] [--notes 2000]
+    python bench/callers.py [--callers 100] [--seconds 60] [--notes 2000] [--ways socket,http]
+    python bench/callers.py --pause 0 --every 1 --ways raw,processes,socket,mixed --processes 16      (make bench-crowd)
 
-Each caller writes a note of its own in one call of five and searches in the others, with a pause after each. Then every
+`socket` and `http` are callers of one daemon, `processes` each have an MCP server of their own, `mixed` is as many of
+these beside callers of the socket; `raw` are threads that write a file with two syncs each, and nothing else. Each
+caller writes a note of its own in one call of `--every` and searches in the others, with a pause after each. Then every
 note that was acknowledged is looked for. All in a temporary folder; two cores serve and call.
 """
 
@@ -18,7 +21,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
 
@@ -27,12 +31,15 @@ for place in (HERE, HERE.parent / "src"):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
+import plain  # noqa: E402
 from commonplace import Draft, open_memory  # noqa: E402
 from commonplace.serve.auth import Access  # noqa: E402
 from vault import rare_word  # noqa: E402
 
 MEMORY = [sys.executable, "-m", "commonplace"]
+_ENVIRONMENT = os.environ | {"PYTHONPATH": str(HERE.parent / "src")}
 Ask = Callable[[str, dict[str, object]], Awaitable[str]]
+Connect = Callable[[], AbstractAsyncContextManager[Ask]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,57 +49,90 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long [60]")
     parser.add_argument("--pause", type=float, default=1.0, help="seconds each takes between two calls [1]; 0: none")
     parser.add_argument("--notes", type=int, default=2000, help="notes in the home before [2000]")
+    parser.add_argument("--every", type=int, default=5, help="one call in so many writes [5]")
+    parser.add_argument("--ways", default="socket,http", help="of raw, processes, socket, http, mixed [socket,http]")
+    parser.add_argument("--processes", type=int, default=16, help="MCP servers at once [16]")
     given = parser.parse_args(arguments)
     titles = ("calls", "a second", "median ms", "p95", "p99", "written", "refused", "lost")
-    print(" " * 8 + "".join(f"{title:>11}" for title in titles))
+    print(" " * 10 + "".join(f"{title:>11}" for title in titles))
     lost = 0
-    for way in ("socket", "http"):
+    for way in given.ways.split(","):
         with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
-            lost += _measured(way, Path(folder) / "home", given.callers, given.seconds, given.pause, given.notes)
+            lost += _raw(Path(folder), given) if way == "raw" else _measured(way, Path(folder) / "home", given)
     return int(lost > 0)
 
 
-def _measured(way: str, home: Path, callers: int, seconds: float, pause: float, notes: int) -> int:
+def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
     with open_memory(home) as memory:
-        memory.write_many([Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(notes)])
+        memory.write_many([Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(given.notes)])
     secret = Access(home).add("bench", rate=0)[1]
-    environment = os.environ | {"PYTHONPATH": str(HERE.parent / "src")}
     command = [*MEMORY, "serve", "--home", str(home), "--interval", "1h", "--http", "127.0.0.1:0"]
-    daemon = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    daemon = None
     try:
-        assert daemon.stdout is not None
-        found = re.search(r"http://[^,]*", daemon.stdout.readline())
-        assert found is not None
-        connect = _http(found[0], secret) if way == "http" else _socket(home)
-        times, kept, refused = asyncio.run(_crowd(connect, callers, seconds, pause))
+        processes = [_process(home)] * given.processes
+        if way == "processes":
+            connects = processes
+        else:
+            daemon = subprocess.Popen(command, env=_ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                      text=True)  # fmt: skip
+            assert daemon.stdout is not None
+            found = re.search(r"http://[^,]*", daemon.stdout.readline())
+            assert found is not None
+            served = [_http(found[0], secret) if way == "http" else _socket(home)] * given.callers
+            connects = served + (processes if way == "mixed" else [])
+        times, kept, refused = asyncio.run(_crowd(connects, given))
     finally:
-        daemon.terminate()
-        daemon.communicate(timeout=60)
+        if daemon is not None:
+            daemon.terminate()
+            daemon.communicate(timeout=60)
     with open_memory(home) as memory:
         lost = sum(f"# New {title}" not in memory.read(f"new-{title}").text for title in kept)
-    ordered = sorted(times)
-    times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
-    cells = (len(times), len(times) / seconds, *times_of, len(kept), refused, lost)
-    print(f"{way:8}" + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells))
+    _show(way, times, given.seconds, len(kept), refused, lost)
     return lost
 
 
-async def _crowd(connect, callers: int, seconds: float, pause: float) -> tuple[list[float], list[str], int]:
+def _show(way: str, times: Sequence[float], seconds: float, kept: int, refused: int = 0, lost: int = 0) -> None:
+    ordered = sorted(times)
+    times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
+    cells = (len(times), len(times) / seconds, *times_of, kept, refused, lost)
+    print(f"{way:10}" + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells))
+
+
+def _raw(folder: Path, given: argparse.Namespace) -> int:
+    """Nothing but durable files, by as many threads."""
+    end = time.perf_counter() + given.seconds
+
+    def writer(number: int) -> list[float]:
+        times = []
+        while (begin := time.perf_counter()) < end:
+            plain.write(folder, f"{number}-{len(times)}.md", b"# New\n\nof a thread\n")
+            times.append((time.perf_counter() - begin) * 1e3)
+        return times
+
+    with ThreadPoolExecutor(given.processes) as threads:
+        times = [each for some in threads.map(writer, range(given.processes)) for each in some]
+    _show("raw", times, given.seconds, len(times))
+    return 0
+
+
+async def _crowd(connects: Sequence[Connect], given: argparse.Namespace) -> tuple[list[float], list[str], int]:
     """The milliseconds of all calls, the titles whose writing was acknowledged, and how many calls were refused."""
     times: list[float] = []
     kept: list[str] = []
-    refused = 0
-    end = time.perf_counter() + seconds
+    refused, end = 0, 0.0
+    ready = asyncio.Barrier(len(connects))
 
-    async def caller(number: int) -> None:
-        nonlocal refused
+    async def caller(number: int, connect: Connect) -> None:
+        nonlocal refused, end
         chance, turn = Random(number), 0
         async with connect() as ask:
+            await ready.wait()
+            end = end or time.perf_counter() + given.seconds
             while time.perf_counter() < end:
                 turn += 1
                 title = f"{number}x{turn}"
                 begin = time.perf_counter()
-                if turn % 5 == 0:
+                if turn % given.every == 0:
                     text = f"# New {title}\n\nof caller {number}"
                     said = await ask("write_note", {"title": f"New {title}", "content": text, "directory": ""})
                     if "# Created" in said:
@@ -103,9 +143,9 @@ async def _crowd(connect, callers: int, seconds: float, pause: float) -> tuple[l
                     said = await ask("search_notes", {"query": rare_word(chance.randrange(2000))})
                     refused += "# " not in said
                 times.append((time.perf_counter() - begin) * 1e3)
-                await asyncio.sleep(pause * 2 * chance.random())
+                await asyncio.sleep(given.pause * 2 * chance.random())
 
-    await asyncio.gather(*(caller(number) for number in range(callers)))
+    await asyncio.gather(*(caller(number, connect) for number, connect in enumerate(connects)))
     return times, kept, refused
 
 
@@ -148,6 +188,38 @@ def _socket(home: Path):
 
         yield ask
         writer.close()
+
+    return connect
+
+
+def _process(home: Path):
+    """An MCP server of its own, on its stdin and stdout."""
+
+    @asynccontextmanager
+    async def connect():
+        process = await asyncio.create_subprocess_exec(
+            *MEMORY, "mcp", "--home", str(home), env=_ENVIRONMENT, limit=1 << 22, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+        async def say(method: str, params: dict[str, object], **more: object) -> str:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            line = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more})
+            process.stdin.write(line.encode() + b"\n")
+            return (await process.stdout.readline()).decode() if more else ""
+
+        async def ask(tool: str, arguments: dict[str, object]) -> str:
+            return await say("tools/call", {"name": tool, "arguments": arguments}, id=2)
+
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        await say("initialize", client, id=1)
+        await say("notifications/initialized", {})
+        await ask("search_notes", {"query": "first"})
+        yield ask
+        assert process.stdin is not None
+        process.stdin.close()
+        await process.wait()
 
     return connect
 

@@ -63,13 +63,19 @@ This page is made by `tools/reference.py` from the table that `memory install` w
 trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
 that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
 unless you say `--replace`. What a file was before is kept in `.commonplace/install/` of the memory, the last 5 copies
-of each client; `cp` brings one back. If another program changes the file meanwhile, its change is kept. At the end the
-command that was written is started once and asked for its tools.
+of each client; `cp` brings one back, and `memory erase` takes those that quote what it erases. If another program
+changes the file meanwhile, its change is kept. At the end the command that was written is started
+once and asked for its tools.
 
 **What is written.** The full path of `memory`, because programs with windows do not have your shell's PATH; in the
 files of a project (`--project`), which others check out, `memory` alone. Another home or configuration (`MEMORY_HOME`,
 `--home`, `--config`, `--agent`) becomes part of the command. `--http URL` writes an address instead, and `--token-env
 NAME` the name of the variable with its token: a token itself is never written.
+
+**More.** `memory install --native-memory` lets Claude Code write its own memories (`autoMemoryDirectory`) into project
+`claude memory`, for every agent to find; what it wrote before becomes projects with `memory project add --native`.
+`memory install --agents-md` puts a paragraph about the memory between marks into `AGENTS.md` of the working folder,
+for agents without hooks. `memory uninstall claude-code` and `memory uninstall --agents-md` take them out again.
 
 **Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
 skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle

@@ -1,5 +1,6 @@
 """A fact written through one client's MCP tool is in the body of the other's next request, by hook: with the real
-Claude Code and Codex, and a fake endpoint in the place of their models. Run by hand, never in CI:
+Claude Code and Codex, and a fake endpoint in the place of their models. Then Claude Code writes over HTTP, with a
+token, and its own memory is a project. Run by hand, never in CI:
 
     npm install --prefix DIR @anthropic-ai/claude-code @openai/codex
     python tools/try_clients.py DIR
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,9 +28,11 @@ FACTS = {
     "claude": "The heron gate code of the Fjordhus archive is kept by Torvald.",
     "codex": "The kiln in the Ostrava workshop needs cone 6 and a slow cooling.",
 }
-SECONDS = 120
-_PAUSE = {"name": "exec_command"}
-"""What Codex is asked to do as long as it does not offer the memory's tools: it does not wait for their server."""
+FAR, OWN = "The ferry of Kjerringoy leaves at noon from the northern quay.", "The boathouse in Vaduz has a green door."
+SECONDS = 300
+_PAUSES: dict[str, dict[str, str]] = {"claude": {"name": "Bash"}, "codex": {"name": "exec_command"}}
+_PAUSE = {"command": "sleep 1", "cmd": "sleep 1", "description": "wait"}
+"""What a client is asked to do as long as it does not offer the memory's tools: it need not wait for their server."""
 
 
 class Model(BaseHTTPRequestHandler):
@@ -54,10 +58,11 @@ class Model(BaseHTTPRequestHandler):
             return self._send(b"{}", "application/json")
         self.bodies.append((client, body))
         tool = next(iter(_tools(asked)), None)
-        wants = (tool or _PAUSE) if client == self.writer else None
+        wants = (tool or _PAUSES[client]) if client == self.writer else None
         if wants is tool:
             Model.writer = ""
-        events = [*(_claude if client == "claude" else _codex)(wants, FACTS[client])]
+        given = json.dumps(_note(FACTS[client]) if tool else _PAUSE)
+        events = [*(_claude if client == "claude" else _codex)(wants, given)]
         text = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
         self._send(text.encode(), "text/event-stream")
 
@@ -80,14 +85,14 @@ def _tools(asked: dict[str, Any]) -> Iterator[dict[str, str]]:
                 yield {"name": each["name"], "namespace": tool["name"]}
 
 
-def _claude(tool: dict[str, str] | None, fact: str) -> Iterator[dict[str, Any]]:
+def _claude(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
     start = {"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": []}
     yield {"type": "message_start", "message": start | {"usage": {"input_tokens": 1, "output_tokens": 1}}}
     block: dict[str, Any] = {"type": "text", "text": ""}
     delta: dict[str, Any] = {"type": "text_delta", "text": "Done."}
     if tool:
         block = {"type": "tool_use", "id": "toolu_1", "name": tool["name"], "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(_note(fact))}
+        delta = {"type": "input_json_delta", "partial_json": given}
     yield {"type": "content_block_start", "index": 0, "content_block": block}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
     yield {"type": "content_block_stop", "index": 0}
@@ -96,17 +101,12 @@ def _claude(tool: dict[str, str] | None, fact: str) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _codex(tool: dict[str, str] | None, fact: str) -> Iterator[dict[str, Any]]:
+def _codex(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": {"id": "resp_1"}}
     item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m1",
                             "content": [{"type": "output_text", "text": "Done."}]}  # fmt: skip
     if tool:
-        item = {
-            "type": "function_call",
-            "call_id": "call_1",
-            "arguments": json.dumps({"cmd": "sleep 1"} if tool is _PAUSE else _note(fact)),
-            **tool,
-        }
+        item = {"type": "function_call", "call_id": "call_1", "arguments": given, **tool}
     yield {"type": "response.output_item.done", "item": item}
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": None,
              "output_tokens_details": None}  # fmt: skip
@@ -168,7 +168,26 @@ def _run(programs: Path, home: Path, port: int) -> bool:
         found = [FACTS[writer] in body for client, body in Model.bodies[before:] if client == reader]
         good = good and any(found)
         print(f"{writer} wrote, {reader} asked {len(found)} times: the fact was in {sum(found)} requests")
-    return good
+    daemon = subprocess.Popen(
+        ["memory", "serve", "--http", "127.0.0.1:0"], env=environ, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert daemon.stdout is not None
+        address = next(found[0] for line in daemon.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        made = subprocess.check_output(["memory", "token", "add", "claude", "--json"], env=environ)
+        environ["MEMORY_TOKEN"] = json.loads(made)["secret"]
+        run("memory", "install", "claude-code", "--http", address, "--token-env", "MEMORY_TOKEN", "--native-memory")
+        (home / ".memory" / "projects" / "claude-memory" / "MEMORY.md").write_text(OWN)
+        run("claude", "mcp", "list")
+        FACTS["claude"], Model.writer = FAR, "claude"
+        run(*claude, "write down what you know about the ferry, in memory")
+        is_own = OWN in Model.bodies[-1][1]
+    finally:
+        daemon.terminate()
+        daemon.wait()
+    written = [path for path in (home / ".memory").rglob("*.md") if FAR in path.read_text("utf-8")]
+    print(f"over HTTP claude wrote {len(written)} note; its own memory was {'' if is_own else 'NOT '}in its request")
+    return good and len(written) == 1 and is_own
 
 
 if __name__ == "__main__":

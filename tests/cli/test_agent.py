@@ -34,10 +34,6 @@ def test_nothing_at_all_is_said_so(terminal: Any, data: str) -> None:
     assert not terminal.home.exists()
 
 
-def test_an_empty_array_gives_an_empty_array(terminal: Any) -> None:
-    assert terminal.ok("agent", stdin="[]") == "[]\n"
-
-
 def test_a_prompt_gives_a_context(terminal: Any) -> None:
     terminal.write("dark mode")
     terminal.write("light")

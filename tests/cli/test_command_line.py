@@ -227,12 +227,6 @@ def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason
         assert done.stderr.decode() == f"Error: cannot write the output: {reason}\n"
 
 
-def test_python_m_commonplace_is_the_command(terminal: Any) -> None:
-    done = run_process("-m", "commonplace", "list", "x")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"Error: accepts 0 arg(s), received 1\n")
-
-
 def test_output_is_utf_8_in_any_locale(terminal: Any) -> None:
     terminal.write("深色模式")
     plain = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}

@@ -161,11 +161,6 @@ def test_a_graph_file_in_use_gets_a_name_no_other_project_has(tmp_path: Path) ->
     assert presets.graph_project(None, {}) == {}
 
 
-def test_a_second_import_says_that_nothing_is_new(bare: Any, file: Path) -> None:
-    assert bare.ok("graph", "import", str(file)).startswith("Imported ")
-    assert bare.ok("graph", "import", str(file)).startswith("Nothing new in ")
-
-
 def test_the_reply_to_a_large_create_is_bounded(bare: Any) -> None:
     many = [{"name": f"e{n}", "entityType": "t", "observations": ["x" * 200]} for n in range(800)]
     made = graph(bare, "create_entities", entities=many)

@@ -12,16 +12,6 @@ import pytest
 KEYS = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
 
 
-def test_the_log_shows_who_did_what_where_newest_first(terminal: Any) -> None:
-    assert terminal.ok("log") == "No changes found.\n"
-    a = terminal.write("alpha", "--category", "skills")
-    terminal.ok("tag", a, "--add", "x", "--agent", "claude")
-    rows = terminal.ok("log").splitlines()
-    where = f"categories/skills/alpha-{a[:8]}.md"
-    assert re.fullmatch(rf"#2 \d{{4}}-\d\d-\d\d \d\d:\d\d tag        claude   {re.escape(where)}", rows[0])
-    assert re.fullmatch(rf"#1 \d{{4}}-\d\d-\d\d \d\d:\d\d write      owner    {re.escape(where)}", rows[1])
-
-
 def test_an_entry_has_the_hashes_of_its_file(terminal: Any) -> None:
     a = terminal.write("alpha")
     terminal.ok("tag", a, "--add", "x")

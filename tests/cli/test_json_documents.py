@@ -151,4 +151,4 @@ def test_the_document_of_a_command_has_its_keys_in_order(
 
 
 def test_every_command_is_among_these_but_those_with_an_output_of_their_own() -> None:
-    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "embed", "hook"}
+    assert {argv[0] for argv, _ in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "page", "embed", "hook"}

@@ -33,12 +33,6 @@ def test_colours_are_left_out_when_asked_and_in_a_pipe(terminal: Any) -> None:
     assert terminal.ok("list").startswith("ID       Phase      Category   Source     Created              Preview\n---")
 
 
-def test_no_text_moves_the_cursor(terminal: Any) -> None:
-    terminal.write("evil \x1b[2J\x9b text")
-    assert "\x1b[2J" not in shown("list")
-    assert "\x9b" not in shown("list")
-
-
 @pytest.mark.parametrize(
     ("more", "is_paged"), [((), True), (("--no-pager",), False), (("--limit", "1"), False), (("--json",), False)]
 )

@@ -17,31 +17,13 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_added_listed_and_taken_off_again(terminal: Any, vault: Path) -> None:
-    assert terminal.ok("project", "add", "work", str(vault)) == f"Added project work ({vault}, 2 notes)\n"
-    lines = terminal.ok("project", "list").splitlines()
-    assert lines[0] == "Name          Notes Folder"
-    assert f"{'notes':<12} {0:>6} {terminal.home}/notes (default)" in lines
-    assert lines[-1] == f"{'work':<12} {2:>6} {vault}"
-    assert terminal.ok("project", "remove", "WORK") == "Removed project work\n"
-    assert "work" not in terminal.ok("project", "list")
-    assert sorted(each.name for each in vault.iterdir()) == ["one.md", "two.md"]
-
-
 def test_a_project_in_json_names_all_there_is(terminal: Any, vault: Path) -> None:
     added = terminal("project", "add", "work", str(vault), "--default", "--json").json
     row = {"name": "work", "path": str(vault), "notes": 2, "default": True, "built_in": False}
     assert added == {"schema": "project/1", "project": row}
     assert row in terminal("project", "list", "--json").json["projects"]
     assert terminal("project", "default", "notes", "--json").json["project"]["name"] == "notes"
-    assert terminal("project", "remove", "work", "--json").json["project"]["default"] is False
-
-
-def test_the_default_project_is_where_notes_go(terminal: Any, vault: Path) -> None:
-    terminal.ok("project", "add", "work", str(vault))
-    assert terminal.ok("project", "default", "work") == "Default project: work\n"
-    terminal.ok("call", "write_note", '{"title": "New", "content": "x"}')
-    assert (vault / "New.md").exists()
+    assert terminal("project", "remove", "WORK", "--json").json["project"]["default"] is False
 
 
 def test_only_its_own_keys_of_the_configuration_change(terminal: Any, vault: Path) -> None:

@@ -71,11 +71,6 @@ def test_status_counts_reminders_that_will_fire(terminal: Any) -> None:
     assert terminal("status", "--json").json["pending_reminders"] == 2
 
 
-def test_doctor_finds_nothing_wrong_with_a_new_home(terminal: Any) -> None:
-    terminal.write("a")
-    assert terminal.ok("doctor") == "0 problems\n"
-
-
 def test_doctor_names_a_problem_with_level_code_and_path(terminal: Any) -> None:
     terminal.write("a")
     bad = terminal.home / "categories" / "inbox" / "bad.md"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+import address
 from commonplace import __version__
 from commonplace.clients.table import agents_md, clients
 
@@ -58,10 +61,33 @@ def test_a_bundle_brings_the_server_and_hooks_that_install_writes(name: str, cli
     assert commands == {f"memory hook {client} 2>/dev/null || true"}
 
 
-def test_the_registrys_file_fits_its_limits_and_the_readme_claims_it() -> None:
+def claims(root: Path) -> tuple[str, ...]:
+    """Who owns the project, as four files say it."""
+    urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
+    patterns = {"server.json": r'"name": "io\.github\.(.+?)/', "README.md": r"mcp-name: io\.github\.(.+?)/commonplace ",
+                "plugin/README.md": r"claude plugin marketplace add (.+?)/\S+"}  # fmt: skip
+    found = [re.search(each, (root / file).read_text("utf-8")) for file, each in patterns.items()]
+    return (*urls.values(), *(each[1] for each in found if each))
+
+
+def test_nobody_is_named_as_the_owner_or_all_files_name_the_same(tmp_path: Path) -> None:
+    if claims(ROOT) != ("OWNER",):
+        url, *owners = claims(ROOT)
+        assert {url.split("/")[3]} == set(owners)
+    for file in ("pyproject.toml", "server.json", "README.md", "plugin/README.md"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    for url, owner in (("git@github.com:ann/notes.git", "ann"), ("https://github.com/b-o/commonplace", "b-o")):
+        address.write(tmp_path, url)
+        name = url.split("/")[-1].removesuffix(".git")
+        assert claims(tmp_path) == (f"https://github.com/{owner}/{name}", owner, owner, owner)
+    with pytest.raises(ValueError, match="no repository"):
+        address.write(tmp_path, "/srv/notes.git")
+
+
+def test_the_registrys_file_fits_its_limits() -> None:
     server = load("registry")
     assert len(server["description"]) <= 100
-    assert f"mcp-name: {server['name']} " in (ROOT / "README.md").read_text("utf-8")
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
     (package,) = server["packages"]
     assert package["identifier"] in scripts  # which is what its runner starts

@@ -361,6 +361,7 @@ def test_the_files_of_a_project_get_the_bare_command(
     assert json.loads((user / ".vscode" / "mcp.json").read_text())["servers"]["memory"]["args"][-1] == "mcp"
     assert terminal("uninstall", "claude-code", "vscode", "--project").status == 0
     assert not (user / ".mcp.json").exists()
+    assert not (user / ".vscode").exists()
     ran = terminal("install", "goose", "--project")
     assert (ran.status, "Goose has no file for projects" in ran.out) == (1, True)
 
@@ -560,3 +561,13 @@ def test_a_paragraph_in_agents_md_comes_and_goes(terminal: Any, user: Path, monk
     file.write_bytes(file.read_bytes().removesuffix(b"later\n"))
     assert terminal("uninstall", "--agents-md").status == 0
     assert (file.read_bytes().decode() if file.exists() else None) == text
+
+
+def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(terminal: Any, user: Path) -> None:
+    for name in ("zanzibar-lighthouse-4711", "other"):
+        placed("cursor", json.dumps({"mcpServers": {name: {"command": "true"}}}))
+        assert terminal("install", "cursor").status == 0
+    written = json.loads(terminal.ok("write", "The zanzibar-lighthouse-4711 is green.", "--json"))
+    folder = terminal.home / ".commonplace" / "install"
+    assert "nothing of it is left" in terminal.ok("erase", written["memory"]["id"], "--yes")
+    assert [b"other" in path.read_bytes() for path in folder.glob("cursor-*")] == [True]

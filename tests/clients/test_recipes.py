@@ -23,8 +23,7 @@ from commonplace import open_memory
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-ROOT = Path(__file__).parents[2]
-SAMPLES = ROOT / "samples" / "frameworks"
+SAMPLES = Path(__file__).parents[2] / "samples" / "frameworks"
 NOTE = {"title": "Kiln", "content": "The kiln needs cone 6 and a slow cooling.", "directory": "facts"}
 PACKAGES = os.environ.get("COMMONPLACE_NPM", "")
 """The folder npm installed `ai` and `@ai-sdk/mcp` into."""
@@ -86,8 +85,9 @@ def test_pydantic_ai_uses_the_memory_over_mcp(tmp_path: Path) -> None:
 
 def test_the_claude_agent_sdk_uses_the_memory_over_mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not installed: make check-frameworks")
-    fake = load(ROOT / "tools" / "try_clients.py")
-    fake.FACTS["claude"], fake.Model.writer = NOTE["content"], "claude"
+    import try_clients as fake
+
+    monkeypatch.setattr(fake.Model, "writer", "claude")
     monkeypatch.setattr(fake, "_note", lambda _: NOTE)
     server = ThreadingHTTPServer(("127.0.0.1", 0), fake.Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()

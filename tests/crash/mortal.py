@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
 
 COUNTED = (
     "rename", "replace", "link", "unlink", "mkdir", "rmdir", "fsync", "fdatasync", "write", "pwrite", "ftruncate",
@@ -99,15 +105,30 @@ def main(home: str, script: str, die_at: int) -> None:
     say(f"done {countdown.seen}")
 
 
-if __name__ == "__main__":
-    import commonplace.faces.memory_tool  # noqa: F401 (imported once, for all forks)
-
+def at_each(work: Callable[[str, int], None], end: str = "") -> None:
+    """Fork for each line of stdin, the number of an operation (0: never) and a home, and work there."""
     for line in sys.stdin:
         die_at, home = line.rstrip("\n").split(" ", 1)
         child = os.fork()
         if child == 0:
-            main(home, sys.argv[1], int(die_at))
+            work(home, int(die_at))
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status in (0, -signal.SIGKILL), status
-        say("end")
+        if end:
+            say(end)
+
+
+def killed(homes: dict[Path, int], *program: str) -> str:
+    """What a program prints that works `at_each` of these homes until the operation of that number."""
+    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
+    command = [sys.executable, *program]
+    ran = subprocess.run(command, input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=200)
+    assert ran.returncode == 0, ran.stderr.decode()
+    return ran.stdout.decode()
+
+
+if __name__ == "__main__":
+    import commonplace.faces.memory_tool  # noqa: F401 (imported once, for all forks)
+
+    at_each(lambda home, die_at: main(home, sys.argv[1], die_at), "end")

@@ -16,8 +16,8 @@ from commonplace import Draft, errors, open_memory
 from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.note.edit import Append
 from commonplace.query import Query
-from crash.mortal import COUNTED, SCRIPTS
-from crash.test_kill import ENVIRONMENT, SECONDS, fresh, states, tree
+from crash.mortal import COUNTED, ENVIRONMENT, SCRIPTS
+from crash.test_kill import SECONDS, fresh, states, tree
 
 
 class Refusal:

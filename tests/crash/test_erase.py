@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from commonplace import Draft, open_memory
+from crash.mortal import killed
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
 SECRET = "zq4711vault"
-SECONDS = 200
 
 ERASING = r"""
-import os, sys
 from commonplace import open_memory
 from commonplace.engine import erase, file_graph, remains
 from commonplace.index import database
-from crash.mortal import Countdown, arm
+from crash.mortal import Countdown, arm, at_each
 
 def erases(home, die_at):
     countdown = Countdown(die_at)
@@ -42,24 +36,8 @@ def erases(home, die_at):
         countdown.awake = False
     print(countdown.seen, flush=True)
 
-for line in sys.stdin:
-    die_at, home = line.rstrip("\n").split(" ", 1)
-    child = os.fork()
-    if child == 0:
-        erases(home, int(die_at))
-        os._exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -9), status
+at_each(erases)
 """
-
-
-def run(homes: dict[Path, int]) -> list[str]:
-    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
-    ran = subprocess.run(
-        [sys.executable, "-c", ERASING], input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=SECONDS
-    )
-    assert ran.returncode == 0, ran.stderr.decode()
-    return ran.stdout.decode().split()
 
 
 def make(home: Path) -> None:
@@ -99,10 +77,10 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
         (tmp_path / name / "config.yaml").write_text(f"projects:\n  lines: {graph}\n")
         return tmp_path / name
 
-    (steps,) = run({copy("0"): 0})
+    steps = killed({copy("0"): 0}, "-c", ERASING)
     assert holding(whole) == []
     homes = {copy(str(at)): at for at in range(1, int(steps) + 1)}
-    run(homes)
+    killed(homes, "-c", ERASING)
     begun = []
     for home in homes:
         was_there = (home / ".commonplace" / "erasing").exists()

@@ -13,11 +13,8 @@ import pytest
 
 from commonplace import open_memory
 from commonplace.faces.memory_tool import MemoryCommands
-from crash.mortal import SCRIPTS
+from crash.mortal import ENVIRONMENT, SCRIPTS, killed
 
-MORTAL = [sys.executable, str(Path(__file__).with_name("mortal.py"))]
-SOURCE = str(Path(__file__).parents[2] / "src")
-ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE}
 SECONDS = 60
 START = {
     "a.md": "- [count] count 0 #n\n",
@@ -54,10 +51,8 @@ def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
 
 def run(homes: dict[Path, int], script: str) -> list[list[str]]:
     """For each home, the lines of a process that kills itself at that operation (0: never)."""
-    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
-    ran = subprocess.run([*MORTAL, script], input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
-    assert ran.returncode == 0, ran.stderr.decode()
-    return [part.splitlines() for part in ran.stdout.decode().split("end\n")[:-1]]
+    said = killed(homes, str(Path(__file__).with_name("mortal.py")), script)
+    return [part.splitlines() for part in said.split("end\n")[:-1]]
 
 
 def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None:

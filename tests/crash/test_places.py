@@ -18,7 +18,8 @@ from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput
 from commonplace.note.edit import Append, Prepend, Rewrite
 from commonplace.query import Query
-from crash.test_kill import ENVIRONMENT, KILLS, SECONDS
+from crash.mortal import ENVIRONMENT
+from crash.test_kill import KILLS, SECONDS
 
 NOBODY = 65534
 READS = """
@@ -201,9 +202,8 @@ def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_p
 def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
     """COMMONPLACE_KILLS=2000 for the whole of it."""
     script = Path(__file__).with_name("random_kills.py")
-    variables = {**ENVIRONMENT, "PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}:{script.parents[1]}"}
     command = [sys.executable, str(script), str(tmp_path), str(KILLS)]
-    ran = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS + KILLS)
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")
 

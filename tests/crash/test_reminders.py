@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,20 +12,17 @@ from commonplace import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs import reminders
 from commonplace.note.compose import Record
+from crash.mortal import killed
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
 NOW = datetime(2026, 5, 7, 15, 0, tzinfo=UTC)
 DUE = {"due_at": "2026-05-07T15:00:00Z"}
 DAILY = {"due_at": "2026-05-07T09:00:00Z", "repeat": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0"}
-SECONDS = 120
 
 NOTIFYING = r"""
-import os, sys
 from datetime import UTC, datetime
 from commonplace import open_memory
 from commonplace.jobs import reminders
-from crash.mortal import Countdown, arm
+from crash.mortal import Countdown, arm, at_each
 
 def notifies(home, die_at):
     countdown = Countdown(die_at)
@@ -47,14 +41,7 @@ def notifies(home, die_at):
         countdown.awake = False
     print(countdown.seen, flush=True)
 
-for line in sys.stdin:
-    die_at, home = line.rstrip("\n").split(" ", 1)
-    child = os.fork()
-    if child == 0:
-        notifies(home, int(die_at))
-        os._exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -9), status
+at_each(notifies)
 """
 
 
@@ -70,15 +57,6 @@ def fresh(home: Path) -> Path:
     return home
 
 
-def run(homes: dict[Path, int]) -> str:
-    """What `notify` prints on each home, in a process that kills itself at that operation (0: never)."""
-    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
-    command = [sys.executable, "-c", NOTIFYING]
-    ran = subprocess.run(command, input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=SECONDS)
-    assert ran.returncode == 0, ran.stderr.decode()
-    return ran.stdout.decode()
-
-
 def memories(home: Path) -> dict[str, bytes]:
     found = {path.name: path.read_bytes() for path in (home / "categories").rglob("*.md")}
     return found | {"pending.md": (home / "pending.md").read_bytes()}
@@ -91,12 +69,12 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
 ) -> None:
     start = fresh(tmp_path / "start")
     undisturbed = Path(shutil.copytree(start, tmp_path / "undisturbed"))
-    total = int(run({undisturbed: 0}))
+    total = int(killed({undisturbed: 0}, "-c", NOTIFYING))
     assert total > 20
     wanted = memories(undisturbed)
     assert wanted["pending.md"].count(b"due 2026-05-07") == 3
     homes = {Path(shutil.copytree(start, tmp_path / f"die-{at}")): at for at in range(1, total + 1)}
-    assert run(homes) == ""
+    assert killed(homes, "-c", NOTIFYING) == ""
     for home in homes:
         pushed = (home / "pushed").read_text().split() if (home / "pushed").exists() else []
         monkeypatch.setattr(reminders, "show", lambda settings, texts, to=pushed: to.extend(texts))

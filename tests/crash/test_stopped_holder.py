@@ -18,7 +18,8 @@ import pytest
 from commonplace import Draft, faces, open_memory
 from commonplace.errors import Busy
 from commonplace.note.edit import Append
-from crash.test_kill import ENVIRONMENT, SECONDS
+from crash.mortal import ENVIRONMENT
+from crash.test_kill import SECONDS
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import ServerProcess, memory_mcp
 

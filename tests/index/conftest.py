@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -109,13 +110,19 @@ class Desk:
         assert {row for (row,) in self.db.execute("select row from text")} == notes
         for table in ("note_fts", "name_fts"):
             assert {row for (row,) in self.db.execute(f"select id from {table}_docsize")} == notes, table
+        counted: Counter[tuple[object, ...]] = Counter()
+        columns = "project, path, scope, coalesce(phase, ''), coalesce(category, '')"
+        for project, path, *kind in self.db.execute(f"select {columns} from note"):
+            parts = path.split("/")[:-1]
+            counted.update((project, "/".join(parts[:depth]), *kind) for depth in range(len(parts) + 1))
+        assert {row[:5]: row[5] for row in self.db.execute("select * from tally")} == counted
         passages = self.db.execute("select coalesce(sum(passages), 0) from text").fetchone()[0]
         assert self.db.execute("select count(*) from passage").fetchone()[0] == passages
 
     def holds_nothing(self) -> None:
         """Every table is empty, the words included."""
         self.check()
-        for table in ("note", "text", "note_fold", "merged", "link", "passage"):
+        for table in ("note", "text", "note_fold", "merged", "link", "passage", "tally"):
             assert self.db.execute(f"select count(*) from {table}").fetchone()[0] == 0, table
         for table in WORD_TABLES:
             self.db.execute(f"create virtual table temp.{table}_words using fts5vocab(main, {table}, row)")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.index.index import Index
-from index.conftest import Desk
+from index.conftest import WORD_TABLES, Desk
 
 
 def filled(path: Path) -> Desk:
@@ -86,3 +86,9 @@ def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: P
     assert one.found("words") == ["a.md"]
     for desk in (one, two):
         desk.index.close()
+
+
+def test_a_merge_of_words_reads_no_table_whole_in_the_process_that_made_the_index(desk: Desk) -> None:
+    for table in WORD_TABLES:
+        plan = desk.db.execute(f"explain query plan delete from {table}_data where id >= 1 and id <= 2").fetchall()
+        assert not [step for *_, step in plan if step.startswith("SCAN")], table

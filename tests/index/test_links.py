@@ -10,7 +10,7 @@ from index.conftest import START, Desk
 
 def reached(desk: Desk, path: str, depth: int = 1, **more: object) -> list[tuple[str, int, str]]:
     more.setdefault("viewer", None)
-    found = desk.index.links.neighbours(desk.get(path), depth=depth, **more)  # type: ignore[arg-type]
+    found = desk.index.links.neighbours([desk.get(path)], depth=depth, **more)  # type: ignore[arg-type]
     return [(one.note.path, one.depth, one.via) for one in found]
 
 

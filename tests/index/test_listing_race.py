@@ -20,8 +20,8 @@ def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     other = Index(desk.path)
     real = listing.wanted
 
-    def interrupted(*arguments: object) -> object:
-        found = real(*arguments)  # type: ignore[arg-type]
+    def interrupted(*arguments: object, **more: bool) -> object:
+        found = real(*arguments, **more)  # type: ignore[arg-type]
         with other.transaction():
             note = desk.note("b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories")
             other.put(note, Stamp(1, 1, 1))

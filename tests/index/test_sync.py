@@ -85,6 +85,32 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     assert result.added == 453
 
 
+def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp_path) -> None:
+    for at in range(90):
+        header = f"tags: [t{at % 7}]\nscope: {'agent:eve' if at % 9 == 0 else 'global'}"
+        text = f"---\n{header}\n---\n# One {at}\n- [fact] x #y\n"
+        shelf.write(
+            f"d{at % 4}/One {at % 30}{'!' * (at // 30)}.md",
+            f"{text}[[One {at + 1}]] 面包 " + "word " * (at % 2 * 4000),
+            at,
+        )
+    shelf.write("odd \0.md", '---\npermalink: "a\\0b"\n---\n\ud800', 95)
+    shelf.sync()
+    alone = Desk(tmp_path / "alone.db")
+    for path, (text, stamp) in sorted(shelf.files.items(), key=lambda each: (each[1][1].mtime_ns, each[0])):
+        with alone.index.transaction():
+            alone.index.put(alone.note(path, text), stamp)
+    alone.check()
+    for table in ("text", "note_fold", "link", "passage", "feature", "tally"):
+        assert [*shelf.desk.db.execute(f"select * from {table}")] == [*alone.db.execute(f"select * from {table}")], (
+            table
+        )
+    columns = "select row, path, permalink, base, own, tags, scope, etag, size, mtime_ns from note"
+    assert [*shelf.desk.db.execute(columns)] == [*alone.db.execute(columns)]
+    for query in ("fact", "面包", "One 3", "tag:t3", "word"):
+        assert shelf.desk.asked(query) == alone.asked(query) != []
+
+
 def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, monkeypatch):
     monkeypatch.setattr("commonplace.index.sync.BATCH_BYTES", 10)
     with open_memory(tmp_path, watch=False) as memory:

@@ -10,7 +10,7 @@ from jobs.homes import Home
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
-    """An empty home whose clock stands still."""
-    home = Home(tmp_path / "home")
+    """An empty home in UTC whose clock stands still."""
+    home = Home(tmp_path / "home", "timezone: UTC\n")
     with home.memory:
         yield home

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -16,13 +15,6 @@ from jobs.homes import MOMENT, Home
 
 ONE = "11111111-1111-4111-8111-111111111111"
 TWO = "22222222-2222-4222-8222-222222222222"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home", "timezone: UTC\n")
-    with home.memory:
-        yield home
 
 
 def reminders(home: Home) -> list[NoteInfo]:

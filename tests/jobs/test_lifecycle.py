@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.config import load
-from commonplace.errors import ConfigError
 from commonplace.jobs import job, lifecycle
 from jobs.homes import MOMENT, Home
 
@@ -87,21 +85,6 @@ def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_ofte
             "expire": [], "decay": [("decay", gone)], "upgrade": [("upgrade", often)], "consolidate": []
         }  # fmt: skip
         assert home.ids() == {kept, often}
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ("decay_threshold: soon", 'daemon.decay_threshold: Not a duration: "soon"'),
-        ("decay_exempt: [souls]", 'daemon.decay_exempt: invalid category "souls"'),
-        ("upgrade_access_threshold: often", "daemon.upgrade_access_threshold must be a whole number from 0"),
-    ],
-)
-def test_a_threshold_nobody_can_read_is_an_error(tmp_path: Path, lines: str, said: str) -> None:
-    (tmp_path / "config.yaml").write_text(f"daemon:\n  {lines}\n")
-    with pytest.raises(ConfigError) as raised:
-        load(tmp_path)
-    assert said in str(raised.value)
 
 
 @pytest.mark.promise("001-17.5")

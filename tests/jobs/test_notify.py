@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.clock import stamp
 from commonplace.engine.overview import Overview, Pending
-from commonplace.errors import StorageError
+from commonplace.errors import InvalidInput, StorageError
 from commonplace.jobs import reminders
 from commonplace.jobs.tick import Scheduler
 from jobs.homes import MOMENT, Home
@@ -64,6 +64,26 @@ def test_a_reminder_fires_at_its_time_once_and_not_a_moment_before(home: Home) -
     home.later(days=400)
     assert fire(home) == []
     assert home.pushed == [["call Bob"]]  # type: ignore[attr-defined]
+
+
+def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats_is_left_alone(home: Home) -> None:
+    remind(home, ONE, "call Bob")
+    remind(home, TWO, "water", further={"repeat": DAILY})
+    assert fire(home) == [ONE, TWO]
+    reminders.snooze(home.memory, ONE, "in 2 hours")
+    fire(home)
+    assert "call Bob" not in pending(home)
+    home.later(hours=2)
+    assert fire(home) == [ONE]
+    reminders.acknowledge(home.memory, ONE)
+    reminders.snooze(home.memory, ONE, "2026-05-08 09:00")
+    assert (header(home, ONE)["due_at"], "acked_at" in header(home, ONE)) == ("2026-05-08T09:00:00Z", False)
+    home.memory.undo()
+    assert "acked_at" in header(home, ONE)
+    with pytest.raises(InvalidInput, match="repeats"):
+        reminders.snooze(home.memory, TWO, "tomorrow")
+    with pytest.raises(InvalidInput, match="not a reminder"):
+        reminders.snooze(home.memory, home.write("no reminder"), "tomorrow")
 
 
 def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_content(home: Home) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from commonplace import errors
@@ -16,13 +13,6 @@ from jobs.homes import Home
 
 ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 UNSURE = "zxcv qwer"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "home", "timezone: UTC\n")
-    with home.memory:
-        yield home
 
 
 def kinds(home: Home) -> list[str]:

@@ -7,9 +7,10 @@ import signal
 import pytest
 
 from commonplace import Query
-from commonplace.engine import open_memory
+from commonplace.engine import daemon_client, open_memory
 from commonplace.store.folder import FolderStore
 from serve.daemon_process import DaemonProcess
+from serve.process import SECONDS
 
 
 @pytest.fixture
@@ -36,6 +37,13 @@ def listed(monkeypatch):
     return projects
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """The daemon has all the time it needs, on a busy machine too."""
+    ask = daemon_client.ask
+    monkeypatch.setattr(daemon_client, "ask", lambda path, method, params, _: ask(path, method, params, SECONDS))
+
+
 def found(memory, text):
     return sorted(hit.note.path for hit in memory.search(Query(text=text)))
 
@@ -46,7 +54,7 @@ def change_by_hand(home):
     (home / "notes" / "removed.md").unlink()
 
 
-def test_what_was_changed_by_hand_is_found_without_a_look_at_any_folder(home, daemon, listed):
+def test_what_was_changed_by_hand_is_found_without_a_look_at_any_folder(home, daemon, listed, patient):
     with open_memory(home, watch=False) as memory:
         assert found(memory, "tea") == ["edited.md", "removed.md"]
         change_by_hand(home)

@@ -159,6 +159,36 @@ def test_the_daemon_keeps_spaces_tidy_too(home):
     assert (space.home / "memory.md").exists()
 
 
+CHUNKED = "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\nno chunk"
+
+
+@pytest.mark.promise("http-refused")
+def test_what_is_no_http_and_callers_that_go_away_leave_no_traceback(home):
+    secret = Access(home).add("laptop")[1]
+    mine = "Content-Type: application/json\r\nAccept: */*\r\nAuthorization: Bearer " + secret + "\r\n"
+    with served(home) as daemon:
+        port = int(address(daemon).rpartition(":")[2])
+        for line, headers in (
+            ("POST /mcp HTTP/1.1", f"Host: evil.example\r\n{CHUNKED}"),
+            ("FOO / HTTP/1.1", f"Host: localhost\r\n{CHUNKED}"),
+            ("POST /mcp HTTP/1.1", f"Host: localhost\r\n{mine}{CHUNKED}"),
+            ("POST /mcp HTTP/1.1", f"Host: localhost\r\n{mine}Content-Length: 90\r\n\r\n{{"),
+            ("\0", "\xff\r\n\r\n"),
+        ):
+            with socket.create_connection(("127.0.0.1", port)) as caller:
+                caller.sendall(f"{line}\r\n{headers}".encode("latin-1"))
+                caller.shutdown(socket.SHUT_WR)
+                caller.settimeout(SECONDS)
+                while caller.recv(4096):
+                    pass
+        assert (
+            httpx2.post(f"http://127.0.0.1:{port}/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 200
+        )
+        status, _, log = daemon.stop()
+    assert status == 0
+    assert "Traceback" not in log
+
+
 def test_a_space_whose_folder_cannot_be_opened_is_reported_and_the_daemon_serves_on(home):
     access = Access(home)
     space = access.add_space("team")

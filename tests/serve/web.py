@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ from commonplace.serve.auth import Access
 from commonplace.serve.http import Homes, HttpServer, Place
 from commonplace.serve.mcp import ServerIdentity
 from commonplace.serve.oauth import oauth_routes
+from commonplace.serve.page.routes import page_routes
+from commonplace.serve.page.session import PageVisitors
 
 NEAR = "http://127.0.0.1:8377"
 FAR = "https://memory.example.org"
@@ -56,7 +59,7 @@ class Web:
         threads = ThreadPoolExecutor(4)
         server = HttpServer(
             homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,
-            clock=lambda: self.now,
+            pages=page_routes, clock=lambda: self.now,
         )  # fmt: skip
         try:
             async with server.app.router.lifespan_context(server.app):
@@ -118,3 +121,36 @@ async def tool(client: httpx2.AsyncClient, secret: str, name: str, path: str = "
 async def tools(client: httpx2.AsyncClient, secret: str, path: str = "/mcp") -> set[str]:
     """The names of the tools a caller is offered."""
     return {each["name"] for each in (await rpc(client, secret, "tools/list", path))["result"]["tools"]}
+
+
+class Browser:
+    """Somebody who looks at the page: with a cookie once they entered."""
+
+    def __init__(self, web: Web, client: httpx2.AsyncClient):
+        self.web, self.client, self.csrf = web, client, ""
+
+    def code(self) -> str:
+        return PageVisitors(self.web.access, lambda: self.web.now).new_code()
+
+    async def enter(self) -> None:
+        answer = await self.client.get("/page/enter", params={"code": self.code()})
+        assert answer.status_code == 200, answer.text
+        self.csrf = re.search(r'name="csrf" value="(\w+)"', (await self.client.get("/page")).text)[1]
+
+    async def see(self, path: str, **headers: str) -> str:
+        """The text of a page's main part."""
+        answer = await self.client.get(path, headers=headers)
+        assert answer.status_code == 200, (path, answer.status_code, answer.text)
+        return answer.text.partition("<main")[2] or answer.text
+
+    async def send(self, path: str, **form: str) -> httpx2.Response:
+        return await self.client.post(path, data={"csrf": self.csrf} | form)
+
+
+@asynccontextmanager
+async def browser(web: Web) -> AsyncIterator[Browser]:
+    """A visitor of the page who has entered."""
+    async with web.served() as client:
+        visitor = Browser(web, client)
+        await visitor.enter()
+        yield visitor

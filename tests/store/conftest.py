@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
+from commonplace import clock, open_memory
+from commonplace.store.folder import FolderStore
+from commonplace.store.home import Home
+from commonplace.store.layout import Layout
 from contract.graph_tools import GraphFile
 
 
@@ -17,3 +20,16 @@ def kept(tmp_path: Path) -> Iterator[GraphFile]:
     folder.mkdir()
     with open_memory(tmp_path / "home", watch=False) as memory:
         yield GraphFile(folder, memory)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home(Layout(tmp_path / "home"), clock.now)
+    (tmp_path / "home" / "notes").mkdir()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def notes(home: Home) -> FolderStore:
+    return FolderStore("notes", home.layout.project("notes"))

@@ -18,20 +18,6 @@ from commonplace.store.change import Step
 from commonplace.store.files import lock_file, lock_owner
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
-from commonplace.store.layout import Layout
-
-
-@pytest.fixture
-def home(tmp_path: Path):
-    made = Home(Layout(tmp_path / "home"), clock.now)
-    (tmp_path / "home" / "notes").mkdir()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def notes(home: Home) -> FolderStore:
-    return FolderStore("notes", home.layout.project("notes"))
 
 
 def step(notes: FolderStore, do: str, path: str, **more) -> Step:

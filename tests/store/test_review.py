@@ -22,19 +22,6 @@ from commonplace.store.layout import Layout
 from .test_home import commit, files, put, step
 
 
-@pytest.fixture
-def home(tmp_path: Path):
-    made = Home(Layout(tmp_path / "home"), clock.now)
-    (tmp_path / "home" / "notes").mkdir()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def notes(home: Home) -> FolderStore:
-    return FolderStore("notes", home.layout.project("notes"))
-
-
 class Died(Exception):
     """Stands for a process that ends here: nothing of the home's own clearing up may run."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import unicodedata
 from itertools import pairwise
 
@@ -103,28 +102,6 @@ def test_passages_cover_all_that_is_written_in_order(text: str) -> None:
 @given(st.text())
 def test_words_are_tokens_of_the_text(text: str) -> None:
     assert all(any(word in token.lower() for token in tokens(text)) for word in words(text))
-
-
-def old_pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """How long paragraphs were cut before: every possible place looked at."""
-    found = []
-    while start < end:
-        reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
-        if reach < end:
-            cuts = [match.end() for match in tokens_module._SENTENCE_END.finditer(text, start + 1, reach)]
-            lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
-            reach = (lines or cuts or [reach])[-1]
-        found.append((start, reach))
-        start = reach
-    return found
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_long_paragraphs_are_cut_where_they_were_with_less_looking(seed):
-    chance = random.Random(seed)
-    signs = ["a", "word", ".", "! ", "\n", "\n ", "  \n", "。", "重跑", "\t", " "][: chance.randint(3, 11)]
-    text = "".join(chance.choices(signs, k=4000))
-    assert tokens_module._pieces(text, 0, len(text)) == old_pieces(text, 0, len(text))
 
 
 def test_a_long_run_is_paired_as_a_short_one_and_pieces_make_up_the_text():

@@ -6,12 +6,14 @@ import gzip
 import json
 import sqlite3
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commonplace import Memory, Query, open_memory
+from commonplace.query import memory_query
 from commonplace.transfer.exports import READERS, plan_export
 from commonplace.transfer.moving import MovePlan, WrongStore
 
@@ -212,3 +214,72 @@ def test_a_conversation_without_any_time_is_found_again(memory: Memory, tmp_path
     file.write_text(json.dumps([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hello"}]}]))
     assert _import(memory, "claude", file).count("import") == 1
     assert _import(memory, "claude", file).unchanged == 1
+
+
+def zipped(files: dict[str, Any]) -> bytes:
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, value in files.items():
+            archive.writestr(name, value if isinstance(value, bytes) else json.dumps(value))
+    return made.getvalue()
+
+
+def test_an_export_of_claude_in_parts_with_its_projects(memory: Memory, tmp_path: Path) -> None:
+    id = "12345678-1234-1234-1234-123456789abc"
+    project = {"uuid": id, "name": "Bakery", "prompt_template": "Answer in French.", "docs": [
+        {"filename": "oven.md", "content": "The oven heats to 280 degrees."}]}  # fmt: skip
+    tool = {
+        "sender": "assistant",
+        "text": "This block is not supported.",
+        "content": [{"type": "tool_use", "name": "x"}],
+    }
+    chat = {"uuid": "c", "name": "Rye", "chat_messages": [{"sender": "human", "text": "Which flour?"}, tool]}
+    parts = {
+        "conversations-000.zip": zipped({"conversations.json": CLAUDE}),
+        "conversations-001.zip": zipped({"conversations.json": [chat]}),
+        "memories-000.zip": zipped({f"memories/{id}.json": CLAUDE_MEMORY[0]}),
+        "projects-000.zip": zipped({f"projects/{id}.json": project}),
+        "light_metadata-000.zip": zipped({"users.json": [{"uuid": "x", "email_address": "a@b.c"}]}),
+    }
+    (tmp_path / "export.zip").write_bytes(zipped(parts))
+    (tmp_path / "parts").mkdir()
+    for name, data in parts.items():
+        (tmp_path / "parts" / name).write_bytes(data)
+    assert _import(memory, "claude", tmp_path / "parts").count("import") == 5
+    assert _import(memory, "claude", tmp_path / "export.zip").unchanged == 5
+    (found,) = memory.list(Query(types=("project",), projects=("notes",)))[0]
+    assert found.title == "Bakery"
+    assert "## oven.md\n\nThe oven heats" in memory.read(found).text
+    (rye,) = [each for each in memory.list(Query(types=("conversation",)))[0] if each.title == "Rye"]
+    assert "not supported" not in memory.read(rye).text
+    assert _import(memory, "claude", tmp_path / "parts" / "memories-000.zip").unchanged == 2
+
+
+def test_an_export_of_chatgpt_in_parts_with_what_it_was_told_of_its_user(memory: Memory, tmp_path: Path) -> None:
+    older = "1. [2025-01-01]. Lives in Linz."
+    newer = "1. [2025-01-02]. Lives in Graz.\n2. [2025-01-02]. User watches birds."
+    for number, listed in enumerate([older, newer]):
+        (chat,) = _chatgpt(updated=1_750_000_000.0 + number)
+        chat["conversation_id"] = f"c-{number}"
+        (answer, hidden) = chat["mapping"]["a"]["message"], chat["mapping"]["r"]["message"]
+        spoken = {"content_type": "audio_transcription", "text": "Spoken too."}
+        answer["content"]["parts"] = ["In trees \ue200cite\ue202turn0search1\ue201.", spoken]
+        hidden |= {"author": {"role": "user"}, "metadata": {"is_visually_hidden_from_conversation": True}, "content": {
+            "content_type": "user_editable_context", "user_instructions": "Be brief."}}  # fmt: skip
+        chat["mapping"]["root"]["message"] = {"id": f"x{number}", "author": {"role": "assistant"}, "content": {
+            "content_type": "model_editable_context", "model_set_context": listed}}  # fmt: skip
+        (tmp_path / f"conversations-{number:03}.json").write_text(json.dumps([chat]))
+    _import(memory, "chatgpt", tmp_path)
+    told = sorted((each.category, memory.read(each).body.strip()) for each in memory.list(memory_query(), limit=0)[0])
+    assert told == [("knowledge", "Lives in Graz."), ("knowledge", "User lives in Passau."),
+                    ("knowledge", "User watches birds."), ("preferences", "Be brief.")]  # fmt: skip
+    notes = memory.list(Query(types=("conversation",)))[0]
+    assert len(notes) == 2
+    assert "In trees.\nSpoken too." in memory.read(notes[0]).text
+
+
+def test_the_export_of_claude_mem_as_json(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "memories.json"
+    row = {"id": 1, "project": "heron", "type": "bugfix", "title": "Crash fixed", "created_at_epoch": 1_750_000_000_000}
+    file.write_text(json.dumps({"query": "*", "observations": [row], "summaries": [{"id": 1, "request": "Fix it"}]}))
+    assert _import(memory, "claude-mem", file).count("import") == 2

@@ -20,20 +20,14 @@ from commonplace.errors import NotFound
 from commonplace.note.compose import Record
 from commonplace.note.model import CATEGORIES, FURTHER, Draft
 from commonplace.transfer.jsonl import BadRecord, Import, Tally, exported
+from transfer.conftest import MOMENT, files
 
-MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 ONE = "550e8400-e29b-41d4-a716-446655440000"
 TWO = "7f8d9e00-1111-4222-8333-444455556666"
 
 
 def opened(home, **more):
     return open_memory(home, clock=lambda: MOMENT, **more)
-
-
-@pytest.fixture
-def memory(tmp_path):
-    with opened(tmp_path / "home") as one:
-        yield one
 
 
 def lines(memory, **which):
@@ -60,14 +54,6 @@ def plan(memory, text):
 
 def remember(memory, text, category="people", **more):
     return memory.memory_id(memory.write(Draft(text, project="categories", category=category, **more)).id)
-
-
-def files(home):
-    return {
-        str(path.relative_to(home)): path.read_bytes()
-        for path in home.rglob("*")
-        if path.is_file() and ".commonplace" not in path.parts
-    }
 
 
 def hand_made(home, path, text):

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.engine import open_memory
 from commonplace.engine.entities import graph_lines, parse_graph
 from commonplace.engine.entries import NoteEntries
 from commonplace.engine.graph import NoteGraph
@@ -16,22 +15,7 @@ from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
 from commonplace.transfer import moving
 from commonplace.transfer.moving import BATCH, WrongStore
-
-MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
-
-
-@pytest.fixture
-def memory(tmp_path):
-    with open_memory(tmp_path / "home", clock=lambda: MOMENT) as opened:
-        yield opened
-
-
-def files(home):
-    return {
-        str(path.relative_to(home)): path.read_bytes()
-        for path in home.rglob("*")
-        if path.is_file() and ".commonplace" not in path.parts
-    }
+from transfer.conftest import MOMENT, files
 
 
 def laid(root, **texts):

@@ -31,7 +31,7 @@ _MODULES = (
     ("settings_commands", "project config"),
     ("kv_commands", "kv"),
     ("exchange_commands", "graph export import"),
-    ("daemon_commands", "serve"),
+    ("daemon_commands", "serve page"),
     ("token_commands", "token space"),
     ("install_commands", "install uninstall"),
     ("tool_commands", "mcp call agent"),

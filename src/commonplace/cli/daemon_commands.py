@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from commonplace.errors import ConfigError, InvalidInput, StorageError
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
     from socket import socket
     from threading import Event
@@ -89,55 +91,128 @@ def serve(
     return _serve(call, settings, every, served, None if once else place, offered, once=once, no_socket=no_socket)
 
 
+@command("page", keys=("address",), example="memory page --no-open")
+@option("--http", metavar="HOST:PORT", help="Where to serve it, if nothing serves this home yet [127.0.0.1:8377].")
+@flag("--no-open", "Only print the address; open no browser.")
+def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
+    """Look at the memory in the browser: what happened, search, notes, inbox, graph, calendar.
+
+    The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the home until stopped.
+    """
+    from commonplace.faces import DEFAULT_TOOLSETS, registry
+    from commonplace.serve.auth import Access
+    from commonplace.serve.daemon import http_address
+    from commonplace.serve.page.session import PageVisitors
+    from commonplace.store.layout import Layout
+
+    if call.caller is not None:
+        raise InvalidInput("the page is the owner's; run memory page without an agent's name")
+    settings = call.settings()
+    layout = Layout(settings.home)
+
+    def show(at: str) -> None:
+        address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
+        call.answer(address, address=address)
+        output.finish()
+        if not no_open:
+            _open(address)
+
+    if (running := http_address(layout.http)) is not None:
+        show(running)
+        return None
+    from commonplace.serve.http import Place, place_of
+
+    place = Place(*place_of(http or "127.0.0.1:8377"))
+    place.check()
+    _log_to(None, logging.WARNING)
+    served = registry(("agent", *DEFAULT_TOOLSETS), settings)
+    return _serve(call, settings, settings.interval, served, place, [*DEFAULT_TOOLSETS], show=show, any_port=not http)
+
+
+def _open(address: str) -> None:
+    """Open a browser, where there is a screen for one."""
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        import webbrowser
+        from threading import Thread
+
+        Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
 def _serve(
     call: Invocation, settings: Settings, every: timedelta, served: Registry | None, place: Place | None,
-    offered: list[str], *, once: bool, no_socket: bool,
+    offered: list[str], *, once: bool = False, no_socket: bool = False, show: Callable[[str], None] | None = None,
+    any_port: bool = False,
 ) -> int:  # fmt: skip
+    """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep of this home."""
     from commonplace.clients import hook
     from commonplace.engine import freshness, open_memory
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
-    from commonplace.serve.daemon import Daemon, daemon_lock
+    from commonplace.serve.daemon import Daemon, Running, daemon_lock, http_noted, serve_web
     from commonplace.serve.socket import Listener
     from commonplace.store.files import make_private, reason
     from commonplace.store.layout import Layout
 
-    layout, listener = Layout(settings.home), None
+    layout, listener, has_upkeep = Layout(settings.home), None, True
     with ExitStack() as held:
         try:
             make_private(layout.root)
             held.enter_context(daemon_lock(layout.daemon_lock))
         except OSError as error:
             raise StorageError(layout.daemon_lock.name, reason(error)) from None
-        port = None if place is None else held.enter_context(closing(place.listen()))
-        if served is not None and not no_socket:
+        except Running:
+            if show is None:
+                raise
+            has_upkeep = False
+        port = None if place is None else held.enter_context(closing(_listening(place, any_port)))
+        if served is not None and not no_socket and has_upkeep:
             try:
                 listener = held.enter_context(closing(Listener(layout.socket)))
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
         memory = held.enter_context(open_memory(config=settings, face=FACE))
-        tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
-        web = None
+        web, address, where = None, "", "no socket" if listener is None else f"socket: {listener.path}"
         if served is not None and place is not None and port is not None:
-            web = _web(call, memory, served, place, offered, port)
-        methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
-        daemon = Daemon(tick, every, callers, served, listener, methods, web)
-        if once:
-            return 0 if daemon.tick() else 1
-        where = "no socket" if listener is None else f"socket: {listener.path}"
-        if port is not None:
-            host, number = port.getsockname()[:2]
-            where += f", http://{f'[{host}]' if ':' in host else host}:{number}/mcp"
+            web = _web(call, memory, served, place, offered, port, show is not None)
+            address = place.address(port.getsockname()[1])
+            held.enter_context(http_noted(layout.http, address))
+            where += f", {address}/mcp"
         minutes, seconds = divmod(int(every.total_seconds()), 60)
         hours, minutes = divmod(minutes, 60)
         interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
         banner = f"Memory daemon running ({where}, interval: {interval})"
-        daemon.serve(lambda: _announce(banner), lambda: _announce("\nShutting down..."))
+
+        def ready() -> None:
+            if show is None:
+                _announce(banner)
+            else:
+                show(address)
+
+        if web is not None and not has_upkeep:
+            serve_web(web, ready)
+            return 0
+        tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
+        methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
+        daemon = Daemon(tick, every, callers, served, listener, methods, web)
+        if once:
+            return 0 if daemon.tick() else 1
+        daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
 
 
+def _listening(place: Place, any_port: bool) -> socket:
+    """The socket of a place; with `any_port` on another port if need be. Raises StorageError."""
+    try:
+        return place.listen()
+    except StorageError:
+        if not any_port:
+            raise
+        return replace(place, port=0).listen()
+
+
 def _web(
-    call: Invocation, memory: Memory, served: Registry, place: Place, offered: list[str], port: socket
+    call: Invocation, memory: Memory, served: Registry, place: Place, offered: list[str], port: socket,
+    shows_page: bool = False,
 ) -> Web:  # fmt: skip
     """What makes the server of HTTP, with OAuth when there is a public address."""
     from commonplace import __version__
@@ -145,9 +220,10 @@ def _web(
     from commonplace.serve.auth import Access
     from commonplace.serve.http import Homes, HttpServer
     from commonplace.serve.mcp import ServerIdentity
+    from commonplace.serve.page.routes import page_routes
 
     access = Access(memory.home, memory.clock)
-    if not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
+    if not shows_page and not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
         output.notice("No token is valid, so nobody can call over HTTP. Make one: memory token add NAME")
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks), access)
     identity = ServerIdentity("commonplace", __version__, None, call.caller, memory.settings.agents)
@@ -158,7 +234,9 @@ def _web(
         routes = oauth_routes(access, place.public)
 
     def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
-        return HttpServer(homes, access, place, identity, offered, threads, stopping, listener=port, routes=routes)
+        return HttpServer(
+            homes, access, place, identity, offered, threads, stopping, listener=port, routes=routes, pages=page_routes
+        )  # fmt: skip
 
     return made
 
@@ -179,7 +257,7 @@ def _interval(text: str) -> timedelta:
     raise InvalidInput(f"invalid interval: {text}")
 
 
-def _log_to(file: str | None) -> None:
+def _log_to(file: str | None, level: int = logging.INFO) -> None:
     """Log what the daemon does on stderr or in `file`. Raises ConfigError."""
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
@@ -191,10 +269,10 @@ def _log_to(file: str | None) -> None:
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(output.log_form("%(message)s"))
-    for name, level in (("commonplace", logging.INFO), ("uvicorn", logging.WARNING), ("mcp", logging.ERROR)):
+    for name, least in (("commonplace", level), ("uvicorn", logging.WARNING), ("mcp", logging.ERROR)):
         logger = logging.getLogger(name)
         logger.addHandler(handler)
-        logger.setLevel(level)
+        logger.setLevel(least)
 
 
 def _program(call: Invocation, settings: Settings) -> list[str]:

@@ -74,9 +74,6 @@ def install(
                     checked_variable(token_env) if token_env else "")  # fmt: skip
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
-    if native_memory and not dry_run:
-        with call.memory() as memory:
-            add_auto_memory(memory)
     installer, rows, texts, failed = Installer(call.settings().home), [], [], False
     named = ids or (("claude-code",) if native_memory and not all_ else ())
     for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
@@ -95,13 +92,17 @@ def install(
                     wanted = _own_file(client, own)
                 unwanted = [] if hooks or project else _own_file(client, hook_edits(client, ["memory"]))
                 row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
+                if own and row["result"] in ("written", "unchanged") and not dry_run:
+                    with call.memory() as memory:
+                        add_auto_memory(memory)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         failed = failed or row["result"] in ("refused", "not found")
         rows.append(row)
         texts.append(_told(client, row))
     started = None
-    if not http and not dry_run and not print_ and any(each["result"] in ("written", "unchanged") for each in rows):
+    done = [each["client"] for each in rows if each["result"] in ("written", "unchanged")]
+    if not http and not dry_run and not print_ and set(done) - {"agents-md"}:
         started = _start(server.argv)
         texts.append(_started_text(started))
         failed = failed or started["error"] is not None

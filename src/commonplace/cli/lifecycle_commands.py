@@ -20,15 +20,12 @@ from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option,
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
 from commonplace.errors import CannotUndo, CommonplaceError, choices
-from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX
+from commonplace.note.model import CATEGORIES, INBOX
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.review import ReviewItem
-    from commonplace.engine.upkeep import Upkeep
-    from commonplace.index.rows import NoteInfo
-    from commonplace.jobs.classify import Classifier
     from commonplace.jobs.job import Action, Outcome
     from commonplace.note.timephrase import Reading
 
@@ -58,23 +55,10 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         raise Failure(f'invalid category "{category}"', hint=choices(category, _ORGANIZED))
     with call.memory() as memory:
         from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs.job import OWNER, MemoryState, organize_all
-        from commonplace.jobs.lifecycle import plan_upgrade_of
+        from commonplace.jobs.lifecycle import upgrade_named
 
+        infos, actions, back = upgrade_named(memory, refs, category, dry_run=dry_run)
         upkeep = Upkeep(memory)
-        classifier = _classifier(memory, upkeep)
-        by = OWNER if memory.agent is None else None
-
-        def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-            back = {each.id for each in infos if each.phase == ARCHIVED and not dry_run}
-            infos = [memory.find_ref(memory.bring_back(each, category)) if each.id in back else each for each in infos]
-            states = (MemoryState.of(each, upkeep.content(each)) for each in infos)
-            actions = [plan_upgrade_of(each, classifier, category, by) for each in states]
-            if not dry_run:
-                infos = organize_all(upkeep, infos, actions)
-            return infos, actions, back
-
-        infos, actions, back = upkeep.retried_all(refs, organized)
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(each for each in actions if each)]
@@ -100,15 +84,6 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
         call.answer(said, actions=[each.document() for each in outcome.actions], decayed=count)
 
 
-def _classifier(memory: Memory, upkeep: Upkeep) -> Classifier:
-    """What knows the owner's corrections."""
-    from commonplace.jobs.classify import Classifier
-    from commonplace.jobs.job import SET_BY, MemoryState
-
-    corrected = [MemoryState.of(each, upkeep.content(each)) for each in upkeep.every() if each.may_say((SET_BY,))]
-    return Classifier(memory.settings, corrected)
-
-
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
 @_dry_run_option
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
@@ -117,16 +92,9 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
     Reading one, or `memory restore ID`, brings it back.
     """
     with call.memory() as memory:
-        from commonplace.engine.upkeep import Upkeep
-        from commonplace.jobs.job import MemoryState
-        from commonplace.jobs.lifecycle import organize
+        from commonplace.jobs.lifecycle import archive_named
 
-        upkeep = Upkeep(memory)
-        infos = memories_named(memory, refs)
-        classifier, states = _classifier(memory, upkeep), [MemoryState.of(each, upkeep.content(each)) for each in infos]
-        chosen = {each.id: organize("", "", each, classifier).category for each in states}
-        if not dry_run:
-            infos = upkeep.archive_all(infos, chosen)
+        infos = archive_named(memory, refs, dry_run=dry_run)
         said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
         call.answer(said, memories=records(memory, infos))
 

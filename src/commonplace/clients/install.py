@@ -23,6 +23,7 @@ from commonplace.clients.table import Client, Edit
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
+from commonplace.store.layout import Layout
 
 EDITORS: dict[str, Any] = {
     "json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text, "markdown": paragraph,
@@ -76,7 +77,7 @@ class Installer:
     """Changes files of clients for the memory in `home`, where it remembers what it made."""
 
     def __init__(self, home: Path):
-        self.home, self.folder = home, home / ".commonplace" / "install"
+        self.home, self.folder = home, Layout(home).install
         self._records = self.folder / "records.json"
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
@@ -113,7 +114,8 @@ class Installer:
             known = notes.get(each.label, {}) if there is not None else {}
             kept = known.get("hint", [*(hint if there is None else NO_HINT)])
             created = known.get("created", old is None)
-            notes[each.label] = {"hint": kept, "value": value, "created": created}
+            folder = known.get("folder", not target.file.parent.exists())
+            notes[each.label] = {"hint": kept, "value": value, "created": created, "folder": folder}
         return text if text or old is not None else None
 
     def _removed(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
@@ -148,6 +150,7 @@ class Installer:
             for _ in range(_ATTEMPTS):
                 records, file = self._load(), _read(target.file)
                 notes, old = records.setdefault(str(target.file), {}), _text(file)
+                is_ours = any(each.get("folder") for each in notes.values())
                 new = change(old, notes)
                 backup = None
                 if new != old:
@@ -156,6 +159,9 @@ class Installer:
                         if backup is not None:
                             backup.unlink()
                         continue
+                    if new is None and is_ours:
+                        with suppress(OSError):  # there is something else in it
+                            target.file.parent.rmdir()
                 put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
                 return FileChange(old, new, backup)
         raise StorageError(str(target.file), "another program keeps changing it; close it and try again")

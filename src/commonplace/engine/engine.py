@@ -165,7 +165,7 @@ class Engine:
         self.reload_config()
         try:
             if self._is_writing:
-                result = self.freshness.update(progress)
+                result = self.freshness.update(progress, is_locked=True)
             else:
                 with waits_at_most(_READ_WAITS):
                     result = self.freshness.update(progress)

@@ -107,6 +107,10 @@ class Graph(Protocol):
         """What each of these entities says, in stored order."""
         ...
 
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        """The keys each of these entities has that are not of a graph: another program's."""
+        ...
+
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations with at least one end among `names` (None: all), in order."""
         ...
@@ -206,8 +210,8 @@ def graph_lines(graph: Graph) -> list[str]:
 
 def _lines(graph: Graph) -> Iterator[str]:
     keys = graph.keys()
-    for key, texts in zip(keys, graph.observations(keys), strict=True):
-        yield entity_line(Entity(key.name, key.type, tuple(texts)))
+    for key, texts, more in zip(keys, graph.observations(keys), graph.further(keys), strict=True):
+        yield entity_line(Entity(key.name, key.type, tuple(texts)), more)
     yield from map(relation_line, graph.relations())
 
 

@@ -138,6 +138,11 @@ class Erasure:
         if any("/index" in each for each in found.remains):
             self.engine.rebuild_index()
             found = search(self.engine, needles, folders)
+        for each in [*found.remains]:
+            copy = self.engine.layout.root / each
+            if copy.parent == self.engine.layout.install and copy.suffix != ".json":  # of another program's file
+                copy.unlink(missing_ok=True)
+                found.remains.remove(each)
         mentions += [each for each in found.mentions if each not in mentions]
         return Erased(names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions))
 

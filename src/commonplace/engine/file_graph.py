@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -82,6 +83,11 @@ class FileGraph:
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these entities says, in stored order."""
         return [list(key.handle.observations) for key in keys]
+
+    @verb
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        """The further keys of each of these entities' lines."""
+        return [json.loads(self.store.lines[key.handle.number]) for key in keys]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:

@@ -27,7 +27,7 @@ Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
-_DAEMON_SECONDS = 0.25
+_DAEMON_SECONDS, _DAEMON_SECONDS_LOCKED = 0.25, 0.05
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
@@ -88,20 +88,23 @@ class Freshness:
             self.behind
         )
 
-    def update(self, progress: Progress | None = None) -> Result:
-        """Make the index show every change on disk. Returns what it found."""
+    def update(self, progress: Progress | None = None, *, is_locked: bool = False) -> Result:
+        """Make the index show every change on disk. Returns what it found.
+
+        `is_locked`: the caller holds the home's lock, which the daemon may be waiting for.
+        """
         from commonplace.index.sync import Result
 
         result = Result()
         try:
-            self._update(result, progress)
+            self._update(result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS)
         except BaseException:
             self._pending = set(self.stores)  # the system tells a change once: look at everything next time
             raise
         self.behind = ""
         return result
 
-    def _update(self, result: Result, progress: Progress | None) -> None:
+    def _update(self, result: Result, progress: Progress | None, patience: float) -> None:
         stores, index = self.stores, self._index
         index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
         if index.openings != self._openings:
@@ -127,7 +130,7 @@ class Freshness:
             for project, path in changes.files:
                 if project in stores and project not in sweeps:
                     self._check_file(stores[project], path, result)
-        shown = self._shown_by_daemon(sweeps)
+        shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
         if troubled - self._troubles.keys():
@@ -142,12 +145,15 @@ class Freshness:
         watched = self._roots.keys() - self._troubles.keys() - self._pending
         return {name: self.stores[name].root for name in watched & self.stores.keys()}
 
-    def _shown_by_daemon(self, sweeps: set[str]) -> set[str]:
-        """Of these projects, those that a daemon which watches them has now brought up to date in this very index."""
+    def _shown_by_daemon(self, sweeps: set[str], patience: float) -> set[str]:
+        """Of these projects, those that a daemon which watches them has now brought up to date in this very index.
+
+        It has `patience` seconds to say so.
+        """
         if all(self.stores[name].holds_entities for name in sweeps):
             return set()
         try:
-            told = daemon_client.ask(self._socket, METHOD, {}, _DAEMON_SECONDS)
+            told = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
             return set()  # it is busy
         if not told or told["index"] != list(self._index.identity[:2]) or self._index.is_copy:

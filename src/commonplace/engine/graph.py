@@ -95,6 +95,12 @@ class NoteGraph:
         return [found.get(key.handle, []) for key in keys]
 
     @verb
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        """The further keys of each of these entities' frontmatter, those below `fields` by their own names."""
+        infos = self._index.notes.infos([key.handle for key in keys])
+        return [_unknown_keys(infos[key.handle].header) if key.handle in infos else {} for key in keys]
+
+    @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
         """Whether each of these entities lacks one of the unknown keys that come with it."""
         infos = self._index.notes.infos([key.handle for key, _ in keys])
@@ -505,6 +511,10 @@ class EveryGraph:
         """What each of these entities says."""
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
 
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        """The further keys of each of these entities."""
+        return [self._graphs[key.project or ""].further([key])[0] for key in keys]
+
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations of all projects."""
         found = [each for graph in self._graphs.values() for each in graph.relations(names)]
@@ -550,6 +560,13 @@ def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
     meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
     others = {key: value for key, value in more.items() if key not in _OWN_KEYS}
     return others | {"fields": meaning} if meaning else others
+
+
+def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
+    """What `_header_keys` made keys of a header, back again."""
+    below = header.get("fields")
+    others = {key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"}
+    return others | (below if isinstance(below, dict) else {})
 
 
 def _grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:

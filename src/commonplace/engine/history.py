@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from commonplace.clock import parse_stamp
@@ -43,43 +45,54 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[Change]:
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
+        return list(islice(self._seen_changes(ref, agent, since), limit or None))
+
+    @verb
+    def log_by_run(
+        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None,
+        before: int = 0,
+    ) -> list[list[Change]]:  # fmt: skip
+        """As `log`, the changes of one run of a job together, at the place of its latest; `limit` counts these.
+        With `before` only changes of lower numbers."""
+        groups: dict[int, list[Change]] = {}
+        runs: list[int] = []
+        for change in self._seen_changes(ref, agent, since):
+            if before and change.number >= before:
+                continue
+            run = change.run if change.undoes is None else None
+            if limit and len(groups) >= limit and change.number < min(runs, default=change.number + 1):
+                break  # what is still to come of a run has at least the number of its first change
+            if (run or change.number) in groups or not limit or len(groups) < limit:
+                groups.setdefault(run or change.number, []).append(change)
+                runs += [run] if run else []
+        return list(groups.values())
+
+    def _seen_changes(self, ref: str | None, agent: str | None, since: datetime | None) -> Iterator[Change]:
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
-        found: list[Change] = []
         for change in self.engine.home.history.changes():
             if since is not None and parse_stamp(change.time) < since:
                 break
             if change.verb == FOLD or _is_blank(change) or (agent is not None and change.agent != agent):
                 continue
-            seen = replace(change, files=[each for each in change.files if self.sees(each.scope)])
+            seen = replace(change, files=[each for each in change.files if self.may_see(each)])
             if place is not None and not _concerns(seen, place):
                 continue
             if self._is_visible(change):
-                found.append(seen)
-                if limit and len(found) >= limit:
-                    break
-        return found
-
-    @verb
-    def log_by_run(
-        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None
-    ) -> list[list[Change]]:
-        """As `log`, the changes of one run of a job together, at the place of its latest; `limit` counts these."""
-        groups: dict[int, list[Change]] = {}
-        for change in self.log(ref, limit=0, agent=agent, since=since):
-            is_upkeep = change.run is not None and change.undoes is None
-            group = groups.setdefault(change.run if is_upkeep and change.run else change.number, [])
-            group.append(change)
-        return list(groups.values())[: limit or None]
+                yield seen
 
     def _is_visible(self, change: Change) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not
         count. What was erased is the owner's to know."""
         if change.verb == ERASE:
-            return self.agent is None
+            return self.agent is None and not self.engine.only
         about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
-        files = about if about and change.verb in _DELETING else change.files
-        return all(self.sees(each.scope) for each in files)
+        files = about if about and change.verb in _DELETING and not self.engine.only else change.files
+        return all(self.may_see(each) for each in files)
+
+    def may_see(self, each: Touched) -> bool:
+        """Whether the caller may see what a change did to this file: its scope allows it, and there is its project."""
+        return self.sees(each.scope) and (not self.engine.only or each.project in self.engine.stores)
 
     def locate(self, ref: str) -> Location:
         """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
@@ -94,7 +107,7 @@ class HistoryVerbs(NoteVerbs):
                 for change in self.engine.home.history.changes():
                     for each in change.files:
                         named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
-                        if named and self.sees(each.scope):
+                        if named and self.may_see(each):
                             return each.project, each.path, each.root
             info = self.find(ref)
         return info.project, info.path, locations.root_of(self.engine, info.project)
@@ -116,7 +129,7 @@ class HistoryVerbs(NoteVerbs):
             return own
         found: dict[Location, None] = {}
         touched = (each for change in engine.home.history.changes() for each in change.files)
-        for each in (each for each in touched if self.sees(each.scope)):
+        for each in (each for each in touched if self.may_see(each)):
             for at in filter(None, (each.path, each.to)):
                 if own == (each.project, at, each.root):
                     return own
@@ -291,7 +304,7 @@ class HistoryVerbs(NoteVerbs):
                 is_it = (each.project, each.path, each.root) == place
                 if not is_it or each.do == "move" or each.old is None or not each.kept:
                     continue
-                if not self.sees(each.scope) or (number is not None and change.number != number):
+                if not self.may_see(each) or (number is not None and change.number != number):
                     continue
                 if at is not None:
                     if parse_stamp(change.time) > at:

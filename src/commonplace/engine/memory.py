@@ -16,6 +16,7 @@ from commonplace.engine.review import ReviewVerbs
 
 if TYPE_CHECKING:
     from commonplace.engine.erase import Erased
+    from commonplace.engine.revisions import Revision
 
 
 class Memory(ReviewVerbs, ProjectVerbs):
@@ -42,6 +43,18 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
         return Erasure(self).erase(refs, agent=agent, project=project, source=source, observation=observation,
                                    dry_run=dry_run)  # fmt: skip
+
+    def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
+        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all. Raises NotFound."""
+        from commonplace.engine.revisions import revisions_of
+
+        return revisions_of(self, change, limit)
+
+    def journal_stamp(self) -> tuple[int, int]:
+        """A value that is another one once any process has changed something by commonplace; cheap."""
+        from commonplace.engine.revisions import journal_stamp
+
+        return journal_stamp(self)
 
     def __enter__(self) -> Self:
         return self

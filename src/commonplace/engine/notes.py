@@ -435,9 +435,9 @@ class NoteVerbs(ReadVerbs):
         return [self.as_indexed(each) if isinstance(each, Note) else change.written(each) for each in done]
 
     @verb
-    def move(self, ref: Ref, destination: str, *, project: str | None = None) -> Moved:
+    def move(self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False) -> Moved:
         """Move a note inside its project; a final `/` keeps its name, no extension means `.md`. Other notes are
-        never rewritten."""
+        never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
         with self.change("move") as change:
             info = self.find_ref(ref, project)
             target = _destination(destination, info.path, info.project)
@@ -453,13 +453,13 @@ class NoteVerbs(ReadVerbs):
                 raise Exists(target)
             linking = self._linking([info])
             change.about = (info.project, info.path)
-            change.move(info.project, info.path, target, old=file, scope=info.scope)
+            self._move_file(change, info.project, info.path, target, file, follow, scope=info.scope)
         moved = self.index.notes.get(info.project, target)
         return Moved(info.project, info.path, target, 1, self._broken(linking, {moved.row} if moved else set()))
 
     @verb
-    def move_folder(self, project: str, folder: str, destination: str) -> Moved:
-        """Move a folder with all it holds inside its project."""
+    def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
+        """Move a folder with all it holds inside its project; `follow` as for `move`."""
         with self.change("move") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
@@ -480,10 +480,10 @@ class NoteVerbs(ReadVerbs):
             paths = {info.path for info in infos}
             linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
             change.about = (store.name, f"{source}/")
-            if self._kind(store.name, target) == "missing" and not self._foreign(store.name, source):
+            if self._kind(store.name, target) == "missing" and not follow and not self._foreign(store.name, source):
                 change.move(store.name, source, target)
             else:
-                self._move_own(change, store.name, source, target)
+                self._move_own(change, store.name, source, target, follow)
         moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
@@ -562,7 +562,21 @@ class NoteVerbs(ReadVerbs):
         """The notes of a folder the caller does not see."""
         return {info.path for info in self.index.notes.below(project, folder) if not self.sees(info.scope)}
 
-    def _move_own(self, change: Transaction, project: str, source: str, target: str) -> None:
+    def _move_file(self, change: Transaction, project: str, path: str, to: str, file: File, follow: bool,
+                   **more: Any) -> None:  # fmt: skip
+        """Move a file; one with a permalink that is to follow is written anew in the same change."""
+        note = self.engine.parse(project, path, file) if follow and path.endswith((".md", ".markdown")) else None
+        if note is None or not note.own_permalink:
+            change.move(project, path, to, old=file, **more)
+            return
+        from commonplace.note.edit import SetKeys
+
+        text = file.data.decode("utf-8", "surrogateescape")
+        edited = SetKeys({"permalink": links.permalink_for(project, to)}).apply(text)
+        change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
+        change.remove(project, path, file, **more)
+
+    def _move_own(self, change: Transaction, project: str, source: str, target: str, follow: bool = False) -> None:
         """Move what the caller sees of a folder file by file: what it does not see stays."""
         store, foreign = self.engine.folder(project), self._foreign(project, source)
         for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
@@ -572,7 +586,7 @@ class NoteVerbs(ReadVerbs):
                     to = target + path[len(source) :]
                     if store.place(to).kind != "missing":
                         raise Unusable(to)
-                    change.move(project, path, to, old=store.read(path))
+                    self._move_file(change, project, path, to, store.read(path), follow)
         moved = {step.path for step in change.steps}
         for each in _emptied(store.root, source, moved):
             change.add("rmdir", project, each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -424,9 +424,38 @@ class ReadVerbs(HomeSession):
     ) -> NoteContext:
         """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
         info = self.find_ref(ref, project)
-        edges = self.index.links.outgoing(info, self.agent) + self.index.links.incoming(info, self.agent)
-        reached = self.index.links.neighbours(info, depth=depth, viewer=self.agent, since=since, limit=limit)
+        edges, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
         return NoteContext(info, self.index.notes.observations(info), edges, reached)
+
+    @verb
+    def neighbourhood(
+        self, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
+    ) -> tuple[builtins.list[NoteInfo], set[tuple[int, int, str]]]:
+        """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest first; and the
+        relations among them, as (row, row it leads to, type)."""
+        reached = self.index.links.neighbours(
+            infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
+        )
+        notes = [*infos[:limit], *(each.note for each in reached)]
+        return notes, self.index.links.pairs({each.row for each in notes}, self.agent)
+
+    @verb
+    def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
+        """All relations between notes the caller sees, or between these alone, as (row, row it leads to, type)."""
+        self.engine.fresh()
+        return self.index.links.pairs(rows, self.agent)
+
+    @verb
+    def on_days(self, first: date, until: date) -> dict[str, builtins.list[int]]:
+        """The rows of the notes of each day (YYYY-MM-DD) from `first` until before `until`: the day a note is about,
+        where it says so, else the one it was written on. Archived ones are left out."""
+        self.engine.fresh()
+        return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
+
+    @verb
+    def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:
+        """What the index knows of these notes, in order, of those that are still there."""
+        return [info for info in self.index.notes.of_rows(rows) if self.sees(info.scope)]
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:

@@ -13,13 +13,15 @@ from commonplace.text.neutral import flat
 class Reply:
     """What a tool answers: a readable text, and data that says the same by itself (None = text only).
 
-    `meta` is what a client may show beside it, under keys with our prefix.
+    `meta` is what a client may show beside it, under keys with our prefix. `hint` is a second text beside one whose
+    words a contract fixes: what was not done, and what to do next.
     """
 
     text: str
     data: dict[str, Any] | None = None
     is_error: bool = False
     meta: dict[str, Any] | None = None
+    hint: str = ""
 
 
 def error_reply(error: CommonplaceError) -> Reply:

@@ -22,7 +22,7 @@ SCHEMA_VERSION = 12
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
-_TABLES = ("project", "note", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
+_TABLES = ("project", "note", "tally", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
            "embedded", "skipped")  # fmt: skip
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 _PROBES = (
@@ -265,6 +265,19 @@ def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     finally:
         if not is_inside and db.in_transaction:
             db.execute("rollback")
+
+
+@contextmanager
+def many_changes(db: sqlite3.Connection) -> Iterator[None]:
+    """Inside, the write-ahead log grows to 64 MB before it is copied, and more of what changes stays in memory: the
+    same pages change again and again, and are written so much less often."""
+    db.execute("pragma wal_autocheckpoint = 8000")
+    db.execute("pragma cache_size = -32768")
+    try:
+        yield
+    finally:
+        for setting in ("wal_autocheckpoint = 1000", "cache_size = -4096", "wal_checkpoint(truncate)"):
+            db.execute(f"pragma {setting}")
 
 
 def open_index(path: Path) -> sqlite3.Connection:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable
+from functools import lru_cache
 
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
 from commonplace.query import Query
@@ -17,10 +18,12 @@ _FIRST_MARK = 0xE000
 _NONE = "\uf8ff"
 _TOKEN = re.compile('"([^"]+)"')
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
+_FEW_PROJECTS = 30
 _TYPE_BLANKS = re.compile(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 
 
+@lru_cache(maxsize=1024)  # of each note a dozen, and nearly all are those of others: a tenth of its time in the index
 def token(kind: int, value: str) -> str:
     """The token of one value; values are compared without case, types with `-`, blank as `_`.
 
@@ -60,10 +63,13 @@ def _clients(client: str | None) -> tuple[str, ...]:
     return (client, client.partition(" ")[0]) if client else ()
 
 
-def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[list[str], list[str]]:
+def wanted(
+    db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
+) -> tuple[list[str], list[str]]:
     """What a note must hold and must not hold to pass the filters of `query` and be seen by `viewer`.
 
-    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens.
+    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens. With `has_text`
+    projects that have most notes are wanted by not wanting the others, which is read faster.
     """
     needed: list[str] = []
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
@@ -75,7 +81,11 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
         ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
         if archive is not None and CATEGORY_PROJECT in query.projects and query.archived is not False:
             ids.append(archive)
-        needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
+        others = set(known.values()).difference(ids)
+        if has_text and len(others) <= _FEW_PROJECTS and _notes(db, ids) > _notes(db, others):
+            unwanted += [token(PROJECT, str(each)) for each in sorted(others)]
+        else:
+            needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
     elif archive is not None and query.archived is False:
         unwanted.append(token(PROJECT, str(archive)))
     traces = known.get(TRACE_PROJECT) if query.projects is None else None
@@ -97,6 +107,28 @@ def wanted(db: sqlite3.Connection, query: Query, viewer: str | None) -> tuple[li
     if query.by is not None:  # the name of an agent will do
         needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
     return needed, unwanted
+
+
+def projects_of(needed: Iterable[str], unwanted: Iterable[str], known: Iterable[int]) -> list[int] | None:
+    """The projects that a note of any kind passes these filters in, as `wanted` gave them; None when they ask for
+    more than its project, or leave out more than scopes."""
+    left = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{each}": each for each in known}
+    scopes = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
+    for one in needed:
+        tokens = _TOKEN.findall(one)
+        if not all(each in left or each == _NONE for each in tokens):
+            return None
+        left = {name: number for name, number in left.items() if name in tokens}
+    for each in unwanted:
+        if not each.startswith(scopes):
+            left.pop(each, None)
+    return list(left.values())
+
+
+def _notes(db: sqlite3.Connection, projects: Iterable[int]) -> int:
+    """How many notes these projects have."""
+    sql = "select total(notes) from tally where project = ? and folder = ''"
+    return sum(int(db.execute(sql, (each,)).fetchone()[0]) for each in set(projects))
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:

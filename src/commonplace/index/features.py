@@ -7,15 +7,14 @@ looks at the other notes of its conversation: those of one folder on one day.
 from __future__ import annotations
 
 import re
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.text.tokens import flatten, fts_text, parts, passages, stop_words, tokens
+from commonplace.text.tokens import flatten, parts, passages, stop_words, tokens
 
 SHORT = 700
 """A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
@@ -23,6 +22,7 @@ SHORT = 700
 STEMMED = 1_000_000
 """Characters of a text whose words questions find in other forms; the words themselves are found wherever they are."""
 
+_WORD = re.compile(r"[^\W_]+")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 _SPEAKER = re.compile(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
@@ -46,36 +46,17 @@ class Style(NamedTuple):
     has_time: bool
 
 
-class StemColumns(NamedTuple):
-    """What the stemmed full-text table holds of a note. `names`: title, headings and tags; `address`: path and
-    permalink; `facet`: its facet tokens."""
-
-    names: str
-    address: str
-    body: str
-    facet: str
-
-
-def put(
-    db: sqlite3.Connection, row: int, words: StemColumns, *, project: int, path: str, source: str | None, day: str,
-    created: int,
-) -> None:  # fmt: skip
-    """Store the features of the note in `row`.
+def row(
+    row: int, text: str, *, project: int, path: str, source: str | None, day: str, created: int
+) -> tuple[object, ...]:
+    """The features of the note in `row`, as the table has them.
 
     `day` (YYYY-MM-DD) is the date of its event, else of its writing; `created` orders the notes of a conversation. Only
     what somebody is known to have said belongs to one.
     """
-    style = style_of(words.body, source)
+    style = style_of(text, source)
     conversation = None if style.speaker is None else conversation_id(project, path, day)
-    values = (row, conversation, created, style.speaker, day, *style[1:], len(words.body) > SHORT)
-    db.execute("insert into feature values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-    db.execute("insert into stem_fts (rowid, words) values (?, ?)", (row, _stem_text(words)))
-
-
-def remove(db: sqlite3.Connection, row: int, words: StemColumns) -> None:
-    """Delete the features; the full-text table needs the very words it was given."""
-    db.execute("insert into stem_fts (stem_fts, rowid, words) values ('delete', ?, ?)", (row, _stem_text(words)))
-    db.execute("delete from feature where row = ?", (row,))
+    return (row, conversation, created, style.speaker, day, *style[1:], len(text) > SHORT)
 
 
 def style_of(text: str, source: str | None = None) -> Style:
@@ -103,12 +84,13 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
     return list(_turns(text)) or [(one.start, one.end) for one in passages(text)]
 
 
-def _stem_text(words: StemColumns) -> str:
-    """Every word once, without stop words: no question looks for those."""
+def stem_text(texts: Iterable[str], facet: str) -> str:
+    """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question looks for those."""
     found: set[str] = set()
-    for part in parts(f"{words.names}\n{words.address}\n{words.body[:STEMMED]}"):
-        found.update(tokens(" ".join(set(fts_text(part).lower().split()))))
-    return " ".join([*sorted(found - stop_words()), words.facet])
+    for part in parts("\n".join(texts)):
+        low = part.lower()
+        found.update(tokens(low) if low.isascii() else _WORD.findall(" ".join(set(low.split()))))
+    return " ".join([*(found - stop_words()), facet])
 
 
 def _first_name(name: str) -> str | None:

@@ -82,6 +82,21 @@ class LinkQueries(Queries):
         answers = _answers(Resolver(self._db, viewer), links)
         return [(link.note, link.target, answer.row) for link, answer in zip(links, answers, strict=True)]
 
+    def pairs(self, rows: Collection[int] | None, viewer: str | None) -> set[tuple[int, int, str]]:
+        """The relations among these notes, None: among all, as (row, row it leads to, type); each once."""
+        if rows is None:
+            rows = [row for (row,) in self._db.execute("select distinct note from link")]
+            known = {row for row, scope in self._db.execute("select row, scope from note") if may_see(scope, viewer)}
+        else:
+            known = set(rows)
+        links = self._links("note", sorted(known.intersection(rows)))
+        answers = _answers(Resolver(self._db, viewer), links)
+        return {
+            (link.note, answer.row, link.type)
+            for link, answer in zip(links, answers, strict=True)
+            if answer.row is not None and answer.row in known and answer.row != link.note
+        }
+
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
         """The targets of these notes' relations, as written, by row and place; notes without any are left out."""
         found: dict[int, list[str]] = {}
@@ -96,43 +111,64 @@ class LinkQueries(Queries):
         """
         with self._database.snapshot():
             links = self._links_to([note], Resolver(self._db, viewer))
-            page = links[offset : None if limit is None else offset + limit]
-            known = infos(self._db, {link.note for link in page})
+            return self._incoming(links[offset : None if limit is None else offset + limit])
+
+    def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
+        known = infos(self._db, {link.note for link in links})
         return [
             Edge(link.type, "in", known[link.note].title, RESOLVED, known[link.note], link.context, link.line)
-            for link in page
+            for link in links
         ]
 
-    def neighbours(
-        self, note: NoteInfo, *, depth: int, viewer: str | None, since: datetime | None = None,
-        types: Sequence[str] | None = None, limit: int = 100,
-    ) -> list[Reached]:  # fmt: skip
-        """Notes within `depth` relations of `note`, in both directions: each once, nearest first, then newest.
-
-        `types` are the relation types followed (None = all). `since` leaves out notes changed
-        earlier, though the walk goes through them. At most `limit` notes; `note` itself is not one.
-        """
-        seen, frontier = {note.row}, [note]
-        found: list[Reached] = []
-        earliest = None if since is None else microseconds(since)
+    def around(
+        self, note: NoteInfo, *, depth: int, viewer: str | None, since: datetime | None = None, limit: int = 100
+    ) -> tuple[list[Edge], list[Reached]]:
+        """`outgoing` and `incoming` of a note, and its `neighbours`: what leads to it is looked for once."""
         with self._database.snapshot():
             resolver = Resolver(self._db, viewer)
-            for level in range(1, depth + 1):
-                via = self._reached(frontier, resolver, types, seen)
-                sql = "select row, changed from note where row in (select value from json_each(?))"
-                changed: dict[int, int] = dict(self._db.execute(sql, (json.dumps(list(via)),)).fetchall())
-                rows = sorted(via, key=lambda row: (-changed[row], row))[: MOST_VISITED - len(seen)]
-                seen.update(rows)
-                frontier = in_order(self._db, rows)
-                late = [one for one in frontier if earliest is None or changed[one.row] >= earliest]
-                found += [Reached(one, level, via[one.row]) for one in late]
-                if len(found) >= limit or not frontier:
-                    break
+            links = self._links_to([note], resolver)
+            edges = self.outgoing(note, viewer) + self._incoming(links)
+            return edges, self._walk([note], depth, resolver, since, None, limit, links)
+
+    def neighbours(
+        self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, since: datetime | None = None,
+        types: Sequence[str] | None = None, limit: int = 100,
+    ) -> list[Reached]:  # fmt: skip
+        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first, then newest.
+
+        `types` are the relation types followed (None = all). `since` leaves out notes changed
+        earlier, though the walk goes through them. At most `limit` notes; `notes` are not among them.
+        """
+        with self._database.snapshot():
+            return self._walk(notes, depth, Resolver(self._db, viewer), since, types, limit)
+
+    def _walk(
+        self, notes: Sequence[NoteInfo], depth: int, resolver: Resolver, since: datetime | None,
+        types: Sequence[str] | None, limit: int, links: Sequence[_Link] | None = None,
+    ) -> list[Reached]:  # fmt: skip
+        """As `neighbours`; `links` are those that lead to the notes, if they are known."""
+        seen, frontier = {note.row for note in notes}, list(notes)
+        found: list[Reached] = []
+        earliest = None if since is None else microseconds(since)
+        for level in range(1, depth + 1):
+            via = self._reached(frontier, resolver, types, seen, links if level == 1 else None)
+            sql = "select row, changed from note where row in (select value from json_each(?))"
+            changed: dict[int, int] = dict(self._db.execute(sql, (json.dumps(list(via)),)).fetchall())
+            rows = sorted(via, key=lambda row: (-changed[row], row))[: MOST_VISITED - len(seen)]
+            seen.update(rows)
+            if level == depth:  # nobody goes on from these
+                rows = [row for row in rows if earliest is None or changed[row] >= earliest][: limit - len(found)]
+            frontier = in_order(self._db, rows)
+            late = [one for one in frontier if earliest is None or changed[one.row] >= earliest]
+            found += [Reached(one, level, via[one.row]) for one in late]
+            if len(found) >= limit or not frontier:
+                break
         return found[:limit]
 
     def _reached(
-        self, frontier: list[NoteInfo], resolver: Resolver, types: Sequence[str] | None, seen: set[int]
-    ) -> dict[int, str]:
+        self, frontier: list[NoteInfo], resolver: Resolver, types: Sequence[str] | None, seen: set[int],
+        known: Sequence[_Link] | None = None,
+    ) -> dict[int, str]:  # fmt: skip
         """The rows one relation away from the frontier, not yet seen, with the type they are reached by."""
         via: dict[int, str] = {}
         links = self._links("note", [note.row for note in frontier])
@@ -140,7 +176,7 @@ class LinkQueries(Queries):
         for link, answer in zip(links, _answers(resolver, links), strict=True):
             if answer.row is not None and answer.row not in seen:
                 via.setdefault(answer.row, link.type)
-        for link in self._links_to(frontier, resolver):
+        for link in self._links_to(frontier, resolver) if known is None else known:
             if link.note not in seen and (types is None or link.type in types):
                 via.setdefault(link.note, link.type)
         return via

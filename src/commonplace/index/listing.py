@@ -19,7 +19,7 @@ from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
 from commonplace.index import validity
 from commonplace.index.database import held, in_snapshot
-from commonplace.index.facets import expression, passes, wanted
+from commonplace.index.facets import expression, may_see, passes, project_ids, projects_of, wanted
 from commonplace.index.keys import lead
 from commonplace.index.rows import NoteInfo, header_of, in_order
 from commonplace.note.links import check_length, slug
@@ -78,14 +78,21 @@ def listing(
     needed, unwanted = wanted(db, query.replace(archived=query.lists_archived), viewer)
     facets = expression(needed, unwanted)
     conditions, values = columns(query)
-    if unwanted and not facets:  # some scopes, the archive, or the traces
-        conditions.append("n.project not in (select id from project where name in (?, ?))")
-        values += [ARCHIVE_PROJECT, TRACE_PROJECT]
+    projects = projects_of(needed, unwanted, project_ids(db).values())
+    held_there = 0 if projects is None else _counted(db, projects, viewer)
+    known = None if projects is None or conditions else held_there
+    if (unwanted and not facets) or held_there > _FEW:  # some scopes, the archive, or the traces
+        facets = ""
+        # `+`: else SQLite sorts whole projects, instead of walking the notes in order
+        by_path = "" if order == "path" else "+"
+        conditions.append(f"{by_path}n.project in ({', '.join(map(str, projects or ()))})")
         if viewer is not None:
             conditions.append("n.scope in ('global', ?)")
             values.append(f"agent:{viewer}")
     if moment := query.as_of or query.valid_at:
-        conditions += filter(None, [validity.excluded(validity.invalid(validity.limited(db), moment), "n.row")])
+        over = validity.invalid(validity.limited(db), moment)
+        conditions += filter(None, [validity.excluded(over, "n.row")])
+        known = None if over else known
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
@@ -104,9 +111,15 @@ def listing(
         if db.execute(up_to, (facets, _FEW + 1)).fetchone()[0] > _FEW:
             total = db.execute("select count(*) from note_fts where note_fts match ?", (facets,)).fetchone()[0]
             return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
-    total = db.execute(f"select count(*) from {source}", every).fetchone()[0]
+    total = known if known is not None else db.execute(f"select count(*) from {source}", every).fetchone()[0]
     page = db.execute(f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset])
     return in_order(db, [row for (row,) in page]), total
+
+
+def _counted(db: sqlite3.Connection, projects: Sequence[int], viewer: str | None) -> int:
+    """How many notes of these projects `viewer` sees."""
+    sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
+    return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
 
 
 def _holding(db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str]) -> list[int]:
@@ -376,7 +389,7 @@ class _Block:
 
 def folds_to_ascii(text: str) -> bool:
     """Whether LIKE, which folds ASCII letters only, may miss what Python finds in `text` with case folded."""
-    return re.search(_FOLDS_TO_ASCII, text) is not None
+    return "\0" in text if text.isascii() else re.search(_FOLDS_TO_ASCII, text) is not None
 
 
 def _scan(db: sqlite3.Connection, needle: str) -> list[int]:

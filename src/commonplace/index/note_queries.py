@@ -13,9 +13,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from commonplace.clock import EPOCH, microseconds, to_utc
 from commonplace.index import validity
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import PINNED, any_of, may_see
@@ -26,8 +28,6 @@ from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from commonplace.query import Query
     from commonplace.store.base import Values
 
@@ -35,6 +35,7 @@ _LAST = "\U0010ffff"
 _PROJECT = "(select id from project where name = ?)"
 _KV = f"(select id from project where name = '{KV_PROJECT}')"
 _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
+_SAYS_DAY = "n.date glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
@@ -135,6 +136,32 @@ class NoteQueries(Queries):
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
+    def of_rows(self, rows: Sequence[int]) -> list[NoteInfo]:
+        """The notes of these rows, in order; a row that is gone is left out."""
+        return in_order(self._db, rows)
+
+    def on_days(self, first: date, until: date, zone: tzinfo | None, viewer: str | None) -> dict[str, list[int]]:
+        """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before `until`, without the
+        archive: the day a note is about, else the one it was written on."""
+        near = [microseconds(to_utc(datetime.combine(each, time()), zone)) for each in (first, until)]
+        sql = (
+            f"select n.row, n.created, case when {_SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
+            " from note n join project p on p.id = n.project"
+            f" where p.name <> '{ARCHIVE_PROJECT}' and case when {_SAYS_DAY} then n.date >= ? and n.date < ?"
+            " else n.created >= ? and n.created < ? end order by n.created, n.row"
+        )
+        found: dict[str, list[int]] = {}
+        for row, created, said, scope in self._db.execute(sql, (first.isoformat(), until.isoformat(), *near)):
+            if may_see(scope, viewer):
+                written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
+                found.setdefault(said or written.date().isoformat(), []).append(row)
+        return found
+
+    def written(self, viewer: str | None) -> list[tuple[int, int]]:
+        """When each note was written (microseconds), and how large it is."""
+        rows = self._db.execute("select created, size, scope from note")
+        return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
+
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
@@ -142,14 +169,14 @@ class NoteQueries(Queries):
     def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
         projects, categories = Counter[str](), Counter[tuple[str, str]]()
-        columns = "p.name, n.phase, n.category, n.scope"
-        sql = f"select {columns}, count(*) from note n join project p on p.id = n.project group by 1, 2, 3, 4"
+        columns = "p.name, t.phase, t.category, t.scope, t.notes"
+        sql = f"select {columns} from project p cross join tally t on t.project = p.id and t.folder = ''"
         for name, phase, category, scope, number in self._db.execute(sql):
             if may_see(scope, viewer):
                 if name != ARCHIVE_PROJECT:
                     projects[name] += number
                 if name in MEMORY_PROJECTS:
-                    categories[phase or "", category or ""] += number
+                    categories[phase, category] += number
         return HomeCounts(dict(projects), dict(categories))
 
     def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
@@ -161,16 +188,14 @@ class NoteQueries(Queries):
         whose last name matches. Folders without a note the caller sees are not known here.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
-        folders = Counter[str]()
+        folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
-        bounds = (project, prefix, prefix + _LAST)
-        for path, row, scope in self._db.execute(f"select path, row, scope from note where {_BELOW}", bounds):
-            if not may_see(scope, viewer):
-                continue
-            parts = path[len(prefix) :].split("/")
-            folders.update(prefix + "/".join(parts[:level]) for level in range(1, min(depth, len(parts) - 1) + 1))
-            if len(parts) <= depth:
-                notes.append((path, row))
+        for start, stop in _between(prefix, folders, depth):
+            for path, row, scope in self._db.execute(
+                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
+            ):
+                if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
+                    notes.append((path, row))
         entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
         if glob:
             entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
@@ -179,6 +204,15 @@ class NoteQueries(Queries):
         return [
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
         ], len(entries)
+
+    def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
+        """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer` sees."""
+        sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
+        found, most = Counter[str](), prefix.count("/") + depth
+        for path, scope, number in self._db.execute(sql, (project, prefix, prefix + _LAST)):
+            if path.count("/") < most and may_see(scope, viewer):
+                found[path] += number
+        return found
 
     def etags(self) -> set[str]:
         """The SHA-256 of every note."""
@@ -341,6 +375,15 @@ class NoteQueries(Queries):
             "select n.row from note n join project p on p.id = n.project"
             f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
         )
+
+
+def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
+    """The ranges of paths below `prefix` that leave out what lies in the deepest of these folders."""
+    start = prefix
+    for folder in sorted(f"{each}/" for each in folders if each.count("/") == prefix.count("/") + depth - 1):
+        yield start, folder
+        start = folder + _LAST
+    yield start, prefix + _LAST
 
 
 class Kept(NamedTuple):

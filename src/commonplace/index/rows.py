@@ -107,13 +107,15 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
 @dataclass(slots=True)
 class Hit:
     """One note found: `passage` is the snippet (at most 200 characters cut from the file's text),
-    `line` where it starts (from 1), `score` higher = better, `why` short reasons."""
+    `line` where it starts (from 1), `score` higher = better, `why` short reasons. `shares`, where an explanation was
+    asked for: what each feature adds to the score."""
 
     note: NoteInfo
     passage: str
     score: float
     why: list[str] = field(default_factory=list)
     line: int = 0
+    shares: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -56,13 +56,25 @@ create table note (
 create unique index note_path on note (project, path);
 create index note_id on note (id);
 create index note_permalink on note (permalink);
-create index note_changed on note (changed);
+-- With all that tells whom a list of the last changes shows, so that they are counted without their rows.
+create index note_changed on note (changed, project, scope);
 create index note_created on note (created);
 create index note_base on note (base) where base is not null;
 create index note_scope on note (scope) where scope <> 'global';
 create index note_suspicious on note (row) where suspicious is not null;
 create index note_expires on note (project, expires) where expires is not null;
 create index note_limited on note (begins, ends) where limited;
+
+-- How many notes lie in a folder at any depth ('' = the project), by scope, phase and category ('' for null).
+create table tally (
+  project  integer not null,
+  folder   text not null,
+  scope    text not null,
+  phase    text not null,
+  category text not null,
+  notes    integer not null,
+  primary key (project, folder, scope, phase, category)
+) without rowid;
 
 -- Files that are no notes (not text, a memory with a broken header), with their stamps: none is read again while it
 -- is the same. `why` is empty where nobody need be told.
@@ -163,8 +175,9 @@ create table passage (
   stop  integer not null
 );
 
+-- The body comes first: the places of words in any other column cost two bytes more for each word.
 create virtual table note_fts using fts5(
-  title, headings, body, tags, address, facet,
+  body, title, headings, tags, address, facet,
   content = '', tokenize = 'unicode61 remove_diacritics 2'
 );
 -- The same notes by name alone, so that a word of every body is still found quickly in titles.
@@ -213,15 +226,15 @@ create table embedded (
 
 -- What the planner should know from the start: without it, SQLite walks a whole project wherever the project
 -- stands beside a name. The numbers are those of a vault of 100,000 notes.
-analyze;
--- What it found in the tables of the full-text indexes, which hold next to nothing yet, would have the planner scan
--- them whole for every merge of segments.
-delete from sqlite_stat1 where tbl glob '*_fts_*';
+-- Of one table only: what it finds in those of the full-text indexes, which hold next to nothing yet, would have the
+-- planner scan them whole for every merge of segments, in this process even once it is deleted.
+analyze project;
+delete from sqlite_stat1;
 insert into sqlite_stat1 (tbl, idx, stat) values
   ('note', 'note_path', '100000 20000 1'),
   ('note', 'note_id', '100000 1'),
   ('note', 'note_permalink', '100000 2'),
-  ('note', 'note_changed', '100000 2'),
+  ('note', 'note_changed', '100000 2 2 2'),
   ('note', 'note_created', '100000 2'),
   ('note', 'note_base', '1000 3'),
   ('note', 'note_scope', '1000 100'),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from commonplace.index.database import transaction
+from commonplace.index.database import many_changes, transaction
 from commonplace.index.rows import get
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp, Values, bounded
 
 BATCH, BATCH_BYTES = 200, 4 << 20
 """Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
+
+_MANY_CHANGES = 2_000
+_MANY = 50
+"""From so many new notes in a batch on, a second thread pays."""
 
 Load = Callable[[str], tuple[Note, Stamp] | None]
 Progress = Callable[[int, int], None]
@@ -122,6 +127,14 @@ def apply(
     """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets between
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
     (any more). What came of it is added to `result`; `progress` hears (done, total)."""
+    with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
+        _apply_all(db, project, changes, load, lock, result, progress)
+
+
+def _apply_all(
+    db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
+    result: Result, progress: Progress | None,
+) -> None:  # fmt: skip
     done = 0
     while done < len(changes):
         end, size = done, 0
@@ -130,15 +143,32 @@ def apply(
             size += 0 if isinstance(change, RemovedFile) else change.stamp.size
             end += 1
         with lock, transaction(db):
-            for change in changes[done:end]:
-                _apply(db, project, change, load, result)
+            _apply_batch(db, project, changes[done:end], load, result)
         done = end
         if progress is not None:
             progress(done, len(changes))
 
 
-def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
+def _apply_batch(db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, result: Result) -> None:
+    """Carry out some changes; of many new notes, some are written by a second thread while the next are read."""
     from commonplace.index import writer  # 8 ms, and most calls find nothing new
+
+    added = [each.path for each in changes if isinstance(each, AddedFile)]
+    if len(added) < max(_MANY, len(changes)) or writer.holds_any(db, project, added):
+        for change in changes:
+            _apply(db, project, change, load, result)
+        return
+    with ThreadPoolExecutor(1) as threads:
+        loading = writer.Loading(db, project, threads)
+        for path in added:
+            if (loaded := load(path)) is not None:
+                loading.add(*loaded)
+                result.added += 1
+        loading.end()
+
+
+def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
+    from commonplace.index import writer
 
     if isinstance(change, RemovedFile):
         if load(change.path) is None and writer.remove(db, project, change.path):

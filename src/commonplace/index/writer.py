@@ -8,22 +8,28 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
-from itertools import count
+from functools import lru_cache
+from itertools import chain, count
 from operator import add
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import microseconds
 from commonplace.index import entity_queries, features, validity
 from commonplace.index.facets import facet_text, project_ids
+from commonplace.index.features import STEMMED
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.listing import folds_to_ascii
 from commonplace.note.model import GLOBAL, Note, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, runs, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_text
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 LONG_TEXT, PLACED = 16_000, 4_000_000
 """Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
@@ -36,8 +42,19 @@ _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 
-_INSERT_NOTE = f"insert into note values (?{', ?' * 33})"
-_COLUMNS = ("title, headings, body, tags, address, facet", "title, headings, tags, facet")
+_COLUMNS = ("body, title, headings, tags, address, facet", "title, headings, tags, facet")
+_TABLES = {
+    "note": "note", "text": "text", "note_fts": f"note_fts (rowid, {_COLUMNS[0]})",
+    "name_fts": f"name_fts (rowid, {_COLUMNS[1]})", "stem_fts": "stem_fts (rowid, words)", "feature": "feature",
+    "note_fold": "note_fold", "link": "link", "merged": "merged", "superseded": "superseded",
+    "passage": "passage", "passage_fts": "passage_fts (rowid, body)",
+}  # fmt: skip
+_TALLIED = (
+    "folder = ? and (project, scope, phase, category) ="
+    " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
+)
+_ROWS = (32, 16, 8, 4, 2, 1)
+"""How many rows one statement inserts: while SQLite is at it, other threads run."""
 
 
 class _Indexed(NamedTuple):
@@ -58,6 +75,32 @@ class _Indexed(NamedTuple):
     text: str
 
 
+@dataclass(slots=True)
+class _Prepared:
+    """A note, the rows of each table that are computed from it alone, and where `tally` counts it."""
+
+    row: int
+    note: Note
+    tables: dict[str, list[tuple[Any, ...]]]
+    places: list[tuple[Any, ...]]
+
+
+class _Free:
+    """The next rows of notes and of passages, inside one transaction."""
+
+    def __init__(self, db: sqlite3.Connection):
+        self._db = db
+        self._passage: int | None = None
+        self.note: int = 1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
+
+    def passages(self, number: int) -> int:
+        """The first of so many rows, which are taken by this call."""
+        if self._passage is None:
+            self._passage = 1 + (self._db.execute("select max(row) from passage").fetchone()[0] or 0)
+        self._passage += number
+        return self._passage - number
+
+
 def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> int:
     """Indexes `note`, in place of what was at its (project, path). Returns its row.
 
@@ -74,12 +117,75 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
         _take_out(db, note.project, old)
     stays = old is not None and bool(old.own) == own and (old.base or old.permalink) == wanted
     permalink, base = (old.permalink, old.base) if old is not None and stays else (wanted, None)
-    row = _insert(db, note, stamp, project, row, permalink, own, base)
+    free = _Free(db)
+    row = row or free.note
+    _insert(db, [_prepared(note, stamp, project, row, permalink, base, free)])
     if not stays:
         if old is not None:
             _released(db, project, note.project, old.permalink)
         _claimed(db, project, note.project, row, wanted, own)
     return row
+
+
+class Loading:
+    """Many new notes of one project: while `threads`, one thread, writes some, the next ones are prepared."""
+
+    def __init__(self, db: sqlite3.Connection, project: str, threads: Executor):
+        self._db, self._threads = db, threads
+        self._name, self._project, self._free = project, project_id(db, project), _Free(db)
+        self._ready: list[_Prepared] = []
+        self._writing: Future[None] | None = None
+        self._permalinks: list[tuple[int, str, bool]] = []
+
+    def add(self, note: Note, stamp: Stamp) -> None:
+        """Index `note`; nothing may be at its path yet."""
+        if _may_hold_surrogates(note):
+            note = _cleaned(note)
+        row = self._free.note
+        self._free.note += 1
+        self._ready.append(_prepared(note, stamp, self._project, row, note.permalink, None, self._free))
+        self._permalinks.append((row, note.permalink, note.own_permalink))
+        if len(self._ready) == _ROWS[0]:
+            self._write()
+
+    def _write(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+        self._writing = self._threads.submit(_insert, self._db, self._ready)
+        self._ready = []
+
+    def end(self) -> None:
+        """Wait until all are written, and number the permalinks that several notes have."""
+        self._write()
+        assert self._writing is not None
+        self._writing.result()
+        shared = _shared(self._db, self._project, {permalink for _, permalink, _ in self._permalinks})
+        for row, permalink, own in self._permalinks:
+            if permalink in shared:
+                _claimed(self._db, self._project, self._name, row, permalink, own)
+
+
+def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
+    """Whether the index has a note or an expired entry at one of these paths."""
+    number = project_ids(db).get(project.casefold())
+    if number is None:
+        return False
+    if project == "kv" and db.execute("select 1 from expired limit 1").fetchone():
+        return True
+    marks = ", ".join("?" * len(paths))
+    sql = f"select 1 from note where project = ? and path in ({marks}) limit 1"
+    return db.execute(sql, (number, *paths)).fetchone() is not None
+
+
+def _shared(db: sqlite3.Connection, project: int, permalinks: Collection[str]) -> set[str]:
+    """Those of `permalinks` that several notes of the project have, or one had to give up."""
+    sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
+    found: set[str] = set()
+    listed = list(permalinks)
+    for at in range(0, len(listed), 500):
+        part = listed[at : at + 500]
+        found.update(each for (each,) in db.execute(sql.format(", ".join("?" * len(part))), (*part, project)))
+    return found
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
@@ -125,81 +231,90 @@ def project_id(db: sqlite3.Connection, name: str) -> int:
     return (found or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone())[0]
 
 
-def _insert(
-    db: sqlite3.Connection, note: Note, stamp: Stamp, project: int, row: int | None,
-    permalink: str, own: bool, base: str | None,
-) -> int:  # fmt: skip
+def _prepared(
+    note: Note, stamp: Stamp, project: int, row: int, permalink: str, base: str | None, free: _Free
+) -> _Prepared:
     etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
     front, body = note.text[: note.body_at], note.text[note.body_at :]
-    words, warnings = searched(body), note.warnings
-    if len(words) < len(body):
-        warnings = [*warnings, f"partly_read: words after {len(words):,} characters are not searched. Split the note."]
-    new = db.execute(_INSERT_NOTE, (
+    text, warnings = searched(body), note.warnings
+    if len(text) < len(body):
+        warnings = [*warnings, f"partly_read: words after {len(text):,} characters are not searched. Split the note."]
+    own, aliases, created = note.own_permalink, _list(note.aliases), microseconds(note.created)
+    in_note = (
         row, project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
-        microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
+        created, microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
-        _list(note.tags), _list(note.aliases), _list(note.links), _list(warnings),
+        _list(note.tags), aliases, _list(note.links), _list(warnings),
         *validity.span(note), _list(note.suspicious), _provenance(note),
-    )).lastrowid  # fmt: skip
-    assert new is not None
-    facet, created = facet_text(note, project), microseconds(note.created)
+    )  # fmt: skip
     headings = "\n".join([heading.text for heading in note.headings])
     tags = " ".join(dict.fromkeys(_tag_words(note)))
     header = None if "---" in front else _json(note.header)
-    first, count = _put_passages(db, words)
-    db.execute(
-        "insert into text values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (new, front, header, headings, tags, facet, first, count, folds_to_ascii(body), body),
-    )
-    old = _Indexed(new, note.path, note.title, permalink, own, base, _list(note.aliases), headings, tags, facet,
-               first, count, words)  # fmt: skip
-    for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(note.project, old), strict=True):
-        db.execute(f"insert into {table} (rowid, {columns}) values (?{', ?' * len(some)})", (new, *some))
-    features.put(db, new, _stem_words(note.project, old), project=project, path=note.path, source=_voice(note),
-                 day=_day(note), created=created)  # fmt: skip
-    db.executemany("insert into note_fold values (?, ?)", [(one, new) for one in _keys(note.project, old)])
-    _put_links(db, note, new)
-    if note.project == entity_queries.PROJECT:
-        entity_queries.put(db, note, new, created)
-    return new
+    places = list(passages(text[:PLACED])) if len(text) >= LONG_TEXT else []
+    first = free.passages(len(places)) if places else None
+    facet = facet_text(note, project)
+    known = _Indexed(row, note.path, note.title, permalink, own, base, aliases, headings, tags, facet, first,
+                     len(places), text)  # fmt: skip
+    in_text = (row, front, header, headings, tags, facet, first, len(places), folds_to_ascii(body), body)
+    words, names = _words(note.project, known)
+    feature = features.row(row, text, project=project, path=note.path, source=_voice(note), day=_day(note),
+                           created=created)  # fmt: skip
+    tables: dict[str, list[tuple[Any, ...]]] = {
+        "note": [in_note], "text": [in_text], "note_fts": [(row, *words)], "name_fts": [(row, *names)],
+        "stem_fts": [(row, _stem_words(words, text))], "feature": [feature],
+        "note_fold": [(one, row) for one in _keys(note.project, known)], "link": _links(note, row),
+        "passage": [(at, one.start, one.end) for at, one in enumerate(places, first or 0)],
+        "passage_fts": [(at, fts_text(body[one.start : one.end])) for at, one in enumerate(places, first or 0)],
+        "superseded": [(one, row) for one in dict.fromkeys(note.supersedes)],
+    }  # fmt: skip
+    if merged := note.header.get("merged"):
+        every = merged if isinstance(merged, list) else str(merged).split(",")
+        tables["merged"] = [(one, row) for one in dict.fromkeys(str(one).strip() for one in every)]
+    kind = (note.scope, note.phase or "", note.category or "")
+    return _Prepared(row, note, tables, [(project, folder, *kind) for folder in _folders(note.path)])
+
+
+def _insert(db: sqlite3.Connection, notes: Sequence[_Prepared]) -> None:
+    """Put the rows of new notes into the tables."""
+    for table, name in _TABLES.items():
+        rows = [row for each in notes for row in each.tables.get(table, ())]
+        at = 0
+        for size in _ROWS:
+            while len(rows) - at >= size:
+                db.execute(_insertion(name, len(rows[0]), size), [*chain.from_iterable(rows[at : at + size])])
+                at += size
+    counted = Counter(place for each in notes for place in each.places)
+    counting = "insert into tally values (?, ?, ?, ?, ?, ?) on conflict do update set notes = notes + excluded.notes"
+    db.executemany(counting, [(*place, number) for place, number in counted.items()])
+    for each in notes:
+        if each.note.project == entity_queries.PROJECT:
+            entity_queries.put(db, each.note, each.row, microseconds(each.note.created))
+
+
+@lru_cache(maxsize=128)
+def _insertion(table: str, width: int, rows: int) -> str:
+    return f"insert into {table} values {', '.join(['(' + ', '.join('?' * width) + ')'] * rows)}"
+
+
+def _folders(path: str) -> list[str]:
+    """The folders above a note, "" (the project) among them."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 def _provenance(note: Note) -> str | None:
     return None if note.provenance.who == "file" else _json(note.provenance.row())
 
 
-def _put_links(db: sqlite3.Connection, note: Note, row: int) -> None:
+def _links(note: Note, row: int) -> list[tuple[Any, ...]]:
     known = {one.target for one in note.relations if one.type == "links_to"}
     relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
-    if relations:
-        path, in_graph = note.path, note.project == entity_queries.PROJECT  # where a name is no path
-        db.executemany(
-            "insert into link values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (row, at, one.type, one.target, one.project, one.context, one.line,
-                 key(one.target) if one.is_item and in_graph else link_key(one.target, path), one.is_item)
-                for at, one in enumerate(relations)
-            ],
-        )  # fmt: skip
-    if merged := note.header.get("merged"):
-        every = merged if isinstance(merged, list) else str(merged).split(",")
-        db.executemany("insert or ignore into merged values (?, ?)", [(str(one).strip(), row) for one in every])
-    if note.supersedes:
-        db.executemany("insert or ignore into superseded values (?, ?)", [(one, row) for one in note.supersedes])
-
-
-def _put_passages(db: sqlite3.Connection, text: str) -> tuple[int | None, int]:
-    """Indexes the passages of a long text: (their first row, their number); (None, 0) for others."""
-    if len(text) < LONG_TEXT:
-        return None, 0
-    first = (db.execute("select max(row) from passage").fetchone()[0] or 0) + 1
-    rows = list(enumerate(passages(text[:PLACED]), first))
-    db.executemany("insert into passage values (?, ?, ?)", [(at, one.start, one.end) for at, one in rows])
-    db.executemany(
-        "insert into passage_fts (rowid, body) values (?, ?)",
-        ((at, fts_text(text[one.start : one.end])) for at, one in rows),
-    )
-    return first, len(rows)
+    path, in_graph = note.path, note.project == entity_queries.PROJECT  # where a name is no path
+    return [
+        (row, at, one.type, one.target, one.project, one.context, one.line,
+         key(one.target) if one.is_item and in_graph else link_key(one.target, path), one.is_item)
+        for at, one in enumerate(relations)
+    ]  # fmt: skip
 
 
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
@@ -230,10 +345,12 @@ def searched(text: str) -> str:
 def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     """Deletes all rows of a note; the full-text tables have to be told the very words they were given."""
     row = old.row
-    for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, _words(project, old), strict=True):
+    every = _words(project, old)
+    for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, every, strict=True):
         marks = ", ?" * (len(some) + 1)
         db.execute(f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})", (row, *some))
-    features.remove(db, row, _stem_words(project, old))
+    db.execute("insert into stem_fts (stem_fts, rowid, words) values ('delete', ?, ?)",
+               (row, _stem_words(every[0], old.text)))  # fmt: skip
     if old.first is not None:
         span = (old.first, old.first + old.passages - 1)
         parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
@@ -243,23 +360,28 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         )
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
-    tables = ("link where note", "entity where note", "merged where note", "superseded where note", "text where row",
-              "note where row")  # fmt: skip
+    for folder in _folders(old.path):
+        db.execute(f"update tally set notes = notes - 1 where {_TALLIED}", (folder, row))
+        db.execute(f"delete from tally where {_TALLIED} and notes = 0", (folder, row))
+    tables = ("link where note", "entity where note", "merged where note", "superseded where note", "feature where row",
+              "text where row", "note where row")  # fmt: skip
     for place in tables:
         if place[:6] != "entity" or project == entity_queries.PROJECT:
             db.execute(f"delete from {place} = ?", (row,))
 
 
 def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the full-text tables of notes and of their names hold, in the order of _COLUMNS."""
     titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
     headings, tags = fts_text(old.headings), fts_text(old.tags)
     address = fts_text(_address(project, old.path, old.base or old.permalink))
-    return (titles, headings, fts_text(old.text), tags, address, old.facet), (titles, headings, tags, old.facet)
+    return (fts_text(old.text), titles, headings, tags, address, old.facet), (titles, headings, tags, old.facet)
 
 
-def _stem_words(project: str, old: _Indexed) -> features.StemColumns:
-    names = "\n".join([old.title, *_from_list(old.aliases), old.headings, old.tags])
-    return features.StemColumns(names, _address(project, old.path, old.base or old.permalink), old.text, old.facet)
+def _stem_words(words: tuple[str, ...], text: str) -> str:
+    """What the full-text table of stems holds of a note with this body and these `words` in `note_fts`."""
+    body, *names, facet = words
+    return features.stem_text([*names, body if len(text) <= STEMMED else fts_text(text[:STEMMED])], facet)
 
 
 def _voice(note: Note) -> str | None:

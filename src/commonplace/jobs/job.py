@@ -305,17 +305,18 @@ def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Ite
     joined = {id: [id, *state.merged] for id, state in states.items()}  # what a memory is made of, once they are done
     for action in actions:
         memory = states.get((action.target if action.verb == REMIND else action.id) or "")
-        verbs = [action.verb]
-        if memory is not None and action.verb in (MERGE, LINK):
-            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
-            pairs = ((ours, theirs), (theirs, ours))
-            if any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
-                   for ids, others in pairs for id in ids if id in states):  # fmt: skip
-                continue
-            verbs = []
         if memory is None:
             yield action
-        elif not memory.is_kept_from(*verbs) and not (memory.is_pinned and action.verb in (*_REMOVING, MERGE)):
+            continue
+        is_unwanted = memory.is_pinned and action.verb in (*_REMOVING, MERGE)
+        if action.verb in (MERGE, LINK):
+            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
+            pairs = ((ours, theirs), (theirs, ours))
+            is_unwanted |= any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
+                               for ids, others in pairs for id in ids if id in states)  # fmt: skip
+        else:
+            is_unwanted |= memory.is_kept_from(action.verb)
+        if not is_unwanted:
             if action.verb == MERGE:
                 theirs += ours
             yield action

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.clock import stamp
+from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs.classify import Classifier
 from commonplace.jobs.dedup import plan_duplicates
-from commonplace.jobs.job import Action, MemoryState, Outcome, Plan, Round
-from commonplace.note.model import INBOX, ORGANIZED
+from commonplace.jobs.job import OWNER, SET_BY, Action, MemoryState, Outcome, Plan, Round, organize_all
+from commonplace.note.model import ARCHIVED, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
 
 
 def plan_expire(
@@ -120,6 +122,43 @@ def plan_upgrade_of(
         return None
     reason = f"asked for: {category}"
     return Action("upgrade", "upgrade", memory.id, reason, memory.path, category=category, set_by=set_by)
+
+
+def upgrade_named(
+    memory: Memory, refs: Iterable[str], category: str | None = None, *, dry_run: bool = False
+) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
+    """Organize the memories `refs` name into `category` [by their words], for good, as one change.
+
+    Returns them as they are then, what was done with each, and the ids of those that came back from the archive.
+    """
+    upkeep = Upkeep(memory)
+    classifier = _classifier(memory, upkeep)
+    by = OWNER if memory.agent is None else None
+
+    def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
+        back = {each.id for each in infos if each.phase == ARCHIVED and not dry_run}
+        infos = [memory.find_ref(memory.bring_back(each, category)) if each.id in back else each for each in infos]
+        states = (MemoryState.of(each, upkeep.content(each)) for each in infos)
+        actions = [plan_upgrade_of(each, classifier, category, by) for each in states]
+        return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, back
+
+    return upkeep.retried_all(refs, organized)
+
+
+def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False) -> list[NoteInfo]:
+    """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
+    upkeep = Upkeep(memory)
+    infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
+    classifier = _classifier(memory, upkeep)
+    chosen = {each.id: organize("", "", MemoryState.of(each, upkeep.content(each)), classifier) for each in infos}
+    categories = {id: action.category for id, action in chosen.items()}
+    return infos if dry_run else upkeep.archive_all(infos, categories)
+
+
+def _classifier(memory: Memory, upkeep: Upkeep) -> Classifier:
+    """What knows the owner's corrections."""
+    corrected = [MemoryState.of(each, upkeep.content(each)) for each in upkeep.every() if each.may_say((SET_BY,))]
+    return Classifier(memory.settings, corrected)
 
 
 def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "") -> Action:

@@ -22,6 +22,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
 from commonplace.jobs.job import REMIND, REMINDED, Action, MemoryState, texts
 from commonplace.note.compose import Record
+from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder, keys_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _Due = tuple["NoteInfo", datetime, dict[str, Any]]
 """A reminder to fire, when it is due, and the header keys it gets."""
-DONE, FIRE = "done", "fire"
+DONE, FIRE, SNOOZE = "done", "fire", "snooze"
 SOURCE, TAG = "dream-engine", "auto-reminder"
 """What a reminder made from a text has as its source, and as one of its tags."""
 TITLE = "Memory CLI"
@@ -91,6 +92,24 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
         return upkeep.change(info, {"acked_at": stamp(memory.clock())}, DONE, touch=False)
 
     return upkeep.retried(ref, acknowledged)
+
+
+def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
+    """Put a reminder off to the time `when` names: it leaves the pending lists and fires then.
+
+    Raises as `acknowledge`; TimeRefused; InvalidInput for one that repeats, which comes again by itself.
+    """
+    reading, upkeep = read_time(memory, when), Upkeep(memory)
+
+    def put_off(info: NoteInfo) -> NoteInfo:
+        if info.category != REMINDERS:
+            raise InvalidInput(f"not a reminder: {info.id}")
+        if info.header.get("repeat"):
+            raise InvalidInput("this reminder repeats and comes again by itself; mark it as done, or set another one")
+        keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
+        return upkeep.change(info, keys | keys_of(reading) | {"repeat": REMOVE}, SNOOZE, touch=False)
+
+    return upkeep.retried(ref, put_off)
 
 
 class Skipped(NamedTuple):

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _log = logging.getLogger("commonplace.daemon")
 _CALLS_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """A step of a round: when it ended, how many items it processed, and why it failed."""
+
+    at: datetime
+    count: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Rounds:
+    """When the last round of upkeep began and the next one will, and what came of each step, by name."""
+
+    began: datetime | None = None
+    next: datetime | None = None
+    steps: dict[str, StepDone] = field(default_factory=dict)
 
 
 class Running(CommonplaceError):
@@ -64,6 +83,47 @@ def daemon_lock(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
+@contextmanager
+def http_noted(path: Path, address: str) -> Iterator[None]:
+    """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
+    try:
+        fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another process serves this home too, and said so
+        yield
+        return
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n{address}\n".encode(), 0)
+        yield
+    finally:
+        os.ftruncate(fd, 0)
+        os.close(fd)
+
+
+def http_address(path: Path) -> str | None:
+    """Where this home is served over HTTP on this machine, None where it is not."""
+    with suppress(OSError):
+        if lock_owner(path) is not None:
+            return "".join(path.read_text().splitlines()[1:2]) or None
+    return None
+
+
+def serve_web(web: Web, ready: Callable[[], None]) -> None:
+    """Serve HTTP alone, where another process does the upkeep, until SIGINT or SIGTERM."""
+    asyncio.run(_serve_web(web, ready))
+
+
+async def _serve_web(web: Web, ready: Callable[[], None]) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    server = web(ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call"), threading.Event())
+    await server.start()
+    ready()
+    await stop.wait()
+    await server.stop()
+
+
 class Daemon:
     """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket, with `web` on HTTP.
 
@@ -88,8 +148,10 @@ class Daemon:
             self._server = SocketServer(
                 listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session, threads
             )
+        self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
+            self._http.app.state.rounds = self._rounds
 
     def _stoppable(self, work: Callable[[], T]) -> T:
         """The result of `work`, which stops waiting for locks when the daemon is told to stop."""
@@ -98,7 +160,8 @@ class Daemon:
 
     def tick(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
-        good = True
+        good, now = True, self._tick.memory.clock
+        self._rounds.began, self._rounds.next = now(), None
         for name, step in self._steps():
             if self._stopping.is_set():
                 break
@@ -106,9 +169,12 @@ class Daemon:
                 count = self._stoppable(step)
                 if count:
                     _log.info("[%s] processed %d items", name, count)
+                self._rounds.steps[name] = StepDone(now(), count)
             except Exception as error:  # the outermost loop of the daemon: reported, and the next step runs
                 _log.error("[%s] %s", name, error, exc_info=None if isinstance(error, CommonplaceError) else error)
+                self._rounds.steps[name] = StepDone(now(), error=str(error))
                 good = False
+        self._rounds.next = now() + timedelta(seconds=self._interval)
         return good
 
     def _steps(self) -> Iterator[Step]:

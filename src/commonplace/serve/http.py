@@ -16,18 +16,20 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import anyio
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
+from h11 import LocalProtocolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -91,6 +93,11 @@ class Place:
         return TransportSecuritySettings(
             allowed_hosts=names + [f"{name}:*" for name in names], allowed_origins=[*origins, *web, *self.origins]
         )
+
+    def address(self, port: int) -> str:
+        """Where this machine reaches it, listening on `port`."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def listen(self) -> socket.socket:
         """The listening socket. Raises StorageError."""
@@ -192,6 +199,16 @@ class AdmittedRequest:
             return None
         return self.token.member if self.space is not None else self.token.agent
 
+    def acts_as(self, named: str) -> str | None:
+        """Who the engine takes a caller for whose client calls itself `named`."""
+        identity = self.server.identity
+        return self.agent or identity.agent or agent_of(named, identity.clients)
+
+    @property
+    def by(self) -> dict[str, str]:
+        """What the journal notes of the caller besides the client."""
+        return {"session": self.token.id} if self.token else {}
+
 
 class _HttpHandlers(Handlers):
     """Requests of many callers, each with a memory of its own. Without a connection nobody can be told of changes."""
@@ -209,13 +226,12 @@ class _HttpHandlers(Handlers):
         request: AdmittedRequest = ctx.request.scope[_CALL]
         client = ctx.session.client_params.client_info if ctx.session.client_params else None
         named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
-        agent = request.agent or self._identity.agent or agent_of(named, self._identity.clients)
-        by = {"client": f"http {client_text(client, '')}".strip(), "session": request.token.id if request.token else ""}
-        by = {key: value for key, value in by.items() if value}
+        agent = request.acts_as(named)
+        by = {"client": f"http {client_text(client, '')}".strip()} | request.by
         return await request.server.run(request, lambda memory: call(memory.as_caller(agent, "mcp", **by)))
 
 
-class _Stop(Exception):
+class RequestRefused(Exception):
     """A request that is not let in: the answer."""
 
     def __init__(self, status: int, message: str, error: str = "", **headers: str):
@@ -228,23 +244,27 @@ class _Stop(Exception):
 
 class HttpServer:
     """Serves `homes` at `place`, on `listener`. `toolsets`: those offered here. Calls run on `threads` until
-    `stopping`. `routes` are those of OAuth, if there are any."""
+    `stopping`. `routes` are those of OAuth, if there are any; `pages` makes those of the page (serve/page)."""
 
     def __init__(
         self, homes: Homes, access: Access, place: Place, identity: ServerIdentity, toolsets: Sequence[str],
         threads: ThreadPoolExecutor, stopping: threading.Event, *, listener: socket.socket | None = None,
-        routes: Sequence[BaseRoute] = (), clock: Clock = clocks.now,
+        routes: Sequence[BaseRoute] = (), pages: Callable[[HttpServer], Sequence[BaseRoute]] | None = None,
+        clock: Clock = clocks.now,
     ):  # fmt: skip
-        self.homes = homes
-        self._access, self._place, self._identity, self._toolsets = access, place, identity, toolsets
-        self._threads, self._stopping, self._listener = threads, stopping, listener
+        self.homes, self.access, self.identity, self.stopping, self.clock = homes, access, identity, stopping, clock
+        self._place, self._toolsets = place, toolsets
+        self._threads, self._listener = threads, listener
         self._budgets = Budgets(clock)
         self._tasks: TaskGroup | None = None
         self._managers: dict[tuple[str | None, str, bool], StreamableHTTPSessionManager] = {}
         self._turn = anyio.Lock()
         self._server: _Uvicorn | None = None
         self._served: asyncio.Task[None] | None = None
-        self.app = self._application(routes)
+        self.seen: dict[str, datetime] = {}
+        """When each token, by its id, was last used here."""
+        self.app = self._application([*routes, *(pages(self) if pages else ())])
+        self.app.state.server, self.app.state.rounds = self, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
         security = self._place.security()
@@ -277,7 +297,7 @@ class HttpServer:
                 tasks.cancel_scope.cancel()
 
     async def _health(self, request: Request) -> Response:
-        is_well = not self._stopping.is_set()
+        is_well = not self.stopping.is_set()
         return JSONResponse({"status": "ok" if is_well else "stopping"}, 200 if is_well else 503)
 
     async def start(self) -> None:
@@ -295,7 +315,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Accept no more, answer what is in progress, and close."""
-        self._stopping.set()
+        self.stopping.set()
         if self._server is not None and self._served is not None:
             self._server.should_exit = True
             await self._served
@@ -303,15 +323,16 @@ class HttpServer:
         await asyncio.to_thread(self.homes.close)
 
     def admitted(self, request: Request) -> AdmittedRequest:
-        """The call a request makes, if it is let in. Raises _Stop."""
+        """The call a request makes, if it is let in. Raises RequestRefused."""
         token = request.scope[_TOKEN] = self._token(request)
         space = self._space(request.path_params.get("space"), token)
         if token is not None:
             if found := self._budgets.take(token.id, token.rate, token.quota):
                 wait, why = found
-                raise _Stop(429, why, retry_after=str(wait))
+                raise RequestRefused(429, why, retry_after=str(wait))
+            self.seen[token.id] = self.clock()
             with suppress(StorageError):  # the day of the last use is not worth a refusal
-                self._access.note_use(token)
+                self.access.note_use(token)
         return AdmittedRequest(token, space, self)
 
     def _token(self, request: Request) -> StoredToken | None:
@@ -323,13 +344,13 @@ class HttpServer:
             if self._place.is_open and not kind:
                 return None
             why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
-            raise _Stop(401, why, "invalid_request", www_authenticate=challenge)
-        token = self._access.find(secret.strip())
+            raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
+        token = self.access.find(secret.strip())
         address = f"{self._place.public}{request.url.path}"
         if token is None or (token.audience is not None and token.audience != address):
             why = "This token is unknown, expired or revoked, or for another address."
             challenge += ("," if self._place.public else "") + ' error="invalid_token"'
-            raise _Stop(401, why, "invalid_token", www_authenticate=challenge)
+            raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
         return token
 
     def _space(self, name: str | None, token: StoredToken | None) -> Space | None:
@@ -337,19 +358,19 @@ class HttpServer:
         member = token.member if token else None
         if name is None and member is None:
             return None
-        space = self._access.spaces().get(name or "")
+        space = self.access.spaces().get(name or "")
         if space is None or member is None or member not in space.members:
-            raise _Stop(404, "There is nothing here for this token.")
+            raise RequestRefused(404, "There is nothing here for this token.")
         return space
 
     async def run(self, call: AdmittedRequest, work: Callable[[Memory], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises CommonplaceError."""
 
         def stoppable() -> T:
-            with waits_until(self._stopping):
+            with waits_until(self.stopping):
                 return work(self.homes.memory(call.space, call.projects))
 
-        if self._stopping.is_set():
+        if self.stopping.is_set():
             raise Stopping
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, stoppable)
@@ -374,7 +395,7 @@ class HttpServer:
         self, registry: Registry, *, task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Run the SDK's server of `registry` until the end."""
-        server = server_of(registry, _HttpHandlers(registry, None, self._identity), self._identity)
+        server = server_of(registry, _HttpHandlers(registry, None, self.identity), self.identity)
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=LIMIT)
         async with manager.run():
             task_status.started(manager)
@@ -401,23 +422,30 @@ class _Endpoint:
         request = Request(scope)
         try:
             if request.method != "POST":
-                raise _Stop(405, "Send requests with POST; there are no streams or sessions here.", allow="POST")
+                raise RequestRefused(
+                    405, "Send requests with POST; there are no streams or sessions here.", allow="POST"
+                )
             call = self._server.admitted(request)
             scope[_CALL] = call
             manager = await self._server.manager(call)
-        except _Stop as refused:
+        except RequestRefused as refused:
             return await refused.response(scope, receive, send)
         except (AccessRefused, CommonplaceError) as error:  # the home is in no state to answer anybody
             _log.error("%s", error)
-            return await _Stop(503, "The memory cannot be opened; its log says why.").response(scope, receive, send)
+            return await RequestRefused(503, "The memory cannot be opened; its log says why.").response(
+                scope, receive, send
+            )
         try:
-            await manager.handle_request(scope, _in_time(receive), send)
+            await manager.handle_request(scope, in_time(receive), send)
         except TimeoutError:
-            await _Stop(408, f"The request did not come within {_BODY_SECONDS:.0f} s.").response(scope, receive, send)
+            await RequestRefused(408, f"The request did not come within {_BODY_SECONDS:.0f} s.").response(
+                scope, receive, send
+            )
 
 
-def _in_time(receive: Receive) -> Receive:
-    """`receive`, which raises TimeoutError when the whole body is not there in time."""
+def in_time(receive: Receive) -> Receive:
+    """`receive`, which raises TimeoutError when the whole body is not there in time, ClientDisconnect when it will not
+    be."""
     end = anyio.current_time() + _BODY_SECONDS
     is_whole = False
 
@@ -427,6 +455,8 @@ def _in_time(receive: Receive) -> Receive:
             return await receive()
         with anyio.fail_after(max(0.0, end - anyio.current_time())):
             message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         is_whole = not message.get("more_body", False)
         return message
 
@@ -465,10 +495,13 @@ class _AccessLog:
         async def watched(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
-            await send(message)
+            with suppress(LocalProtocolError):  # what came was no HTTP in the end; it has been answered
+                await send(message)
 
         try:
             await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            status = 499
         finally:
             call: AdmittedRequest | None = scope.get(_CALL)
             token: StoredToken | None = scope.get(_TOKEN)

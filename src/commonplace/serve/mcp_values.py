@@ -44,7 +44,8 @@ def tool_entry(tool: Tool) -> Result:
 
 def tool_result(reply: Reply) -> Result:
     """A reply as the answer to `tools/call`."""
-    result: Result = {"content": [{"type": "text", "text": reply.text}], "isError": reply.is_error}
+    texts = [reply.text, reply.hint] if reply.hint else [reply.text]
+    result: Result = {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
     if reply.data is not None:
         result["structuredContent"] = reply.data
     if reply.meta:

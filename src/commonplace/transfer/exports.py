@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,7 @@ from commonplace.note.frontmatter import parse, split
 from commonplace.note.links import file_name, permalink_for
 from commonplace.store.base import File
 from commonplace.store.files import reason
+from commonplace.text.neutral import flat
 from commonplace.text.unicode import is_valid_unicode
 from commonplace.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
@@ -34,11 +38,21 @@ _CATEGORIES = {
     "skill": "skills",
 }  # fmt: skip
 _NEWER_HERE = "another text is there"
+_CONTEXTS = {"model_set_context": "knowledge", "user_profile": "people", "user_instructions": "preferences"}
+"""What ChatGPT is told of its user in a conversation, and the category of it."""
+_NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
+_CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
+_PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
+"""Marks of ChatGPT where it cites something; the archives of Claude's export."""
+
+
+Turn = tuple[str, datetime | None, str]
+"""Who said it, when, and what was said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A memory (`turns` empty) or a conversation: (who, when, text) of each turn. `ref` is the source's own id."""
+    """A memory (`turns` empty), a conversation, or a project: what it holds as turns. `ref` is the source's own id."""
 
     ref: str
     text: str
@@ -46,7 +60,8 @@ class Exported:
     updated: datetime | None = None
     tags: tuple[str, ...] = ()
     category: str = "knowledge"
-    turns: tuple[tuple[str, datetime | None, str], ...] = ()
+    turns: tuple[Turn, ...] = ()
+    kind: str = "conversation"
 
 
 Found = Iterator[Exported | tuple[str, str]]
@@ -115,8 +130,6 @@ def _record(kind: str, each: Exported, now: datetime) -> Record:
 
 def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported) -> None:
     """Plan a conversation as a note; its name holds the day and its id, so that the next export finds it."""
-    from hashlib import sha256
-
     created = each.created or next((when for _, when, _ in each.turns if when), None) or each.updated or EPOCH
     day, digest = created.date().isoformat(), sha256(each.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = f"{kind}/{file_name(f'{day} {digest}')}"
@@ -147,30 +160,37 @@ def _note(kind: str, each: Exported, path: str, project: str, created: datetime)
         parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
     keys = {"source": kind, SOURCE_REF: f"{kind}:{each.ref}", "updated_at": stamp(each.updated or created)}
     return compose_note(
-        "\n" + "\n".join(parts), title=each.text or "Conversation", type="conversation", tags=(kind, *each.tags),
+        "\n" + "\n".join(parts), title=each.text or "Conversation", type=each.kind, tags=(kind, *each.tags),
         permalink=permalink_for(project, path), created=created, metadata=keys,
     )  # fmt: skip
 
 
-def _members(path: Path, names: Sequence[str], suffixes: tuple[str, ...] = ()) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of the files of these names (or suffixes) in a folder, a zip, or the one file `path`."""
-
-    def wanted(name: str) -> bool:
-        return name.rpartition("/")[2] in names or (bool(suffixes) and name.endswith(suffixes))
-
+def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of the files whose names match, in a folder, a zip and the zips an export comes in parts as; or of
+    the one file `path`. Raises WrongStore."""
     if path.is_dir():
         for each in sorted(path.rglob("*")):
-            if each.is_file() and not each.is_symlink() and wanted(each.name):
-                yield str(each.relative_to(path)), read_bytes(each)
+            if each.is_file() and not each.is_symlink():
+                if re.fullmatch(pattern, each.name):
+                    yield str(each.relative_to(path)), read_bytes(each)
+                elif _PART.fullmatch(each.name):
+                    yield from _zipped(each, pattern)
     elif zipfile.is_zipfile(path):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                for name in sorted(filter(wanted, archive.namelist())):
-                    yield name, archive.read(name)
-        except (OSError, zipfile.BadZipFile, RuntimeError) as error:
-            raise WrongStore(f"cannot read {path}: {error}") from None
+        yield from _zipped(path, pattern)
     else:
         yield path.name, read_bytes(path)
+
+
+def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in sorted(archive.namelist()):
+                if re.fullmatch(pattern, name.rpartition("/")[2]):
+                    yield name, archive.read(name)
+                elif isinstance(file, Path) and _PART.fullmatch(name.rpartition("/")[2]):
+                    yield from _zipped(BytesIO(archive.read(name)), pattern)
+    except (OSError, zipfile.BadZipFile, RuntimeError) as error:
+        raise WrongStore(f"cannot read {file if isinstance(file, Path) else 'a zip in the zip'}: {error}") from None
 
 
 def _json(name: str, data: bytes) -> Any:
@@ -206,40 +226,57 @@ def _time(value: Any) -> datetime | None:
         return None
 
 
-def _conversations(path: Path, key: str, what: str) -> list[tuple[str, Any]]:
-    """The conversations of an export, each an object with `key`. Raises WrongStore when there is none."""
-    found = [
-        (name, each) for name, data in _members(path, ("conversations.json",)) for each in _rows(_json(name, data))
-    ]
-    if not any(key in each for _, each in found):
-        raise WrongStore(f"{path} holds no conversations.json of {what}")
-    return found
-
-
 def _chatgpt(path: Path) -> Found:
-    """An export of ChatGPT: what it saved (its calls of the tool `bio`), and the branch shown of each conversation."""
-    for name, each in _conversations(path, "mapping", "ChatGPT"):
+    """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of memories and custom
+    instructions that a conversation shows), and the branch shown of each conversation."""
+    rows = [
+        (name, each)
+        for name, data in _members(path, r"conversations(-\d+)?\.json")
+        for each in _rows(_json(name, data))
+    ]
+    if not any("mapping" in each for _, each in rows):
+        raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
+    saved, shown = set[str](), dict[str, tuple[float, str, datetime | None]]()
+    for name, each in rows:
         mapping = each.get("mapping")
         ref = str(each.get("conversation_id") or each.get("id") or "")
         if not ref or not isinstance(mapping, dict):
             yield name, "it is no conversation of ChatGPT"
             continue
-        turns = []
+        turns, updated = [], _time(each.get("update_time"))
         for identity, message in _branch(mapping, each.get("current_node")):
-            text = _parts(message.get("content"))
-            when = _time(message.get("create_time"))
-            author = message.get("author")
+            content, author = message.get("content"), message.get("author")
+            text, when = _parts(content), _time(message.get("create_time"))
             role = author.get("role") if isinstance(author, dict) else None
+            told: dict[str, Any] = content if isinstance(content, dict) else {}
+            for key in _CONTEXTS.keys() & told.keys():
+                age = (updated or when or EPOCH).timestamp()
+                if told[key] and age >= shown.get(key, (0.0,))[0]:
+                    shown[key] = age, str(told[key]), updated or when
             if message.get("recipient") == "bio" and text.strip():
                 for number, line in enumerate(filter(None, (one.strip() for one in text.split("\n")))):
+                    saved.add(line)
                     yield Exported(f"{identity}.{number}" if number else identity, line, when)
-            elif role in ("user", "assistant") and message.get("recipient") in (None, "all") and text.strip():
+            elif _is_turn(message, role) and text.strip():
                 turns.append(("You" if role == "user" else "ChatGPT", when, text))
         if turns:
-            yield Exported(ref, str(each.get("title") or ""), _time(each.get("create_time")),
-                           _time(each.get("update_time")), turns=tuple(turns))  # fmt: skip
+            yield Exported(ref, str(each.get("title") or ""), _time(each.get("create_time")), updated,
+                           turns=tuple(turns))  # fmt: skip
         else:
             yield f"chatgpt {ref}", "it has no text"
+    for key, (_, text, when) in shown.items():
+        lines = [_NUMBER.sub("", line).strip() for line in text.split("\n")] if key == "model_set_context" else [text]
+        for line in lines:
+            if line and line not in saved:
+                yield Exported(f"{key}:{sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]}", line, when,
+                               category=_CONTEXTS[key])  # fmt: skip
+
+
+def _is_turn(message: Mapping[str, Any], role: Any) -> bool:
+    """Whether a message was said to the other side, and shown."""
+    about = message.get("metadata")
+    is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    return role in ("user", "assistant") and message.get("recipient") in (None, "all") and not is_hidden
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -265,47 +302,70 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    shown = (
-        each if isinstance(each, str) else f"[{each.get('content_type', 'part') if isinstance(each, dict) else 'part'}]"
-        for each in parts
-        if each
-    )
-    return "\n".join(shown)
+    shown = (_part(each) for each in parts if each)
+    return _CITED.sub("", "\n".join(shown))
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, dict):
+        return str(part.get("text") or f"[{part.get('content_type', 'part')}]")  # what was spoken has a text
+    return part if isinstance(part, str) else "[part]"
 
 
 def _claude(path: Path) -> Found:
-    """An export of Claude: its memory, of everything and of each project, and each conversation."""
-    for name, data in _members(path, ("memories.json",)) if path.is_dir() or zipfile.is_zipfile(path) else ():
+    """An export of Claude: its memory, of everything and of each project, its projects and each conversation."""
+    is_one = False
+    for name, data in _members(path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"):
         for each in _rows(_json(name, data)):
-            account = str(each.get("account_uuid") or "")
-            if isinstance(text := each.get("conversations_memory"), str):
-                yield Exported(f"memory:{account}", text, _time(each.get("updated_at")))
-            projects = each.get("project_memories")
-            for project, text in projects.items() if isinstance(projects, dict) else ():
-                yield Exported(f"memory:{account}:{project}", str(text), _time(each.get("updated_at")),
-                               category="project")  # fmt: skip
-    for name, each in _conversations(path, "chat_messages", "Claude"):
-        ref, messages = str(each.get("uuid") or ""), each.get("chat_messages")
-        if not ref or not isinstance(messages, list):
-            yield name, "it is no conversation of Claude"
-            continue
-        turns: list[tuple[str, datetime | None, str]] = [
-            ("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")), _claude_text(one))
-            for one in messages if isinstance(one, dict) and _claude_text(one).strip()
-        ]  # fmt: skip
-        if turns:
-            yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
-                           _time(each.get("updated_at")), turns=tuple(turns))  # fmt: skip
-        else:
-            yield f"claude {ref}", "it has no text"
+            ref, turns, kind = str(each.get("uuid") or ""), list[Turn](), "conversation"
+            if "conversations_memory" in each or "project_memories" in each:
+                is_one = True
+                yield from _claude_memory(each)
+                continue
+            if isinstance(messages := each.get("chat_messages"), list):
+                said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
+                turns = [("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")),
+                          _claude_text(one)) for one in said]  # fmt: skip
+            elif isinstance(each.get("docs"), list) or "prompt_template" in each:
+                turns, kind = _claude_project(each), "project"
+            else:
+                ref = ""
+            is_one = is_one or bool(ref)
+            if turns and ref:
+                yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
+                               _time(each.get("updated_at")), turns=tuple(turns), kind=kind)  # fmt: skip
+            else:
+                yield (f"claude {ref}", "it has no text") if ref else (name, "it is no conversation of Claude")
+    if not is_one:
+        raise WrongStore(f"{path} holds no conversations.json of Claude")
+
+
+def _claude_project(each: Mapping[str, Any]) -> list[Turn]:
+    """What a project tells Claude, and its documents."""
+    parts: list[Turn] = [("Instructions", None, str(each.get("prompt_template") or each.get("description") or ""))]
+    for one in each.get("docs") or ():
+        if isinstance(one, dict):
+            name = flat(str(one.get("filename") or "Document"))
+            parts.append((name, _time(one.get("created_at")), str(one.get("content") or "")))
+    return [part for part in parts if part[2].strip()]
+
+
+def _claude_memory(each: Mapping[str, Any]) -> Iterator[Exported]:
+    account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
+    if isinstance(text := each.get("conversations_memory"), str) and text:
+        yield Exported(f"memory:{account}", text, updated)
+    projects = each.get("project_memories")
+    for project, text in projects.items() if isinstance(projects, dict) else ():
+        yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
     blocks = message.get("content")
-    texts = (
-        [str(each.get("text") or "") for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
-    )
-    parts = [text] if (text := "\n\n".join(filter(None, texts)) or str(message.get("text") or "")) else []
+    if isinstance(blocks, list) and blocks:  # `text` says of other blocks that they cannot be shown
+        texts = [str(each.get("text") or "") for each in blocks if isinstance(each, dict)]
+    else:
+        texts = [str(message.get("text") or "")]
+    parts = [text] if (text := "\n\n".join(filter(None, texts))) else []
     for each in message.get("attachments") or ():
         if isinstance(each, dict) and each.get("extracted_content"):
             parts.append(f"Attachment {each.get('file_name') or ''}:\n\n{each['extracted_content']}")
@@ -315,7 +375,7 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 def _mem0(path: Path) -> Found:
     """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
     count = 0
-    for name, data in _members(path, (), (".json", ".jsonl", ".jsonl.gz")):
+    for name, data in _members(path, r".*\.(json|jsonl|jsonl\.gz)"):
         for each in _rows(_json(name, data)):
             text = each.get("memory") or each.get("content") or each.get("text")
             if not isinstance(text, str) or each.get("id") is None:
@@ -336,7 +396,7 @@ def _mcp_memory_service(path: Path) -> Found:
     if _head(place) == _SQLITE:
         rows: Iterable[dict[str, Any]] = _table(place, "memories", "content_hash")
     else:
-        rows = [each for name, data in _members(place, ()) for each in _rows(_json(name, data))]
+        rows = [each for name, data in _members(place, "") for each in _rows(_json(name, data))]
     if not any("content" in each for each in rows):
         raise WrongStore(f"{place} holds no memories of mcp-memory-service")
     for each in rows:
@@ -354,14 +414,21 @@ def _mcp_memory_service(path: Path) -> Found:
 
 
 def _claude_mem(path: Path) -> Found:
-    """The database of claude-mem: observations, and summaries of sessions."""
+    """The database of claude-mem, or its export as JSON: observations, and summaries of sessions."""
     place = path / "claude-mem.db" if path.is_dir() else path
-    if not (rows := _table(place, "observations", "id")):
+    if _head(place) == _SQLITE:
+        rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
+    else:  # what its own script exports
+        found = _json(place.name, read_bytes(place))
+        rows, summaries = (
+            [*_rows(found.get(key))] if isinstance(found, dict) else [] for key in ("observations", "summaries")
+        )
+    if not rows:
         raise WrongStore(f"{place} holds no observations of claude-mem")
     for each in rows:
         lines = [each.get("title"), each.get("subtitle"), each.get("narrative") or each.get("text")]
         yield _observed("observation", each, [*lines, *(f"- {fact}" for fact in _listed(each.get("facts")))])
-    for each in _table(place, "session_summaries", "id"):
+    for each in summaries:
         names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
         yield _observed(
             "summary", each, [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)]

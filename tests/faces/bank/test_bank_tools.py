@@ -107,17 +107,31 @@ def test_an_update_without_names_goes_to_the_bank_activated_last(banks: Banks) -
 
 
 def test_failures_of_a_bank_are_told_afterwards_the_last_ten(banks: Banks) -> None:
-    for number in range(12):
-        banks.refused(
-            "update", "update_failed", bank_type="project", bank_id="p", target_file=f"/{number}", content="x"
-        )
+    banks.write("x", "readme.md")
+    (bank := banks.file("projects/p/bad.md")).write_bytes(b"\xff")
+    for _ in range(12):
+        banks.refused("activate", "cache_load_failed", bank_type="project", bank_id="p")
+    bank.unlink()
     told = banks.write("x", "readme.md")["previous_errors"]
-    wanted = [f"Failed to update memory bank: Invalid target file: /{number}" for number in range(2, 12)]
-    assert [each["description"] for each in told] == wanted
+    assert [each["description"] for each in told] == ["Failed to load bank into cache: bad.md"] * 10
     assert {each["severity"] for each in told} == {"error"}
     assert [list(each) for each in told] == [["timestamp", "description", "severity"]] * 10
     assert banks.write("x", "readme.md", id="other")["previous_errors"] == []
-    assert not banks.file("projects/p/0").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "more", "rule"),
+    [
+        ("update_failed", {"target_file": "/x.md"}, "ends in .md"),
+        ("update_failed", {"bank_id": "../p"}, "1 to 100 letters"),
+        ("update_failed", {"content": " ", "target_file": "readme.md"}, "must not be blank"),
+        ("invalid_operation", {"operation": "rub"}, "Must be one of"),
+    ],
+)
+def test_a_callers_mistake_is_told_with_its_rule_and_not_kept(banks: Banks, code, more, rule) -> None:
+    refused = banks.refused("update", code, **{"bank_type": "project", "bank_id": "p", "content": "x"} | more)
+    assert rule in refused["details"]
+    assert banks.write("x", "readme.md")["previous_errors"] == []
 
 
 def test_a_refused_update_makes_no_bank(banks: Banks) -> None:

@@ -155,3 +155,26 @@ def test_the_number_of_files_a_write_opens_does_not_depend_on_the_number_of_enti
     first = count("before")
     nodes("create_entities", entities=[{"name": f"m{i}", "entityType": "t", "observations": []} for i in range(200)])
     assert count("after") == first
+
+
+def test_a_call_that_did_less_than_asked_says_so_in_a_second_text(nodes):
+    nodes("create_entities", entities=[{"name": "Bob", "entityType": "person", "observations": ["likes tea"]}])
+    add = {"observations": [{"entityName": "bob", "contents": ["x"]}]}
+    drop = {"deletions": [{"entityName": "Bob", "observations": ["likes tea", "likes ale"]}]}
+    twin = {"entities": [{"name": "Bob", "entityType": "x", "observations": []}]}
+    gone = {"relations": [{"from": "Bob", "to": "Ann", "relationType": "knows"}]}
+    for tool, arguments, text, hint in (
+        ("add_observations", add, "Entity with name bob not found", 'Did you mean "Bob", not "bob"?'),
+        ("create_entities", twin, "[]", 'Already there, nothing was changed: "Bob". Use memory_add_observations'),
+        ("delete_observations", drop, "Observations deleted successfully", "1 of 2 deleted: no such observation."),
+        ("delete_observations", drop, "Observations deleted successfully", "0 of 2 deleted: no such observation."),
+        ("delete_relations", gone, "Relations deleted successfully", "0 of 1 deleted: no such relation."),
+        ("delete_entities", {"entityNames": ["Bobb"]}, "Entities deleted successfully",
+         '0 of 1 deleted: no such entity. Did you mean "Bob", not "Bobb"?'),
+        ("open_nodes", {"names": ["bob"]}, '{"entities":[],"relations":[]}', 'Did you mean "Bob"'),
+        ("open_nodes", {"names": ["Bob"]}, '{"entities":', ""),
+    ):  # fmt: skip
+        reply = nodes.reply(tool, arguments)
+        assert reply.text.startswith(text), tool
+        assert reply.hint.startswith(hint), tool
+        assert bool(reply.hint) == bool(hint), tool

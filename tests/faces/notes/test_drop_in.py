@@ -195,11 +195,67 @@ def test_its_further_tools_are_views_of_the_same_notes(program: Program, tmp_pat
     assert (report["total_notes"], report["warning_count"], report["valid_count"]) == (2, 1, 2)
     assert program.data("schema_infer", note_type="person")["suggested_required"] == ["role"]
     assert [each["name"] for each in program.data("schema_diff", note_type="person")["dropped_fields"]] == ["email"]
-    assert program.data("cat", identifier="Bob", start_line=1, end_line=1)["content"] == "---"
-    assert [each["file_path"] for each in program.data("grep", pattern="baker")["matches"]] == ["people/Bob.md"]
-    assert program.data("ls", path="/")["total"] == 2
-    assert [each["title"] for each in program.data("find", name="B*.md")["nodes"]] == ["Bob"]
-    assert program.data("tail", lines=1)[0]["title"] == "Person"
+
+
+SHELL: list[tuple[str, dict[str, Any], Any]] = [
+    ("cat", {"identifier": "main/Bob", "start_line": 1, "end_line": 1}, ("content", "---")),
+    ("cat", {"identifier": "Bob", "project": MAIN, "section": "Work/Now"}, ("content", "## Now\nbaking")),
+    ("cat", {"identifier": "main/Bob", "section": "Now[1]"}, ("content", "## Now\nresting")),
+    ("cat", {"identifier": "main/Bob", "max_tokens": 5}, ("truncated", True)),
+    ("cat", {"identifier": "Bob", "project": MAIN, "section": "None"}, "Available sections: Work, Work/Now"),
+    ("cat", {"identifier": "main"}, "names a project, not a note"),
+    ("cat", {"identifier": "Bob"}, "no project 'Bob' — active projects: main/, work/"),
+    ("cat", {"identifier": "main/Bob", "project": WORK}, "path names project 'main' but project 'work'"),
+    ("cat", {"identifier": "main/Bob", "start_line": 99}, "past the end of the document"),
+    ("grep", {"pattern": "baking", "project": MAIN}, ("total", 1)),
+    ("grep", {"pattern": "baking", "project": MAIN, "context_lines": 11}, "between 0 and 10"),
+    ("grep", {"pattern": " "}, "pattern must not be empty"),
+    ("ls", {}, ("total", 2)),
+    ("ls", {"path": "main"}, ("total", 1)),
+    ("ls", {"path": "/main/people"}, ("nodes.0.file_path", "main/people/Ann.md")),
+    ("ls", {"page_size": 201}, "page_size must be <= 200"),
+    ("find", {"path": "main", "name": "B*.md"}, ("nodes.0.name", "Bob.md")),
+    ("find", {"project": MAIN}, ("total", 3)),
+    ("find", {"project": MAIN, "meta": ["age>40"]}, ("results.0.title", "Bob")),
+    ("find", {"project": MAIN, "meta": ["age between 1,40", "state=on"]}, ("results.0.title", "Ann")),
+    ("find", {"project": MAIN, "meta": ["labels has a,b"]}, ("results.0.title", "Ann")),
+    ("find", {"project": MAIN, "meta": ['state in "on",x']}, ("total", 1)),
+    ("find", {"project": MAIN, "meta": ["state=null"]}, ("results.0.title", "Bob")),
+    ("find", {"path": "main/people", "meta": ["age=41"], "fields": ["age", "no"]},
+     ("results.0.fields", {"age": 41, "no": None})),
+    ("find", {"meta": ["age>41"]}, "no project specified"),
+    ("find", {"meta": ["age==41"]}, "unsupported predicate operator"),
+    ("find", {"meta": ["age!41"]}, "unsupported predicate operator"),
+    ("find", {"meta": ["a..b=1"]}, "malformed predicate key"),
+    ("find", {"meta": ["a=1", "a=2"]}, "duplicate predicate key"),
+    ("find", {"meta": ['a="1']}, "unterminated quoted value"),
+    ("find", {"meta": ["a>null"]}, "null"),
+    ("find", {"meta": ["a=1e999"]}, "non-finite"),
+    ("find", {"meta": []}, "at least one predicate"),
+    ("find", {"fields": ["a"]}, "requires 'meta'"),
+    ("find", {"depth": 11}, "between 1 and 10"),
+    ("tail", {"project": MAIN, "lines": 0}, "lines must be >= 1"),
+]  # fmt: skip
+
+
+def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_find(program: Program) -> None:
+    text = "# Work\n## Now\nbaking\n\n## Now\nresting\n"
+    program.text("write_note", title="Bob", content=text, directory="people", metadata={"age": 41})
+    more = {"age": 30, "state": "on", "labels": ["a", "b"]}
+    program.text("write_note", title="Ann", content="- [role] cook\n", directory="people", metadata=more)
+    for tool, arguments, wanted in SHELL:
+        if isinstance(wanted, str):
+            assert wanted in program.fails(tool, **arguments), (tool, arguments)
+            continue
+        reply = program.call(tool, **arguments)
+        assert not reply.is_error, (tool, arguments, reply.text)
+        value: Any = reply.data
+        for part in wanted[0].split("."):
+            value = value[int(part)] if part.isdigit() else value[part]
+        assert value == wanted[1], (tool, arguments)
+    windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0]["windows"]
+    assert [each["content"] for each in windows] == ["baking"]
+    assert program.data("tail", project=MAIN, lines=1)[0]["title"] == "Ann"
 
 
 def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
@@ -214,3 +270,88 @@ def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
     assert "double slashes" in program.fails("build_context", url="memory://a//b")
     assert program.data("move_note", identifier="A", destination_path="../A.md")["error"] == "SECURITY_VALIDATION_ERROR"
     assert "never deletes" in program.fails("delete_project", project_name=WORK, delete_notes=True)
+
+
+GUARDED: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "write_note",
+        {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
+        "requires overwrite=True",
+    ),
+    ("edit_note", {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"}, "Conflict"),
+    ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"type": " "}}, "type"),
+    ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"k": None}}, "null"),
+    ("read_note", {"identifier": "A", "include_content": False, "start_line": 2}, "include_content"),
+    ("search_notes", {"query": "x", "page_size": 0}, ">= 1"),
+    ("build_context", {"url": "A", "page_size": 0}, "page_size"),
+    ("search_notes", {"query": "x", "valid_at": "2026-13-01"}, "2026-13-01"),
+    ("search_notes", {"query": "x", "valid_at": "2026-07-01", "valid_overlaps": "[2026-06-01,)"}, "not both"),
+    ("search_notes", {"query": "x", "time_kind": " "}, "given as an empty value"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "words"), GUARDED)
+def test_what_cannot_be_meant_is_refused(program: Program, tool: str, arguments: dict[str, Any], words: str) -> None:
+    program.text("write_note", title="A", content="text", directory="")
+    assert words in program.fails(tool, **arguments)
+    assert "text\n" in program.text("read_note", identifier="A")
+
+
+def test_a_note_that_was_moved_is_not_overwritten_from_its_old_place(program: Program, tmp_path: Path) -> None:
+    program.text("write_note", title="A", content="first", directory="d")
+    program.text("move_note", identifier="A", destination_path="e/B.md")
+    reply = program.call("write_note", title="A", content="second", directory="d", overwrite=True, output_format="json")
+    assert (reply.is_error, json.loads(reply.text)["error"]) == (True, "NOTE_PATH_CONFLICT")
+    assert "first" in (tmp_path / "main/e/B.md").read_text()
+
+
+def test_a_move_that_gives_a_new_permalink_is_one_change(tmp_path: Path) -> None:
+    program = Program(tmp_path, update_permalinks_on_move=True)
+    for title in "AB":
+        program.text("write_note", title=title, content="x", directory="d")
+    program.text("move_note", identifier="d", destination_path="e", is_directory=True)
+    program.text("move_note", identifier="A", destination_path="f/A.md")
+    assert "permalink: main/f/a\n" in (tmp_path / "main/f/A.md").read_text()
+    assert "permalink: main/e/b\n" in (tmp_path / "main/e/B.md").read_text()
+    assert [each.verb for each in program.memory.log(limit=9)] == ["move", "move", "write", "write"]
+    program.memory.undo()
+    assert "permalink: main/e/a\n" in (tmp_path / "main/e/A.md").read_text()
+    assert not (tmp_path / "main/f/A.md").exists()
+    program.memory.close()
+
+
+def test_times_in_observations_are_a_filter(program: Program) -> None:
+    marks = ("@effective[2026-06-10,2026-07-27) Redis", "@effective:2026-07-27 Memcached", "RabbitMQ")
+    text = "".join(f"- [decision] {mark}\n" for mark in marks)
+    program.text("write_note", title="Cache", content=text, directory="")
+    for given, found in (
+        ({"valid_at": "2026-07-01"}, ["Redis"]),
+        ({"valid_at": "2026-07-27", "time_kind": "effective"}, ["Memcached"]),
+        ({"valid_overlaps": "[2026-06-01,2026-08-01)"}, ["Redis", "Memcached"]),
+        ({"time_kind": "due"}, []),
+    ):
+        rows = program.data("search_notes", **given)["results"]
+        assert [row["content"].split()[-1] for row in rows] == found
+
+
+def test_a_reply_names_the_project_it_chose_itself(program: Program) -> None:
+    made = program.text("write_note", title="A", content="x", directory="", note_type="Decision Log")
+    assert "type: decision_log" in program.text("read_note", identifier="A")
+    assert made.endswith("pass project to target another)]")
+    given = program.text("write_note", title="B", content="x", directory="", project=WORK)
+    assert given.endswith(f"[Project: '{WORK}']")
+
+
+def test_a_folder_that_the_owner_has_to_allow_is_not_said_to_be_added(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.memory = program.memory.as_caller("agent", "mcp")
+    made = program.data("create_memory_project", project_name="far", project_path=str(tmp_path / "far"))
+    assert (made["created"], made["error"]) == (False, "OWNER_ASKED")
+    assert "far" not in {each["name"] for each in program.data("list_memory_projects")["projects"]}
+    program.memory.close()
+
+
+def test_a_title_in_another_case_deletes_nothing(program: Program, tmp_path: Path) -> None:
+    program.text("write_note", title="CamelCase Note", content="x", directory="")
+    assert program.text("delete_note", identifier="camelcase note") == "false"
+    assert program.text("delete_note", identifier="CamelCase Note") == "true"

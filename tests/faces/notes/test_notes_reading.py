@@ -175,3 +175,9 @@ def test_recent_activity_says_when_nothing_changed(face):
     text = face.text("recent_activity")
     assert "0 notes" in text
     assert "timeframe" in text
+
+
+def test_the_checksum_that_a_guarded_edit_asks_for_stands_beside_the_text(face):
+    made = face.write("Plan", "one")
+    reply = face.call("read_note", identifier="Plan")
+    assert (reply.text, reply.hint) == (face.file("Plan.md").read_text(), f"checksum: {made['checksum']}")

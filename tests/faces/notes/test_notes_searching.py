@@ -99,3 +99,11 @@ def test_a_part_of_a_word_is_not_said_before(face):
     face.put("part.md", "otherwords at the part")
     shown = [each["snippet"] for each in face.data("search_notes", query="otherwords", max_tokens=200)["results"]]
     assert sorted(shown) == ["otherwords at the part", "otherwords at the party"]
+
+
+def test_a_word_that_was_mended_is_named(face):
+    face.write("Plan", "the zebrawood shelf")
+    assert (
+        '1 note for "zebrawoot" (not as written; spelled: zebrawood)'
+        in face.call("search_notes", query="zebrawoot").text
+    )

@@ -38,6 +38,13 @@ _HASH_LENGTH = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
 _JOURNALED = {"trigger_type": "trigger", "conversation_id": "conversation", "update_count": "update"}
 _JOURNALED_LENGTH = 200
+_ID_RULE = (
+    "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; no blank or `.` first, no `..`."
+)
+_TARGET_RULE = (
+    "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`, "
+    "with no blank or `.` first and no `..`. Leave target_file out to have one chosen."
+)
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
     "list": ("list_failed", "Failed to list memory banks"),
@@ -47,11 +54,12 @@ _FAILED = {
 
 class BankError(CommonplaceError):
     """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the key of the
-    bank it happened in, None when there is none."""
+    bank it happened in, None when there is none. What is raised without one is the caller's mistake: it is not
+    `kept` for `previous_errors`, also when the bank becomes known; the dump of debug mode has it."""
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
         super().__init__(error)
-        self.code, self.details, self.bank = code, details or error, bank
+        self.code, self.details, self.bank, self.kept = code, details or error, bank, bank is not None
 
 
 def _failed(tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None) -> BankError:
@@ -64,7 +72,8 @@ class ServerState:
     """What one server knows of its banks beside the files. Its lock is held while a call runs.
 
     `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank key) -> files read.
-    `failures`: (bank key, entry) of the last hundred. `methods`: how often each way placed a text in each bank.
+    `failures`: (bank key, told later, entry) of the last hundred. `methods`: how often each way placed a text in a
+    bank.
     """
 
     debug: bool = False
@@ -72,7 +81,7 @@ class ServerState:
     active: dict[str, str] = field(default_factory=dict)
     last: tuple[str, str] | None = None
     loaded: dict[tuple[str | None, str], BankFiles] = field(default_factory=dict)
-    failures: deque[tuple[str, dict[str, str]]] = field(default_factory=lambda: deque(maxlen=_FAILURES_KEPT))
+    failures: deque[tuple[str, bool, dict[str, str]]] = field(default_factory=lambda: deque(maxlen=_FAILURES_KEPT))
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)
     lock: RLock = field(default_factory=RLock)
 
@@ -82,14 +91,14 @@ class ServerState:
         files = self.loaded[bank.agent, bank.key] = bank.load(known)
         return files, files is known
 
-    def add_failure(self, bank: str, description: str, severity: str, moment: datetime) -> None:
-        """Remember a failure; `severity` is error, warning or info."""
+    def add_failure(self, bank: str, description: str, severity: str, moment: datetime, told: bool = True) -> None:
+        """Remember a failure; `severity` is error, warning or info. What is not `told` stands in the dump only."""
         when = stamp(moment.replace(microsecond=0))
-        self.failures.append((bank, {"timestamp": when, "description": description, "severity": severity}))
+        self.failures.append((bank, told, {"timestamp": when, "description": description, "severity": severity}))
 
-    def failures_of(self, bank: str | None, most: int = _FAILURES_SHOWN) -> list[dict[str, str]]:
-        """The latest failures of a bank, newest last."""
-        return [dict(entry) for key, entry in self.failures if key == bank][-most:]
+    def failures_of(self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False) -> list[dict[str, str]]:
+        """The latest failures of a bank, newest last; with `every` those of its callers too."""
+        return [dict(entry) for key, told, entry in self.failures if key == bank and (told or every)][-most:]
 
 
 Run = Callable[[ServerState, "Memory", Arguments], dict[str, Any]]
@@ -132,7 +141,7 @@ def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
         before = state.failures_of(error.bank)
         if error.bank is not None:
             severity = "warning" if error.code == "content_processing_failed" else "error"
-            state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock())
+            state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock(), error.kept)
     told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
     data = {**told, "previous_errors": before}
     return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=True)
@@ -190,7 +199,7 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
         files, hit = state.load(bank)
     except CommonplaceError as error:
         if _is_bad_name(error):
-            raise _failed("activate", f"Invalid bank id: {id}") from None
+            raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE) from None
         raise _failed("activate", _reason_of(error), bank=bank.key) from None
     for path, why in files.unreadable.items():
         raise _unloaded(path, why, bank)
@@ -228,7 +237,7 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
     if id in banks.AUTO:
         id = _detected(memory, kind, arguments, repository, by_alias)
     if not is_bank_id(id):
-        raise _failed("activate", f"Invalid bank id: {id}")
+        raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id, repository
 
 
@@ -289,7 +298,7 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
         error.bank = bank.key
         raise
     except OutsideError:
-        raise _failed("update", f"Invalid bank id: {id}", bank=bank.key) from None
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE) from None
     except StorageError as error:
         sentence = f"Failed to synchronize with disk: {error.reason}"
         raise BankError("disk_sync_failed", sentence, error.reason, bank.key) from None
@@ -323,7 +332,7 @@ def _meant(state: ServerState, arguments: Arguments) -> tuple[str, str]:
         details = "No such bank was activated on this connection. Call activate first, or name the bank."
         raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
     if not is_bank_id(id):
-        raise _failed("update", f"Invalid bank id: {id}")
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
     return kind, id
 
 
@@ -335,7 +344,7 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
         details = f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
         raise BankError("invalid_operation", "Failed to update content: Invalid operation type", details)
     if target is not None and not banks.is_target(target):
-        raise _failed("update", f"Invalid target file: {target}")
+        raise _failed("update", f"Invalid target file: {target}", _TARGET_RULE)
     if not content.strip():
         raise _failed("update", "content must not be blank")
     if operation == "insert" and not placement.parse_position(position)[1]:
@@ -393,9 +402,9 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
         if not (isinstance(error, Exists | NotADirectory) or _is_bad_name(error)):
             raise
         if placed.category is None:
-            raise _failed("update", f"Invalid target file: {placed.target}") from None
+            raise _failed("update", f"Invalid target file: {placed.target}", _TARGET_RULE) from None
         sentence = f"Failed to process content for {placed.target}"
-        raise BankError("content_processing_failed", sentence, _reason_of(error)) from None
+        raise BankError("content_processing_failed", sentence, _reason_of(error), bank.key) from None
     state.load(bank)
     _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, after)
     return before <= banks.MANY_TOKENS < after
@@ -437,6 +446,6 @@ def _dump(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, st
         "cache": texts,
         "metrics": metrics,
         "processing_path": {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)},
-        "error_history": state.failures_of(bank.key, _FAILURES_KEPT),
+        "error_history": state.failures_of(bank.key, _FAILURES_KEPT, every=True),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"

@@ -38,6 +38,11 @@ class Form:
     indent: int | None = None
     most: int = 80_000
 
+    @property
+    def teaches(self) -> bool:
+        """Whether a second text may say what was not done: not in the presets, whose replies are fixed."""
+        return self.indent is None
+
     def text(self, value: Any) -> str:
         """`value` as JSON, other alphabets raw."""
         if self.indent is None:

@@ -1,15 +1,24 @@
-"""The nine tools of the graph: contract 002, 1, 2 and 4."""
+"""The nine tools of the graph: contract 002, 1, 2 and 4.
+
+In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second text; the first is
+the contract's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from commonplace.engine.entities import Entity, EntityKey, Graph, GraphRelation
+from commonplace.engine.entities import Entity, EntityKey, Graph, GraphRelation, NoEntity
+from commonplace.errors import near
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Form, GraphReply, Paging, relation_data
 from commonplace.faces.reply import Reply
+from commonplace.text.neutral import flat
 
 WARNINGS = "commonplace/warnings"
+_SHOWN, _GUESSED, _SEARCHED = 10, 3, 5000
+"""Names a hint lists; misspelled names it looks for; entities among which it looks."""
 
 
 def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
@@ -19,10 +28,13 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         {"name": each.name, "entityType": each.type, "observations": list(each.observations)}
         for each in graph.create_entities(wanted)
     ]
+    new = {each["name"] for each in created}
+    there = [each.name for each in wanted if each.name not in new]
     if form.indent is None and form.most and len(form.text(created)) > form.most:
         created = [{**each, "observations": []} for each in created]  # the caller knows what they say
         created = created[: form.most // max(map(form.size, created))]
-    return Reply(form.text(created), {"entities": created})
+    hint = f"Already there, nothing was changed: {_listed(there)}. Use memory_add_observations to add to an entity."
+    return Reply(form.text(created), {"entities": created}, hint=hint if there and form.teaches else "")
 
 
 def _create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
@@ -34,12 +46,18 @@ def _create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def _add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Answers with what each entity did not say before."""
     wanted = [(each["entityName"], each["contents"]) for each in arguments["observations"]]
-    results = [{"entityName": name, "addedObservations": added} for name, added in graph.add_observations(wanted)]
+    try:
+        added = graph.add_observations(wanted)
+    except NoEntity as error:
+        hint = _misspelled(graph, [name for name, _ in wanted]) if form.teaches else ""
+        return Reply(str(error), is_error=True, hint=hint)
+    results = [{"entityName": name, "addedObservations": texts} for name, texts in added]
     return Reply(form.text(results), {"results": results})
 
 
 def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete the entities, observations or relations the arguments list."""
+    hint = _undone(graph, arguments) if form.teaches else ""
     if "entityNames" in arguments:
         what = "Entities"
         graph.delete_entities(arguments["entityNames"])
@@ -50,7 +68,46 @@ def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         what = "Relations"
         graph.delete_relations(_relations(arguments))
     message = f"{what} deleted successfully"
-    return Reply(message, {"success": True, "message": message})
+    return Reply(message, {"success": True, "message": message}, hint=hint)
+
+
+def _undone(graph: Graph, arguments: Arguments) -> str:
+    """How many of the things to delete are there, when not all of them are."""
+    asked: set[Any]
+    if "relations" in arguments:
+        kind, asked = "relation", set(_relations(arguments))
+        names, there = {each.source for each in asked}, asked & set(graph.relations({each.source for each in asked}))
+    elif "entityNames" in arguments:
+        kind, asked = "entity", set(arguments["entityNames"])
+        names, there = asked, {key.name for key in graph.named(asked)}
+    else:
+        kind, names = "observation", {each["entityName"] for each in arguments["deletions"]}
+        asked = {(each["entityName"], text) for each in arguments["deletions"] for text in each["observations"]}
+        keys = graph.named(names)
+        said = zip(keys, graph.observations(keys), strict=True)
+        there = asked & {(key.name, text) for key, texts in said for text in texts}
+    if len(there) == len(asked):
+        return ""
+    why = f"{len(there)} of {len(asked)} deleted: no such {kind}."
+    return f"{why} {_misspelled(graph, names)}".strip()
+
+
+def _misspelled(graph: Graph, names: Iterable[str]) -> str:
+    """Which of `names` are no entities but nearly are; "" for none."""
+    wanted = list(dict.fromkeys(names))
+    known = {key.name for key in graph.named(wanted)}
+    missing = [name for name in wanted if name not in known][:_GUESSED]
+    if not missing or len(keys := graph.keys()) > _SEARCHED:
+        return ""
+    guesses = [f"{_listed(found)}, not {_listed([name])}?" for name in missing
+               if (found := near(name, (key.name for key in keys), 1))]  # fmt: skip
+    return f"Did you mean {' '.join(guesses)}" if guesses else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names on one line, the first few."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(f'"{flat(name[:80])}"' for name in names[:_SHOWN]) + more
 
 
 def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
@@ -72,13 +129,14 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         return _reply(graph, keys, relations, arguments, form)
     keys = graph.named(wanted)
     names = {key.name for key in keys}
+    hint = _misspelled(graph, wanted) if form.teaches else ""
     relations = [
         each
         for each in _touching(graph, names)
         if (types is None or each.type in types)
         and ((direction != "in" and each.source in names) or (direction != "out" and each.target in names))
     ]
-    return _reply(graph, keys, relations, arguments, form)
+    return _reply(graph, keys, relations, arguments, form, hint)
 
 
 def _walk(
@@ -110,11 +168,16 @@ def _touching(graph: Graph, names: set[str]) -> list[GraphRelation]:
 
 
 def _reply(
-    graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form
+    graph: Graph,
+    keys: list[EntityKey],
+    relations: list[GraphRelation],
+    arguments: Arguments,
+    form: Form,
+    hint: str = "",
 ) -> Reply:
     data, text = GraphReply(graph, keys, relations, Paging.of(arguments), form).data()
     warnings = graph.warnings()
-    return Reply(text, data, meta={WARNINGS: warnings} if warnings else None)
+    return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)
 
 
 def whole_graph(graph: Graph) -> str:

@@ -79,14 +79,16 @@ def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) ->
         )
         for each in json.loads(text_file("notes-tools.json"))
     ]
+    shown, templates = prompts.PROMPTS, [prompts.TEMPLATE]
     if vault is not None:
-        from commonplace.faces.notes import drop_in
+        from commonplace.faces.notes import drop_in, drop_in_views
 
+        shown, templates = drop_in_views.prompts_of(vault), drop_in_views.templates_of(vault)
         tools = drop_in.tools(tools, vault)
     return Toolset(
         "notes",
         tools,
         instructions=text_file("notes-instructions.md").strip(),
-        prompts=prompts.PROMPTS,
-        templates=[prompts.TEMPLATE],
+        prompts=shown,
+        templates=templates,
     )

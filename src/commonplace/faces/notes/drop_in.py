@@ -5,25 +5,29 @@ The listed schemas are ours; what that program accepts beyond them is in texts/b
 
 from __future__ import annotations
 
-import base64
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound
 from commonplace.faces.arguments import Arguments
+from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes import drop_in_schemas as schemas
+from commonplace.faces.notes import drop_in_shell as shell
+from commonplace.faces.notes import drop_in_views as views
 from commonplace.faces.notes.drop_in_replies import json_reply, text_reply
 from commonplace.faces.notes.replies import project_id
 from commonplace.faces.notes.vault import Vault
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, error_reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool
+from commonplace.index.rows import NoteInfo
 from commonplace.note.edit import SetKeys
+from commonplace.note.grammar import scan
 from commonplace.note.links import permalink_for, slug
 from commonplace.query import Query
 
@@ -32,10 +36,9 @@ if TYPE_CHECKING:
 
 Run = Callable[["Memory", Arguments], Reply]
 
-_MIME = {"md": "text/markdown", "markdown": "text/markdown", "json": "application/json", "csv": "text/csv"}
-_IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
-_MOST_BYTES = 350_000
-_ABSENT_IS_FALSE = ("delete_note",)
+_SIGNS = re.compile(r'[-/\\<>:"|?*]+')
+"""What a title has and its file's name has not."""
+_TAGS = re.compile(r"\btag:([^\s\"]+)")
 
 
 def tools(own: list[Tool], vault: Vault) -> list[Tool]:
@@ -72,8 +75,9 @@ def _run(special: Callable[[Tool, Vault, Memory, Arguments], Reply], tool: Tool,
          args: Arguments) -> Reply:  # fmt: skip
     """Route the call to its project, run it, and word errors as that program does."""
     try:
-        if special not in (_list_projects, _create_project, _delete_project):
+        if special not in (_list_projects, _create_project, _delete_project, *shell.TOOLS.values()):
             detected = _prefix(vault, memory, args)
+            args["by_default"] = not (detected or vault.only or args.get("project") or args.get("project_id"))
             args["project"] = detected or vault.named(memory, args)
         return special(tool, vault, memory, args)
     except CommonplaceError as error:
@@ -109,17 +113,43 @@ def _plain(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
 def _write(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     overwrite = args.get("overwrite")
     args["overwrite"] = vault.write_note_overwrite_default if overwrite is None else overwrite
+    if args.get("expected_checksum") and not args["overwrite"]:
+        raise InvalidInput("expected_checksum requires overwrite=True: it is the revision that is replaced.")
+    args["note_type"] = _note_type(args.get("note_type") or "note")
     folder = (args.get("directory") or "").strip()
     args["directory"] = folder = folder.strip("/") if folder == "/" or folder.endswith("/") else folder
     metadata = dict(args.get("metadata") or {})
     if vault.kebab_filenames:
         args["file_name"] = slug(args["title"].replace("/", "-").replace("\\", "-"))
+    else:
+        args["file_name"] = _SIGNS.sub("-", args["title"]).strip(".").strip("-")
+    if not args["content"].startswith(("---", "\n")):
+        args["content"] = f"\n{args['content']}"  # an empty line after the frontmatter, as there
     if not vault.permalinks_include_project:
         name = args.get("file_name") or args["title"].replace("/", "-")
         metadata.setdefault("permalink", slug(f"{folder}/{name}" if folder else name))
     args["metadata"] = metadata
+    if args["overwrite"] and (moved := _moved_away(memory, args, folder)):
+        return replies.elsewhere(args, moved)
     reply = tool.run(memory, _for(tool, args, "file_name"))
     return reply if reply.is_error and not _worded(reply) else replies.written(args, memory, vault, reply)
+
+
+def _note_type(text: str) -> str:
+    """A note type as that program writes it: `Decision Log` is `decision_log`."""
+    return slug(text).replace("-", "_") or text
+
+
+def _moved_away(memory: Memory, args: Arguments, folder: str) -> NoteInfo | None:
+    """The note that has the permalink of the place to overwrite and lies elsewhere."""
+    name = args.get("file_name") or args["title"].replace("/", "-")
+    place = f"{folder}/{name}.md" if folder else f"{name}.md"
+    try:
+        memory.find_ref((args["project"], place))
+    except NotFound:
+        found, _ = memory.matching(permalink_for(args["project"], place), project=args["project"], limit=1)
+        return found[0] if found and found[0].path.lower() != place.lower() else None
+    return None
 
 
 def _worded(reply: Reply) -> bool:
@@ -141,8 +171,21 @@ def _edit(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput("section parameter is required for section-based operations")
     if args["operation"] in ("append", "prepend"):
         args.pop("section", None)
-    if any(value is None for value in (args.get("metadata") or {}).values()):
-        raise InvalidInput("metadata values cannot be null (key deletion is not supported)")
+    metadata = {k: v for k, v in (args.get("metadata") or {}).items() if k not in ("title", "permalink")}
+    if absent := [name for name, value in metadata.items() if value is None]:
+        raise InvalidInput(f"metadata values cannot be null (key deletion is not supported): {', '.join(absent)}")
+    if "type" in metadata:
+        if not str(metadata["type"]).strip():
+            raise InvalidInput("metadata.type must not be blank: it is the note's type.")
+        metadata["type"] = _note_type(str(metadata["type"]))
+    if args.get("expected_checksum"):  # a note that is not there has no such revision
+        try:
+            memory.find(args["identifier"], args["project"])
+        except NotFound as error:
+            return replies.edited(args, memory, vault, error_reply(error))
+    if args.get("replace_subsections") is False and args["operation"] == "replace_section":
+        args["content"] += _subsections(memory, args)
+    args["metadata"] = metadata
     args["expected_replacements"] = args.get("expected_replacements") or 1
     reply = tool.run(memory, _for(tool, args))
     if not reply.is_error and args.get("metadata") and reply.data:
@@ -151,21 +194,40 @@ def _edit(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return replies.edited(args, memory, vault, reply)
 
 
+def _subsections(memory: Memory, args: Arguments) -> str:
+    """What lies below the first heading inside the section, to be kept behind its new text."""
+    note = memory.read(args["identifier"], project=args["project"])
+    headings, lines = scan(note.text, note.body_at)[2], note.text.splitlines(keepends=True)
+    wanted = args["section"].strip().lstrip("#").strip()
+    for at, each in enumerate(headings):
+        if each.text == wanted:
+            below = next((one.line - 1 for one in headings[at + 1 :] if one.level <= each.level), len(lines))
+            inner = next((one.line - 1 for one in headings[at + 1 :] if one.line <= below), below)
+            return ("\n\n" + "".join(lines[inner:below]).rstrip("\n")) if inner < below else ""
+    return ""
+
+
 def _read(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     for name in ("page", "page_size"):
         if args.get(name, 1) < 1:
             raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
-    as_json = args.get("output_format") == "json"
+    as_json, is_ranged = args.get("output_format") == "json", bool(args.get("start_line") or args.get("end_line"))
+    if args.get("include_content") is False and is_ranged:
+        raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
     try:
         info = memory.find_ref(args["identifier"], args["project"])
     except NotFound:
-        return replies.missing_note(args, memory, vault.shown(args["project"]), as_json)
+        return reading.missing_note(args, memory, vault.shown(args["project"]), as_json)
     if args.get("include_content") is False:
         note = memory.read(info, count=False)
         data = replies.identity(note) | {"checksum": note.checksum, "updated_at": info.changed}
-        return json_reply(data) if as_json else text_reply("\n".join(f"{k}: {v}" for k, v in data.items()))
-    if args.get("start_line") or args.get("end_line"):
-        return replies.line_range(args, memory.read(info), as_json)
+        return (
+            json_reply(data)
+            if as_json
+            else text_reply("\n".join(["# Note metadata", *(f"{k}: {v}" for k, v in data.items())]))
+        )
+    if is_ranged:
+        return reading.line_range(args, memory.read(info), as_json)
     note = memory.read(info)
     if not as_json:
         return text_reply(note.text)
@@ -175,6 +237,7 @@ def _read(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 def _move(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     path, folder = args.get("destination_path") or "", args.get("destination_folder") or ""
+    folder = args["destination_folder"] = folder.strip("/") or folder
     is_folder = bool(args.get("is_directory"))
     if (code := replies.bad_destination(path, folder, is_folder)) is not None:
         return replies.not_moved(args, *code)
@@ -197,20 +260,9 @@ def _move(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     else:
         info = None
     args["destination_path"] = path
-    reply = tool.run(memory, _for(tool, args))
-    if not reply.is_error and reply.data and vault.update_permalinks_on_move:
-        _follow_path(memory, reply.data["project"], reply.data["new_path"], is_folder)
+    args["follow"] = vault.update_permalinks_on_move
+    reply = tool.run(memory, _for(tool, args, "follow"))
     return replies.moved(args, memory, shown, reply, info)
-
-
-def _follow_path(memory: Memory, project: str, path: str, is_folder: bool) -> None:
-    """Give the moved notes that carry a permalink the one of their new path."""
-    listed, _ = memory.list(Query(projects=(project,)), limit=0, order="path")
-    for info in listed:
-        if info.path == path or (is_folder and info.path.startswith(f"{path}/")):
-            note = memory.read(info, count=False)
-            if note.own_permalink:
-                memory.edit(info, SetKeys({"permalink": permalink_for(project, info.path)}))
 
 
 def _delete(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -219,6 +271,8 @@ def _delete(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if not is_folder:
         try:
             info = memory.find(args["identifier"], args["project"])
+            if not _is_called(info, args["identifier"]):
+                raise NotFound(args["identifier"])  # a title in another case: what is deleted is named exactly
         except NotFound:
             blank = {"deleted": False, "title": None, "permalink": None, "file_path": None}
             return json_reply(blank) if as_json else Reply("false", {"result": False})
@@ -227,13 +281,20 @@ def _delete(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return replies.deleted(args, vault.shown(args["project"]), tool.run(memory, _for(tool, args)), info)
 
 
+def _is_called(info: NoteInfo, name: str) -> bool:
+    """Whether `name` is the note's title in its own case, or no title."""
+    return info.title == name or info.title.casefold() != name.casefold() or name in (info.permalink, info.path)
+
+
 def _directory(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    return replies.directory(args, memory, _own(tool, memory, args))
+    return reading.directory(args, memory, _own(tool, memory, args))
 
 
 def _search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     own = dict(args)
-    if not args.pop("_routed", True) or args.get("search_all_projects") or args.get("projects"):
+    own["query"] = _TAGS.sub(lambda found: " ".join(f"tag:{each}" for each in found[1].split(",") if each),
+                             args.get("query") or "")  # fmt: skip
+    if args.get("search_all_projects") or args.get("projects"):
         wanted = args.get("projects")
         projects = vault.projects(memory)
         unknown = [each for each in wanted or () if slug(each) not in {slug(name) for name, _ in projects}]
@@ -243,16 +304,16 @@ def _search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
         slugs = {slug(each) for each in wanted} if wanted else None
         own["projects"] = [each.name for name, each in projects if slugs is None or slug(name) in slugs]
         own.pop("project", None)
-    return replies.found(args, memory, vault, tool, own)
+    return reading.found(args, memory, vault, tool, own)
 
 
 def _context(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    replies.check_url(args["url"])
-    return replies.context(args, memory, vault.shown(args["project"]))
+    reading.check_url(args["url"])
+    return reading.context(args, memory, vault.shown(args["project"]))
 
 
 def _recent(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    return replies.recent(args, memory, vault.shown(args["project"]))
+    return reading.recent(args, memory, vault.shown(args["project"]))
 
 
 def _list_projects(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -298,7 +359,9 @@ def _create_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -
     if not known:
         reply = tool.run(memory, _for(tool, args))
         if reply.is_error:
-            return Reply(reply.text, {"result": reply.text}, is_error=True)
+            return text_reply(reply.text, True)
+        if (reply.data or {})["action"] == "asked":
+            return _asked(args, reply)
         name, path = (reply.data or {})["name"], (reply.data or {})["path"]
     else:
         name, path = known[0][0], str(known[0][1].root)
@@ -320,6 +383,15 @@ def _create_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -
         "parameter in MCP tool calls."
     )
     return text_reply("\n".join(rows))
+
+
+def _asked(args: Arguments, reply: Reply) -> Reply:
+    """The folder waits for the owner: nothing was added."""
+    if args.get("output_format") != "json":
+        return text_reply(reply.text)
+    name, path = (reply.data or {})["name"], (reply.data or {})["path"]
+    data = {"name": name, "external_id": None, "path": path, "is_default": False, "created": False}
+    return json_reply(data | {"already_exists": False, "error": "OWNER_ASKED", "message": reply.text})
 
 
 def _delete_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -355,119 +427,6 @@ def _view(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return text_reply(f"{head}\n<note>\n{reply.text.strip()}\n</note>")
 
 
-def _read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    from commonplace.engine.plain_files import Files
-
-    path, project = args["path"], args["project"]
-    try:
-        info = memory.find(path, project)
-        data, name = memory.file(info).data, info.path
-    except NotFound:
-        name = path.removeprefix("memory://").strip("/")
-        try:
-            data = Files(memory, project).read(name).data
-        except CommonplaceError:
-            raise InvalidInput(f"Resource not found: {path}") from None
-    ending = name.rpartition(".")[2].lower()
-    try:
-        if ending in _IMAGES:
-            raise UnicodeError
-        text = data.decode("utf-8")
-        kind = _MIME.get(ending, "text/plain")
-        kind += "; charset=utf-8" if kind.startswith("text/") else ""
-        return json_reply({"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"})
-    except UnicodeError:
-        pass
-    if len(data) > _MOST_BYTES:
-        return json_reply({"type": "error", "error": f"Document size {len(data)} bytes exceeds maximum allowed size"})
-    kind, is_image = _IMAGES.get(ending, "application/octet-stream"), ending in _IMAGES
-    source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
-    return json_reply({"type": "image" if is_image else "document", "source": source})
-
-
-def _openai_search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """`search` for connectors that know only `search` and `fetch`."""
-    hits = memory.search(Query(text=args["query"], projects=(args["project"],)), limit=10)
-    rows = [{"id": hit.note.permalink, "title": hit.note.title, "url": hit.note.permalink} for hit in hits]
-    return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
-
-
-def _openai_fetch(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    name = args["id"]
-    try:
-        note = memory.read(name, project=args["project"])
-    except NotFound:
-        missing = replies.missing_note({**args, "identifier": name}, memory, vault.shown(args["project"]), False).text
-        data = {"id": name, "title": name.rpartition("/")[2].replace("-", " ").title(), "text": missing, "url": name}
-        return _wrapped(data | {"metadata": {"error": "Document not found"}})
-    return _wrapped(
-        {"id": name, "title": note.title, "text": note.text, "url": name, "metadata": {"format": "markdown"}}
-    )
-
-
-def _wrapped(data: dict[str, Any]) -> Reply:
-    """As connectors take it: a list of one text item that holds JSON."""
-    return json_reply([{"type": "text", "text": json.dumps(data, ensure_ascii=False)}])
-
-
-def _cat(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    note = memory.read(args["identifier"], project=args["project"])
-    lines = note.text.splitlines()
-    first, last = args.get("start_line") or 1, args.get("end_line") or len(lines)
-    data = replies.identity(note) | {"content": note.text, "frontmatter": note.header}
-    if args.get("start_line") or args.get("end_line"):
-        place = {"start_line": first, "end_line": min(last, len(lines)), "total_lines": len(lines)}
-        data |= {"content": "\n".join(lines[first - 1 : last]), **place}
-    return json_reply(data)
-
-
-def _notes_below(memory: Memory, project: str, path: str) -> list[Any]:
-    infos, _ = memory.list(Query(projects=(project,)), limit=0, order="path")
-    folder = path.strip("/.")
-    return [each for each in infos if not folder or each.path == folder or each.path.startswith(f"{folder}/")]
-
-
-def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    import re
-
-    flags = re.IGNORECASE if args.get("ignore_case") else 0
-    try:
-        pattern = re.compile(args["pattern"] if args.get("regex") else re.escape(args["pattern"]), flags)
-    except re.error as error:
-        raise InvalidInput(f"Parameter `pattern` is no regular expression: {error}.") from None
-    matches, most = [], min(args.get("max_results") or 100, 500)
-    for info in _notes_below(memory, args["project"], args.get("path") or ""):
-        for number, line in enumerate(memory.text_of(info).splitlines(), 1):
-            if pattern.search(line):
-                matches.append({"file_path": info.path, "line": number, "text": line[:300]})
-    return json_reply({"matches": matches[:most], "total": len(matches), "has_more": len(matches) > most})
-
-
-def _find(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    wanted = args.get("name") or "*"
-    found = [
-        {"title": each.title, "permalink": each.permalink, "file_path": each.path}
-        for each in _notes_below(memory, args["project"], args.get("path") or "")
-        if fnmatchcase(each.path.rpartition("/")[2], wanted)
-    ]
-    size = min(args.get("page_size") or 50, 200)
-    start = (max(args.get("page") or 1, 1) - 1) * size
-    more = start + size < len(found)
-    return json_reply({"nodes": found[start : start + size], "total": len(found), "has_more": more})
-
-
-def _tail(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    most = min(max(args.get("lines") or 10, 1), 100)
-    infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(args["project"],), limit=most)
-    return json_reply([replies.recent_row(each) | {"updated_at": each.changed} for each in infos])
-
-
-def _ls(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    found = memory.directory(args["project"], (args.get("path") or "/").strip("/"), limit=200)
-    rows = [{"path": each.path, "type": "directory" if each.kind == "folder" else "file"} for each in found.entries]
-    return json_reply({"nodes": rows, "total": found.total})
-
-
 _SPECIAL: dict[str, Callable[[Tool, Vault, Memory, Arguments], Reply]] = {
     "write_note": _write,
     "read_note": _read,
@@ -484,15 +443,11 @@ _SPECIAL: dict[str, Callable[[Tool, Vault, Memory, Arguments], Reply]] = {
 }
 _FURTHER: dict[str, Callable[[Tool, Vault, Memory, Arguments], Reply]] = {
     "view_note": _view,
-    "read_content": _read_content,
-    "search": _openai_search,
-    "fetch": _openai_fetch,
+    "read_content": views.read_content,
+    "search": views.openai_search,
+    "fetch": views.openai_fetch,
     "schema_validate": schemas.validate,
     "schema_infer": schemas.infer,
     "schema_diff": schemas.diff,
-    "cat": _cat,
-    "grep": _grep,
-    "ls": _ls,
-    "find": _find,
-    "tail": _tail,
+    **shell.TOOLS,
 }

@@ -122,7 +122,7 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
     data |= excerpt
     if has_bad_bytes:
         data["warnings"] = [f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."]
-    return Reply(excerpt["content"] + rest, data)
+    return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
 
 
 def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> tuple[dict[str, Any], str]:
@@ -264,7 +264,9 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
             break
     page, entries, blocks = page.fit(entries, blocks, args["as_json"])
     about = f' for "{short(words, 200)}"' if words else ""
-    head = f"# {plural(total, 'note')}{about}" + (" (relaxed: not all words)" if hits.relaxed else "")
+    spelled = next((why for hit in found for why in hit.why if why.startswith("spelled: ")), "")
+    loose = f"not as written; {flat(spelled)}" if spelled else "relaxed: not all words"
+    head = f"# {plural(total, 'note')}{about}" + (f" ({loose})" if hits.relaxed else "")
     hint = "" if total else "Try fewer or other words, search_type=title, or list_directory."
     data = {"query": words, "results": entries, **page.data(total, len(entries)), "relaxed": hits.relaxed}
     return Reply(lines(head, *blocks, page.foot(total, len(entries)), hint), data)

@@ -222,7 +222,7 @@ def _finished(reply: Reply, warnings: list[str], as_json: bool, shows_warnings: 
         if len(text) > _ERROR:  # the remedy stands at its end
             text = f"{text[: _ERROR - 500]} … {text[-500:]}"
         data["error"] = text + end
-    return Reply(text + end, data, reply.is_error)
+    return Reply(text + end, data, reply.is_error, hint=reply.hint)
 
 
 def shown_warnings(warnings: list[str]) -> list[str]:

@@ -156,16 +156,16 @@ def with_destination(args: Arguments) -> Arguments:
 
 def move_note(memory: Memory, args: Arguments) -> Reply:
     """Move or rename a note, or a folder with `is_directory`."""
-    destination, is_folder = args["destination_path"], args["is_directory"]
+    destination, is_folder, follow = args["destination_path"], args["is_directory"], bool(args.get("follow"))
     if not destination.strip():
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
         if is_folder:
             project, folder = _folder(memory, args)
             relative(destination, project)
-            moved = memory.move_folder(project, folder, destination)
+            moved = memory.move_folder(project, folder, destination, follow=follow)
         else:
-            moved = memory.move(_note(memory, args, "move"), destination)
+            moved = memory.move(_note(memory, args, "move"), destination, follow=follow)
     except Exists as error:
         raise Exists(error.path) from None  # here it is the destination, whatever lies there
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}

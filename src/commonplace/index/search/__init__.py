@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import groupby, product
 
@@ -184,9 +184,10 @@ class _Search:
         hits = list(first)
         for row in rows:
             passage, line = _shown(scorer, texts[row], chunks.best(row))
-            numbers = [f"{name} {value:.3f}" for name, value in chunks.shares(row).items()] if self.explain else []
+            shares = chunks.shares(row) if self.explain else {}
             score = min([round(chunks.score(row), 6), *(hit.score for hit in hits[-1:])])
-            hits.append(Hit(notes[row], passage, score, [*chunks.why(row), *numbers, "relaxed"], line))
+            why = [*chunks.why(row), *_numbers(shares), "relaxed"]
+            hits.append(Hit(notes[row], passage, score, why, line, shares))
         _show_observations(context.db, hits, context.query, chunks.terms)
         total = ranking.total + sum(not ranking.is_counted(row) for row in known)
         return Hits(hits[skip:], total, relaxed=True)
@@ -207,11 +208,16 @@ class _Search:
         for row in rows:
             score, text = scores[row]
             passage, line = scorer.snippet(text.text, score.passage, score.places)
-            numbers = [f"{name} {value:.3f}" for name, value in score.parts.items()] if self.explain else []
+            shares = score.parts if self.explain else {}
             value = min(score.score, hits[-1].score) if hits else score.score
-            hits.append(Hit(notes[row], passage, value, [*score.why, *numbers], line + text.front.count("\n")))
+            why = [*score.why, *_numbers(shares)]
+            hits.append(Hit(notes[row], passage, value, why, line + text.front.count("\n"), shares))
         _show_observations(context.db, hits, context.query, terms)
         return hits
+
+
+def _numbers(shares: Mapping[str, float]) -> list[str]:
+    return [f"{name} {value:.3f}" for name, value in shares.items()]
 
 
 def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:

@@ -116,16 +116,15 @@ class AllWordsScorer:
         titled = [finder.held(titles) for finder in self._finders]
         best, covered, near = self._best_passage(places, _passages(text), titled)
         fields, why = self._fields(text, places, titled)
-        score = table.fields * fields + table.passage * covered + table.near * near
-        parts = {"fields": fields, "passage": covered, "near": near}
+        parts = {"fields": table.fields * fields, "passage": table.passage * covered, "near": table.near * near}
         if self._flat_query and self._flat_query in titles and self._flat_query in titles.split("\n"):
-            score += table.same_title
             parts["same title"] = table.same_title
-        score += self._metadata(text, why)
+        if boost := self._metadata(text, why):
+            parts["metadata"] = boost
         if text.project == ARCHIVE_PROJECT:
-            score *= table.archived
+            parts = {name: value * table.archived for name, value in parts.items()}
             why.append(ARCHIVED)
-        return Score(round(score, 6), best, places, why, parts)
+        return Score(round(sum(parts.values()), 6), best, places, why, parts)
 
     def best(self, text: NoteText) -> tuple[tuple[int, int], list[TermPosition]]:
         """The best passage of a candidate, as in its score, and where the terms stand in the text."""

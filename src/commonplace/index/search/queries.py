@@ -16,7 +16,18 @@ from typing import Any, NamedTuple
 
 from commonplace.index import validity
 from commonplace.index.database import held, snapshot
-from commonplace.index.facets import PROJECT, any_of, expression, passes, project_ids, quoted, token, wanted
+from commonplace.index.facets import (
+    PROJECT,
+    SCOPE,
+    any_of,
+    expression,
+    hidden_scopes,
+    passes,
+    project_ids,
+    quoted,
+    token,
+    wanted,
+)
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
@@ -122,7 +133,8 @@ class SearchContext:
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, cache: QueryCache):
         self.db, self._cache = db, cache
         self.query = query
-        self.needed, self.unwanted = wanted(db, query, viewer)
+        self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
+        self._viewer = viewer
         self._own_scope = None if viewer is None else f"agent:{viewer}"
         self._conditions, self._values = columns(query)
         self.by_title = query.search_type == "title"
@@ -150,6 +162,8 @@ class SearchContext:
 
     def with_filters(self, text: str) -> str:
         """An FTS5 expression together with all filters FTS5 can apply."""
+        if not text:
+            return expression(*wanted(self.db, self.query, self._viewer))
         return expression(self.needed, self.unwanted, text)
 
     def loose(self, one: Term) -> str:
@@ -385,7 +399,10 @@ class SearchContext:
         )
 
     def _visible(self, text: str) -> str:
-        return expression([], self.unwanted, text)
+        unwanted = self.unwanted
+        if self.query.projects is not None:  # other projects may be unwanted, but are seen
+            unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
+        return expression([], unwanted, text)
 
     def _any_note(self) -> str:
         return any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
@@ -433,5 +450,5 @@ def _json(rows: Iterable[int]) -> str:
 def _column_weights(table: str) -> str:
     """The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
     title, headings, body, tags, address = EXACT.columns
-    some = (title, headings, tags) if table == NAMES else (title, headings, body, tags, address)
+    some = (title, headings, tags) if table == NAMES else (body, title, headings, tags, address)
     return ", ".join(f"{one:g}" for one in (*some, 0))

@@ -1,0 +1,234 @@
+"""How the figures grow with the notes, from 1,000 to 1,000,000: the same home, made larger step by step.
+
+    python bench/growth.py [--to 1000000] [--folder FOLDER] [--svg FILE]
+
+Every figure is median, mean and p99 of processor time, since others load a machine; beside them stands the raw limit,
+measured in the same run. Each step is a process of its own. What is measured is kept in FOLDER (12 GB at a million),
+so that a run that was ended goes on where it was; remove the folder to begin anew. About twenty minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from statistics import mean, median
+
+HERE = Path(__file__).resolve().parent
+for place in (HERE, HERE.parent / "src"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+
+import sqlite3  # noqa: E402
+
+import plain  # noqa: E402
+import vault  # noqa: E402
+from commonplace.engine import Memory, open_memory  # noqa: E402
+from commonplace.note.model import Draft  # noqa: E402
+from commonplace.query import Query  # noqa: E402
+from commonplace.text.tokens import fts_text  # noqa: E402
+from ground import PROJECT, size  # noqa: E402
+from table import p99  # noqa: E402
+
+SIZES = (1_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+KINDS = ("rare", "common", "both", "phrase", "prefix", "chinese")
+WRITES = 200
+Figures = dict[str, list[float]]
+"""By what was measured: median, mean and p99, or one number."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the sizes that are not known yet, and print all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--to", type=int, default=SIZES[-1], help="notes at most [1000000]")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "commonplace-growth")
+    parser.add_argument("--svg", type=Path, help="draw the growth into this file")
+    parser.add_argument("--step", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    kept = given.folder / "figures.json"
+    known: dict[str, Figures] = json.loads(kept.read_text()) if kept.exists() else {}
+    if given.step:
+        known[str(given.step)] = _step(given.folder, max(map(int, known), default=0), given.step)
+        kept.write_text(json.dumps(known))
+        return 0
+    for notes in (each for each in SIZES if each <= given.to and str(each) not in known):
+        command = [sys.executable, __file__, "--folder", str(given.folder), "--step", str(notes)]
+        subprocess.run(command, check=True)
+        known = json.loads(kept.read_text())
+        print(f"{notes:,} notes: done", file=sys.stderr)
+    print(_table(known))
+    if given.svg:
+        given.svg.write_text(_svg(known))
+    return 0
+
+
+def _step(folder: Path, before: int, notes: int) -> Figures:
+    """Make the vault larger and measure it."""
+    notes_folder, home = folder / "vault", folder / "home"
+    _grow(notes_folder, before, notes)
+    found: Figures = {}
+    raw = _grow_plain(folder / "plain.db", before, notes, found)
+    with open_memory(home, watch=False) as memory:
+        if PROJECT not in [each.name for each in memory.projects]:
+            memory.add_project(PROJECT, str(notes_folder))
+        begin, wall = time.process_time(), time.perf_counter()
+        added = memory.sync().added
+        if added:
+            found["index, a note, us"] = [(time.process_time() - begin) / added * 1e6]
+            found["index, a note, wall us"] = [(time.perf_counter() - wall) / added * 1e6]
+    found["index, peak MB"] = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
+    there = size(notes_folder)
+    found["index size, times the notes"] = [
+        sum(each.stat().st_size for each in (home / ".commonplace").glob("index.db*")) / there
+    ]
+    found["index size, plain FTS5"] = [size(folder / "plain.db") / there]
+    with open_memory(home) as memory:
+        begin = time.process_time()
+        memory.search(vault.rare_word(1))
+        found["first look with a watch, ms"] = [(time.process_time() - begin) * 1e3]
+        _look(memory, raw, notes, found)
+        _write(memory, folder, found)
+    raw.close()
+    return found
+
+
+def _grow(folder: Path, before: int, notes: int) -> None:
+    """Write the notes from number `before` on; their links lead anywhere among `notes`."""
+    made = set()
+    for number in range(before, notes):
+        place, stamp = folder / vault.path_of(number), vault.time_of(number)
+        if place.parent not in made:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            made.add(place.parent)
+        place.write_bytes(vault.note_text(number, notes).encode())
+        os.utime(place, (stamp, stamp))
+
+
+def _grow_plain(file: Path, before: int, notes: int, found: Figures) -> sqlite3.Connection:
+    """The same texts in one plain FTS5 table, which grows too."""
+    db = sqlite3.connect(file, isolation_level=None)
+    db.execute("pragma journal_mode = wal")
+    table = "create virtual table if not exists words using fts5(body, tokenize = 'unicode61 remove_diacritics 2')"
+    db.execute(table)
+    folder, begin = file.parent / "vault", time.process_time()
+    db.execute("begin")
+    for number in range(before, notes):
+        text = (folder / vault.path_of(number)).read_text(encoding="utf-8")
+        db.execute("insert or replace into words (rowid, body) values (?, ?)", (number + 1, fts_text(text)))
+    db.execute("commit")
+    found["index, a note, us, plain FTS5"] = [(time.process_time() - begin) / (notes - before) * 1e6]
+    return db
+
+
+def _look(memory: Memory, raw: sqlite3.Connection, notes: int, found: Figures) -> None:
+    asked = [each for each in vault.questions(notes, each=30) if each.kind in KINDS]
+    for kind in KINDS:
+        some = [each for each in asked if each.kind == kind]
+        words = [plain.expression(each.text, kind) for each in some]
+        found[f"search: {kind}, ms"] = _times([lambda text=each.text: memory.search(text) for each in some])
+        found[f"search: {kind}, ms, plain FTS5"] = _times([lambda text=each: plain.search(raw, text) for each in words])
+    inside = Query(projects=(PROJECT,))
+    rare = [each.text for each in asked if each.kind == "rare"]
+    found["search: rare in the project, ms"] = _times(
+        [lambda text=each: memory.search(inside.replace(text=text)) for each in rare]
+    )
+    titles = [vault.title_of(number) for number in range(5, 300, 10)]
+    asking = [f"What do we know about the {title.lower()}?" for title in titles]
+    found["search: question, ms"] = _times([lambda text=each: memory.search(text) for each in asking])
+    paths = [(PROJECT, vault.path_of(number)) for number in range(0, notes, notes // 30)]
+    found["read, ms"] = _times([lambda path=each: memory.read(path) for each in paths])
+    since = memory.clock() - timedelta(days=100_000)
+    verbs: dict[str, Callable[[], object]] = {
+        "stats": memory.stats, "list of the root": lambda: memory.directory(PROJECT),
+        "list": memory.list, "list of the project": lambda: memory.list(inside),
+        "recent": lambda: memory.list(inside.replace(after=since)),
+        "context at a hub": lambda: memory.context((PROJECT, vault.path_of(3))),
+    }  # fmt: skip
+    for name, verb in verbs.items():
+        found[f"{name}, ms"] = _times([verb] * 10)
+
+
+def _write(memory: Memory, folder: Path, found: Figures) -> None:
+    texts = [vault.note_text(number, 1000, 7).partition("\n---\n")[2] for number in range(WRITES)]
+    target = folder / "plain-files"
+    target.mkdir(exist_ok=True)
+    name = f"{time.time_ns()}"
+    drafts = [Draft(text, project=PROJECT, title=f"Thought {name} {at}", folder="journal/bench")
+              for at, text in enumerate(texts)]  # fmt: skip
+    found["write, ms"] = _times([lambda draft=each: memory.write(draft) for each in drafts])
+    found["write, ms, file + fsyncs"] = _times(
+        [
+            lambda at=at, text=text: plain.write(target, f"{name}-{at}.md", text.encode())
+            for at, text in enumerate(texts)
+        ]
+    )
+
+
+def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
+    """Median, mean and p99 of the processor time of the calls but the first, in milliseconds."""
+    times = []
+    for call in calls:
+        begin = time.process_time()
+        call()
+        times.append((time.process_time() - begin) * 1e3)
+    return [median(times[1:]), mean(times[1:]), p99(times[1:])]
+
+
+def _table(known: dict[str, Figures]) -> str:
+    """A line for each figure, a column for each size: median / mean / p99."""
+    sizes = sorted(known, key=int)
+    names = list(dict.fromkeys(name for each in sizes for name in known[each]))
+    rows = [["processor time: median / mean / p99", *(f"{int(each):,}" for each in sizes)]]
+    for name in names:
+        cells = (" / ".join(f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}" for value in
+                            known[each].get(name, ())) for each in sizes)  # fmt: skip
+        rows.append([name, *cells])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _svg(known: dict[str, Figures]) -> str:
+    """The medians of some figures against the number of notes, both on logarithmic scales."""
+    from math import log10
+
+    wide, high, left, low = 640, 400, 60, 40
+    sizes = sorted(map(int, known))
+    every = known[str(sizes[-1])]
+    shown = [name for name in every if len(every[name]) > 1 and "plain" not in name and "file" not in name]
+    first, last = log10(sizes[0]), max(log10(sizes[-1]), log10(sizes[0]) + 1)
+
+    def at(notes: int, value: float) -> str:
+        x = left + (log10(notes) - first) / (last - first) * (wide - left - 190)
+        y = high - low - (log10(max(value, 0.1)) + 1) / 4 * (high - 2 * low)
+        return f"{x:.0f},{y:.0f}"
+
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" font-family="sans-serif" '
+             f'font-size="11"><rect width="{wide}" height="{high}" fill="white"/>']  # fmt: skip
+    for power in range(-1, 4):
+        y = at(sizes[0], 10.0**power).split(",")[1]
+        parts.append(f'<path d="M{left},{y}H{wide - 190}" stroke="#ddd"/><text x="8" y="{y}">{10.0**power:g} ms</text>')
+    for notes in sizes:
+        x = at(notes, 1).split(",")[0]
+        parts.append(f'<text x="{x}" y="{high - 12}" text-anchor="middle">{notes:,}</text>')
+    for number, name in enumerate(shown):
+        colour = f"hsl({number * 360 // len(shown)},70%,40%)"
+        points = [at(notes, known[str(notes)][name][0]) for notes in sizes if name in known[str(notes)]]
+        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        label = name.removesuffix(", ms")
+        parts.append(f'<text x="{wide - 180}" y="{40 + 16 * number}" fill="{colour}">{label}</text>')
+    return "\n".join([*parts, "</svg>\n"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""How long the page takes with 10,000 notes, in Chromium: `make bench-page`.
+
+    python bench/page.py [--notes 10000] [--rounds 7] [--json]
+
+First paint is the browser's own first-contentful-paint of a page opened anew. Search is the time from a key to the
+shown hits of a query nobody asked before, with the pause while somebody types (80 ms) and without. Beside each the
+processor time the server took until then, which says more on a machine that has other work. Each page is left to
+finish what it asks for later (the cards of the inbox, the drawing of a graph, the doctor): "all of it". The server runs
+as users run it, in a process of its own. Needs Debian's chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from browser.chromium import open_browser
+from browser.house import Served
+from commonplace import open_memory
+from vault import make_vault, rare_word
+
+BUDGET = 200.0
+"""Milliseconds a first paint and a search may take."""
+PAUSE = 80.0
+_PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+_PAGES = {
+    "a refusal (no work)": "/page/enter",
+    "Today": "/page", "Search": "/page/search?q=harbour", "Note": "/page/find?ref=", "Inbox": "/page/inbox",
+    "Graph, clusters": "/page/graph", "Graph, 1,000 notes": "/page/graph?q=garden&depth=3&limit=1000",
+    "Calendar": "/page/calendar?month=2025-06", "Agents and health": "/page/agents",
+}  # fmt: skip
+_SEARCH = """async (words) => {
+  const box = document.querySelector("input[type=search]"), hits = document.querySelector("#hits");
+  const shown = new Promise((done) => new MutationObserver((_, self) => { self.disconnect(); requestAnimationFrame(
+    () => done(performance.now())); }).observe(hits, { childList: true }));
+  const begin = performance.now();
+  box.value = words;
+  box.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  return (await shown) - begin;
+}"""
+
+
+def furnish(home: Path, notes: int) -> None:
+    """A home with a vault of so many notes, indexed."""
+    vault = home.parent / "vault"
+    make_vault(vault, notes)
+    with open_memory(home) as memory:
+        memory.add_project("vault", str(vault))
+        memory.sync()
+        for number in range(20):
+            memory.edit(memory.list("", limit=1)[0][0], _append(f"line {number}"))
+
+
+def _append(text: str) -> Any:
+    from commonplace.note.edit import Append
+
+    return Append(text)
+
+
+def painted(page: Any) -> float:
+    """When the page was painted first; the policy of the page lets no script wait for it."""
+    while (moment := page.evaluate(_PAINT)) is None:
+        time.sleep(0.01)
+    return float(moment)
+
+
+def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
+    """By what was done, the milliseconds of each round."""
+    found: dict[str, list[float]] = {}
+    served = Served(home)
+    try:
+        with open_browser() as browser:
+            page = browser.new_context(viewport={"width": 1200, "height": 800}).new_page()
+            flying: set[Any] = set()
+            page.on("request", lambda each: None if each.url.endswith("/live") else flying.add(each.url))
+            for end in ("requestfinished", "requestfailed"):
+                page.on(end, lambda each: flying.discard(each.url))
+            page.goto(served.way_in())
+            page.wait_for_url("**/page")
+            with open_memory(home) as memory:
+                refs = [memory.list("", limit=1, offset=each * 37)[0][0] for each in range(rounds)]
+            for name, path in _PAGES.items():
+                for number in range(rounds):
+                    ref = refs[number].id if path.endswith("=") else ""
+                    begin, used = time.perf_counter(), served.processor_ms()
+                    page.goto(served.url + path + ref, wait_until="load")
+                    found.setdefault(f"first paint, {name}", []).append(painted(page))
+                    found.setdefault(f"  server, {name}", []).append(served.processor_ms() - used)
+                    while flying:
+                        page.wait_for_timeout(10)
+                    found.setdefault(f"  all of it, {name}", []).append((time.perf_counter() - begin) * 1000)
+            page.goto(f"{served.url}/page/search")
+            words = ["harbour lights", "what is the river", "bridge market winter", "garden", "memory of summer"]
+            words += [rare_word(each * 31 % notes) for each in range(rounds)]
+            for each in words:
+                used = served.processor_ms()
+                found.setdefault("search, key to hits", []).append(page.evaluate(_SEARCH, each))
+                found.setdefault("  server, search", []).append(served.processor_ms() - used)
+    finally:
+        served.close()
+    found["search, without the pause"] = [each - PAUSE for each in found["search, key to hits"]]
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="commonplace-page-") as folder:
+        home = Path(folder) / "home"
+        begin = time.perf_counter()
+        furnish(home, given.notes)
+        made = time.perf_counter() - begin
+        found = measure(home, given.notes, given.rounds)
+    rows = {
+        name: {"median_ms": round(median(each), 1), "worst_ms": round(max(each), 1)} for name, each in found.items()
+    }
+    if given.json:
+        print(json.dumps({"notes": given.notes, "rows": rows}))
+    else:
+        print(f"{given.notes:,} notes (made and indexed in {made:.0f} s)")
+        for name, row in rows.items():
+            late = "" if row["median_ms"] <= BUDGET or name.startswith("  ") else f"  over {BUDGET:.0f} ms"
+            print(f"{name:40} {row['median_ms']:8.1f} ms  worst {row['worst_ms']:8.1f} ms{late}")
+    return int(any(row["median_ms"] > BUDGET for name, row in rows.items() if not name.startswith("  ")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

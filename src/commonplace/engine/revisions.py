@@ -1,0 +1,75 @@
+"""What a change did to texts: before and after, from the history and the disk."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+
+from commonplace.engine import locations
+from commonplace.engine.history import HistoryVerbs
+from commonplace.errors import CommonplaceError, NotFound
+from commonplace.store.journal import FOLD, Change, Touched
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
+
+    change: Change
+    touched: Touched
+    before: str | None
+    after: str | None
+
+
+def revisions_of(memory: HistoryVerbs, number: int, limit: int = 0) -> list[Revision]:
+    """The first `limit` [all] revisions of change `number`, as far as the caller sees them. Raises NotFound."""
+    with memory.engine.guard:
+        near = next(iter(memory.log_by_run(limit=1, before=number + 1)), [])
+        change = next((each for each in near if each.number == number), None)
+        if change is None:
+            raise NotFound(f"#{number}", "the history")
+        folds = _folds(memory, number)
+        return [
+            Revision(change, each, _text(memory, each, each.old, folds),
+                     None if each.do == "remove" else _text(memory, each, each.new or each.old, folds))
+            for each in islice(change.texts(), limit or None)
+        ]  # fmt: skip
+
+
+def _folds(memory: HistoryVerbs, number: int) -> dict[str, str]:
+    """What texts became by counts of reads written into them since change `number`: that has no history."""
+    found: dict[str, str] = {}
+    for change in memory.engine.home.history.changes():
+        if change.number <= number:
+            break
+        if change.verb == FOLD:
+            found |= {each.old: each.new for each in change.files if each.old and each.new}
+    return found
+
+
+def _text(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
+    """The text with this SHA-256: kept, or still the file's."""
+    name = f"{each.project}/{each.path}"
+    for _ in range(len(folds) + 1):
+        if digest is None:
+            return None
+        with suppress(CommonplaceError):
+            return memory.engine.home.history.text(digest, name).decode("utf-8", "replace")
+        for path in (each.to, each.path):
+            with suppress(CommonplaceError):
+                store = locations.store_at(memory.engine, each.project, each.root)
+                if path and (file := store.read(path)).etag == digest:
+                    return file.data.decode("utf-8", "replace")
+        digest = folds.get(digest)
+    return None
+
+
+def journal_stamp(memory: HistoryVerbs) -> tuple[int, int]:
+    """Size and inode of the journal, zeros without one."""
+    try:
+        status = os.stat(memory.engine.layout.journal)
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_ino

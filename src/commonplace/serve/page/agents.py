@@ -1,0 +1,80 @@
+"""Agents and health: who is connected and wrote what; size, growth, index, what the doctor finds, upkeep."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from starlette.responses import Response
+
+from commonplace.engine.doctor import examine, repair
+from commonplace.engine.embedding import Embedding
+from commonplace.engine.figures import FigureVerbs
+from commonplace.errors import InvalidInput
+from commonplace.jobs.report import last_dream
+from commonplace.jobs.tick import IDLE
+from commonplace.serve.auth import Access
+from commonplace.serve.page.visit import Visit
+
+LATELY = timedelta(days=30)
+
+
+def show(visit: Visit) -> Response:
+    memory = visit.memory
+    now = memory.clock()
+    access = Access(memory.home, memory.clock)
+    state = visit.request.app.state
+    sync, embedding = memory.sync(), Embedding(memory)
+    numbers = FigureVerbs(memory)
+    figures = numbers.figures()
+    return visit.html(
+        "agents.html", writers=numbers.writers(now - LATELY), today=dict(memory.written_today()), now=now,
+        tokens=[(each, each.is_valid(now)) for each in access.tokens()], seen=state.server.seen,
+        figures=figures, highest=max((number for _, number in figures.weeks), default=0) or 1, sync=sync,
+        embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
+        rounds=state.rounds, dream=last_dream(memory.home), dreams=_dreams(visit),
+    )  # fmt: skip
+
+
+def _dreams(visit: Visit) -> list[tuple[int, Any]]:
+    """(level, when it comes if nothing is changed until then) of the dreams, the lightest first."""
+    changed = visit.memory.last_change("daemon")
+    if changed is None or not visit.memory.settings.dream:
+        return []
+    return [(level, changed + idle) for level, idle in reversed(IDLE)]
+
+
+def doctor(visit: Visit) -> Response:
+    """What is wrong, which takes a while to find out; after a POST, what can be mended is."""
+    found = examine(visit.memory)
+    if visit.is_post:
+        repair(visit.memory, found)
+    return visit.html("findings.html" if visit.is_live else "doctor.html", findings=found)
+
+
+def revoke(visit: Visit) -> Response:
+    """Make a token invalid."""
+    Access(visit.memory.home, visit.memory.clock).revoke(visit.given.get("token", ""))
+    return visit.back("/page/agents")
+
+
+def json(visit: Visit) -> dict[str, Any]:
+    """Size, growth and writers; for the owner."""
+    memory = visit.memory
+    if memory.agent is not None:
+        raise InvalidInput("only the owner may ask how the memory is")
+    numbers, rounds = FigureVerbs(memory), visit.request.app.state.rounds
+    figures = numbers.figures()
+    return {
+        "projects": figures.counts.projects, "bytes": figures.bytes, "index_bytes": figures.index_bytes,
+        "history_bytes": figures.history_bytes,
+        "weeks": {week.isoformat(): number for week, number in figures.weeks},
+        "writers": [
+            {"agent": each.agent, "client": each.client, "last": each.last, "changes": dict(each.verbs),
+             "sessions": len(each.sessions)}
+            for each in numbers.writers(memory.clock() - LATELY)
+        ],
+        "findings": [{"level": each.level, "code": each.code, "path": each.path, "text": each.text, "fix": each.fix}
+                     for each in examine(memory)],
+        "next_round": rounds.next.isoformat() if rounds and rounds.next else None,
+    }  # fmt: skip

@@ -1,0 +1,145 @@
+"""Calendar: notes and reminders by day; what is due and overdue, to be done or put off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from commonplace.engine.memory_rows import content_of
+from commonplace.errors import InvalidInput
+from commonplace.jobs import reminders
+from commonplace.serve.page.visit import Visit
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.rows import NoteInfo
+    from commonplace.note.reminder import Reminder
+
+SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
+"""What the page offers to put a reminder off to; it may be any time that can be read."""
+SOON, LISTED = timedelta(days=14), 200
+_FIRST, _LAST = date(1970, 1, 1), date(2999, 12, 1)
+
+
+@dataclass(slots=True)
+class ReminderRow:
+    """A reminder as the calendar shows it; `when` in local time; `state`: overdue, due (today), later or done."""
+
+    info: NoteInfo
+    text: str
+    when: datetime | None
+    state: str
+    repeat: str | None
+
+
+def rows_of(memory: Memory) -> list[ReminderRow]:
+    """All reminders the caller sees, by time, those without one last."""
+    zone, now = memory.settings.reading_zone, memory.clock()
+    found = []
+    for info, each in reminders.listed(memory, fired=True):
+        is_open = not each.is_done and (each.has_fired or each.is_due(now))
+        due = each.shown_due if is_open else each.due
+        found.append(ReminderRow(info, content_of(memory, info).strip(), due and due.astimezone(zone),
+                                 _state(each, due, now, is_open, zone), each.repeat))  # fmt: skip
+    return sorted(found, key=lambda each: (each.when is None, each.when or now, each.info.id))
+
+
+def _state(reminder: Reminder, due: datetime | None, now: datetime, is_open: bool, zone: Any) -> str:
+    if is_open:
+        return "overdue"
+    if reminder.is_done and not reminder.is_waiting:
+        return "done"
+    return "due" if due and due.astimezone(zone).date() == now.astimezone(zone).date() else "later"
+
+
+def _month(text: str, today: date) -> date:
+    """The first day of the month `text` names (YYYY-MM), else of that of `today`. Raises InvalidInput."""
+    if not text:
+        return today.replace(day=1)
+    return min(max(_day(f"{text[:7]}-01"), _FIRST), _LAST)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD') from None
+
+
+def _next_month(month: date) -> date:
+    return (month + timedelta(days=31)).replace(day=1)
+
+
+def _weeks(first: date) -> list[list[date]]:
+    """The weeks of a month, from Monday on."""
+    monday, end = first - timedelta(days=first.weekday()), _next_month(first)
+    count = ((end - monday).days + 6) // 7
+    return [[monday + timedelta(days=7 * week + each) for each in range(7)] for week in range(count)]
+
+
+def show(visit: Visit) -> Response:
+    """A month, the reminders that are open, and one day of it."""
+    memory, given = visit.memory, visit.given
+    today = memory.clock().astimezone(memory.settings.reading_zone).date()
+    chosen = _day(given["day"]) if given.get("day") else None
+    month = _month(given.get("month", "") or (chosen or today).isoformat()[:7], today)
+    weeks = _weeks(month)
+    notes = memory.on_days(weeks[0][0], weeks[-1][-1] + timedelta(days=1))
+    every = rows_of(memory)
+    by_day: dict[str, list[ReminderRow]] = {}
+    for each in every:
+        by_day.setdefault(each.when.date().isoformat() if each.when else "", []).append(each)
+    key = (chosen or today).isoformat()
+    if key not in notes and not weeks[0][0] <= (chosen or today) <= weeks[-1][-1]:
+        notes = notes | memory.on_days(chosen or today, (chosen or today) + timedelta(days=1))
+    rows = notes.get(key, [])
+    return visit.html(
+        "calendar.html", month=month, weeks=weeks, notes=notes, reminders=by_day, today=today, chosen=key,
+        is_chosen=chosen is not None, of_day=memory.of_rows(rows[::-1][:LISTED]), count=len(rows),
+        due=[each for each in every if each.state in ("overdue", "due")], snoozes=SNOOZES,
+        later=[each for each in every if each.state == "later" and _is_soon(each, today)],
+        before=(month - timedelta(days=1)).isoformat()[:7], after=_next_month(month).isoformat()[:7],
+        back=f"/page/calendar?{visit.request.url.query}".rstrip("?"),
+    )  # fmt: skip
+
+
+def _is_soon(row: ReminderRow, today: date) -> bool:
+    return row.when is None or row.when.date() <= today + SOON
+
+
+def _change(visit: Visit) -> NoteInfo:
+    given, memory = visit.given, visit.memory
+    if given.get("action") == "done":
+        return reminders.acknowledge(memory, given.get("ref", ""))
+    if given.get("action") == "snooze":
+        return reminders.snooze(memory, given.get("ref", ""), given.get("when") or given.get("until") or SNOOZES[0])
+    raise InvalidInput('invalid action (one of "done", "snooze")')
+
+
+def change(visit: Visit) -> Response:
+    """Mark a reminder as done, or put it off."""
+    _change(visit)
+    return visit.back()
+
+
+def change_json(visit: Visit) -> dict[str, Any]:
+    info = _change(visit)
+    return {"id": info.id, "due_at": info.header.get("due_at"), "acked_at": info.header.get("acked_at")}
+
+
+def json(visit: Visit) -> dict[str, Any]:
+    """How many notes each day of a month has, and all reminders."""
+    memory = visit.memory
+    month = _month(visit.given.get("month", ""), memory.clock().astimezone(memory.settings.reading_zone).date())
+    days: Mapping[str, list[int]] = memory.on_days(month, _next_month(month))
+    rows = [
+        {"id": each.info.id, "text": each.text, "due": each.when and each.when.isoformat(), "state": each.state,
+         "repeat": each.repeat}
+        for each in rows_of(memory)
+    ]  # fmt: skip
+    return {"month": month.isoformat()[:7], "days": {day: len(found) for day, found in sorted(days.items())},
+            "reminders": rows}  # fmt: skip

@@ -1,0 +1,116 @@
+"""Graph: the notes around a note, or around the hits of a search, or all of them in clusters.
+
+The page comes at once; graph.js asks `/api/graph` what to draw. Without a script the same notes stand in a list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from commonplace.serve.page import search
+from commonplace.serve.page.render import note_url
+from commonplace.serve.page.visit import HOME, Visit
+
+if TYPE_CHECKING:
+    from commonplace.index.rows import NoteInfo
+
+SHOWN, MOST, HITS, WHOLE = 300, 3000, 60, 400
+"""Notes shown unless told otherwise, and at most; hits of a search; the whole graph is shown by notes up to so many."""
+_FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
+
+
+def show(visit: Visit) -> Response:
+    """The page, or (`part` list) what is to be drawn as a list."""
+    memory, given = visit.memory, visit.given
+    asked = {name: given[name] for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type") if given.get(name)}
+    title = memory.find(given["note"]).title if given.get("note") else given.get("cluster", "")
+    return visit.html(
+        "graph.html", given=given, asked=asked, title=title, depth=_depth(visit),
+        projects=[each.name for each in memory.projects],
+        found=drawing(visit) if given.get("part") == "list" else None,
+    )  # fmt: skip
+
+
+def drawing(visit: Visit) -> dict[str, Any]:
+    """What is to be drawn: `nodes`, `links` between them by `id`, `total` notes there are, and whether these are
+    `clusters`."""
+    memory, given = visit.memory, visit.given
+    limit = min(visit.number("limit", SHOWN) or SHOWN, MOST)
+    if given.get("note"):
+        return _around(visit, [memory.find(given["note"])], limit)
+    if given.get("q", "").strip() or any(given.get(name) for name in ("tag", "agent", "from", "until")):
+        hits = search.find(memory, given, HITS, 0)
+        return _around(visit, [hit.note for hit in hits], limit, hits.total)
+    infos, _ = memory.list(search.query_of(memory, given), limit=0)
+    if given.get("cluster"):
+        infos = [each for each in infos if cluster_of(each) == given["cluster"]]
+    elif len(infos) > WHOLE:
+        return _clusters(infos, memory.relations(), given)
+    pairs = memory.relations({each.row for each in infos})
+    return _notes(infos, _of_type(pairs, given), set(), limit, len(infos))
+
+
+def _depth(visit: Visit) -> int:
+    return min(max(visit.number("depth", 2 if visit.given.get("note") else 1), 1), 4)
+
+
+def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
+    notes, pairs = visit.memory.neighbourhood(infos, depth=_depth(visit), limit=limit)
+    found = [each for each in notes if visit.given.get("project") in (None, "", each.project)]
+    return _notes(found, _of_type(pairs, visit.given), {each.row for each in infos}, limit, max(total, len(notes)))
+
+
+def _of_type(pairs: set[tuple[int, int, str]], given: Mapping[str, str]) -> set[tuple[int, int, str]]:
+    return {each for each in pairs if given.get("type") in (None, "", each[2])}
+
+
+def _notes(
+    infos: Sequence[NoteInfo], pairs: set[tuple[int, int, str]], start: set[int], limit: int, total: int
+) -> dict[str, Any]:
+    """These notes, of too many those that begin it and those with most links."""
+    known = {each.row for each in infos}
+    pairs = {each for each in pairs if each[0] in known and each[1] in known}
+    degree = Counter(row for each in pairs for row in each[:2])
+    infos = sorted(infos, key=lambda each: (each.row not in start, -degree[each.row], each.title))[:limit]
+    shown = {each.row for each in infos}
+    nodes = [
+        {"id": each.row, "title": each.title[:120], "url": note_url(each.project, each.path), "size": degree[each.row],
+         "cluster": cluster_of(each), "start": each.row in start, "date": each.date or each.created[:10]}
+        for each in infos
+    ]  # fmt: skip
+    links = [{"from": a, "to": b, "type": kind} for a, b, kind in sorted(pairs) if a in shown and b in shown]
+    return {"nodes": nodes, "links": links, "total": total, "clusters": False}
+
+
+def _clusters(infos: Sequence[NoteInfo], pairs: set[tuple[int, int, str]], given: Mapping[str, str]) -> dict[str, Any]:
+    """Folders and categories as nodes, `size` the notes in each, and how many links lead from one to another."""
+    of = {each.row: cluster_of(each) for each in infos}
+    sizes, between = Counter(of.values()), Counter[tuple[str, str]]()
+    for a, b, kind in pairs:
+        if a in of and b in of and of[a] != of[b] and given.get("type") in (None, "", kind):
+            between[min(of[a], of[b]), max(of[a], of[b])] += 1
+    kept = {name: given[name] for name in ("project", "category", "archive") if given.get(name)}
+    nodes = [
+        {"id": name, "title": name, "url": f"{HOME}/graph?{urlencode(kept | {'cluster': name})}", "size": size,
+         "cluster": name.partition("/")[0], "start": False, "date": ""}
+        for name, size in sizes.most_common(MOST)
+    ]  # fmt: skip
+    links = [{"from": a, "to": b, "type": "", "weight": number} for (a, b), number in sorted(between.items())]
+    return {"nodes": nodes, "links": links, "total": len(infos), "clusters": True}
+
+
+def cluster_of(info: NoteInfo) -> str:
+    """The cluster a note belongs to: its category, else its project and first folder."""
+    if info.category and info.phase:
+        return f"{info.project}/{info.category}"
+    folder = info.path.partition("/")[0] if "/" in info.path else ""
+    return f"{info.project}/{folder}".rstrip("/")
+
+
+def json(visit: Visit) -> dict[str, Any]:
+    return drawing(visit)

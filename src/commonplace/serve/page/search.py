@@ -1,0 +1,113 @@
+"""Search: the ranked search, with the shares of each score; a graph shows the same hits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from commonplace.engine.completion import offers
+from commonplace.index.rows import Hit
+from commonplace.note.model import CATEGORIES
+from commonplace.query import Query, day, parse
+from commonplace.serve.page.visit import Visit
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
+    from commonplace.index.rows import Hits
+
+SHOWN, MOST = 20, 200
+_WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
+
+
+def query_of(memory: Memory, given: Mapping[str, str]) -> Query:
+    """The query a form asks: its text, which may hold filters itself, and its fields."""
+    zone, now = memory.settings.zone, memory.clock()
+    query = parse(given.get("q", ""), now=now, zone=zone)
+    more: dict[str, Any] = {}
+    if given.get("project"):
+        more["projects"] = (given["project"],)
+    if given.get("category"):
+        more["any_category"] = (given["category"],)
+    if given.get("tag"):
+        more["tags"] = (*query.tags, given["tag"].removeprefix("#"))
+    if given.get("agent"):
+        more["by"] = given["agent"]
+    if given.get("from"):
+        more["created_from"] = day(given["from"], "from", zone, now=now)
+    if given.get("until"):
+        more["created_until"] = day(given["until"], "until", zone, 1, now)
+    return query.replace(**more, archived=None if given.get("archive") else False)
+
+
+def find(memory: Memory, given: Mapping[str, str], limit: int, offset: int) -> Hits:
+    """The hits of a form, explained."""
+    return memory.search(query_of(memory, given), limit=limit, offset=offset, explain=True)
+
+
+def show(visit: Visit) -> Response:
+    memory, given = visit.memory, dict(visit.given)
+    offset = visit.number("offset", 0)
+    hits = find(memory, given, SHOWN, offset)
+    values: dict[str, Any] = {
+        "hits": hits, "rows": [(hit, _marked(hit), bars(hit), reasons(hit)) for hit in hits], "given": given,
+        "offset": offset, "next": offset + SHOWN if offset + len(hits) < hits.total else 0,
+        "plain": not given.get("q", "").strip(),
+    }  # fmt: skip
+    if visit.is_live:
+        return visit.html("hits.html", **values)
+    return visit.html(
+        "search.html", projects=[each.name for each in memory.projects], categories=CATEGORIES,
+        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")], agents=agents_of(memory), **values,
+    )  # fmt: skip
+
+
+def agents_of(memory: Memory) -> list[str]:
+    """Who may have written: the names that a filter knows, and agents that wrote lately."""
+    names = {change.agent for change in memory.log(limit=500) if change.agent}
+    return ["owner", *sorted(names), "import", "web", "file"]
+
+
+def json(visit: Visit) -> dict[str, Any]:
+    limit = min(visit.number("limit", SHOWN), MOST)
+    hits = find(visit.memory, visit.given, limit, visit.number("offset", 0))
+    return {"total": hits.total, "relaxed": hits.relaxed, "hits": [_row(hit) for hit in hits]}
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    note = hit.note
+    return {
+        "id": note.id, "title": note.title, "project": note.project, "path": note.path, "passage": hit.passage,
+        "line": hit.line, "date": note.date or note.created, "source": note.source, "category": note.category,
+        "tags": list(note.tags), "score": round(hit.score, 4), "shares": hit.shares, "why": hit.why,
+    }  # fmt: skip
+
+
+def bars(hit: Hit) -> list[tuple[str, float, float, float]]:
+    """(name, share, where its bar begins, its width): the shares that add something side by side, 100 in all for the
+    whole of them; those that take something have no width."""
+    added = sum(each for each in hit.shares.values() if each > 0) or 1.0
+    rows, at = [], 0.0
+    for name, share in sorted(hit.shares.items(), key=lambda each: -each[1]):
+        width = 100 * max(0.0, share) / added
+        rows.append((name.replace("_", " "), share, round(at, 1), round(width, 1)))
+        at += width
+    return [each for each in rows if each[1]]
+
+
+def reasons(hit: Hit) -> list[str]:
+    """Why it was found, without the numbers."""
+    numbers = tuple(f"{name} " for name in hit.shares)
+    return [each for each in hit.why if not (numbers and each.startswith(numbers))]
+
+
+def _marked(hit: Hit) -> list[tuple[bool, str]]:
+    """The passage in pieces: whether it is a word of the query, and its text."""
+    found = {word for why in hit.why if (match := _WORDS.match(why)) for word in match[1].split(", ") if word}
+    if not found:
+        return [(False, hit.passage)]
+    words = "|".join(re.escape(each) for each in sorted(found, key=len, reverse=True))
+    pieces = re.split(rf"(?i)({words})", hit.passage)
+    return [(bool(number % 2), piece) for number, piece in enumerate(pieces) if piece]

@@ -1,0 +1,41 @@
+"""Debian's Chromium, driven by Playwright, which downloads nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def missing() -> str:
+    """What is not installed and how to get it; empty when all is there."""
+    if not any(map(shutil.which, NAMES)):
+        return "Chromium is not installed (on Debian: apt-get install chromium), so the page is not tried in a browser"
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        return "Playwright is not installed (pip install playwright), so the page is not tried in a browser"
+    return ""
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    """A browser without a window, with an empty profile of its own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=next(filter(None, map(shutil.which, NAMES))), args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()

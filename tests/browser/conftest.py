@@ -1,0 +1,111 @@
+"""A browser, a served home, and a visit to it that ends well only if the page did nothing it must not do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from browser.chromium import missing, open_browser
+from browser.house import Served, furnish
+from commonplace import open_memory
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if why := missing():
+        pytest.skip(why)
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def house(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The server of a furnished home, in a process of its own."""
+    home = tmp_path_factory.mktemp("house") / "home"
+    furnish(home)
+    served = Served(home)
+    yield served
+    served.close()
+
+
+@pytest.fixture(scope="module")
+def cookies(browser: Any, house: Served) -> list[Any]:
+    """What the browser has once the owner came in."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(house.way_in())
+    page.wait_for_url("**/page")
+    found = context.cookies()
+    context.close()
+    return list(found)
+
+
+@pytest.fixture
+def memory(house: Served) -> Iterator[Any]:
+    """The same home, open in this process: another one than the server's."""
+    with open_memory(house.home) as opened:
+        yield opened
+
+
+@dataclass
+class Faults:
+    """What a page must not do."""
+
+    base: str
+    found: list[str] = field(default_factory=list)
+    allowed: tuple[str, ...] = ()
+
+    def watch(self, page: Any) -> None:
+        page.on("console", lambda said: self._note("console", said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self._note("error", str(error)))
+        page.on("request", self._request)
+
+    def _request(self, request: Any) -> None:
+        if urlsplit(request.url).netloc != urlsplit(self.base).netloc and not request.url.startswith("data:"):
+            self._note("request", request.url)
+
+    def _note(self, kind: str, text: str) -> None:
+        if not any(each in text for each in self.allowed):
+            self.found.append(f"{kind}: {text}")
+
+
+@pytest.fixture
+def visit(browser: Any, house: Served, cookies: list[Any]) -> Callable[..., Any]:
+    """`with visit(path, **context) as page`: a page of the owner's; afterwards no fault may have been seen."""
+
+    @contextmanager
+    def opened(path: str = "/page", allowed: tuple[str, ...] = (), **more: Any) -> Iterator[Any]:
+        context = browser.new_context(base_url=house.url, **{"reduced_motion": "reduce", "locale": "en-GB"} | more)
+        context.set_default_timeout(15_000)
+        context.add_cookies(cookies)
+        faults, page = Faults(house.url, allowed=allowed), context.new_page()
+        faults.watch(page)
+        try:
+            page.goto(path)
+            yield page
+            assert faults.found == []
+        finally:
+            context.close()
+
+    return opened
+
+
+AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def serious_faults(page: Any) -> list[str]:
+    """What axe-core finds serious or critical about a page."""
+    page.evaluate(AXE + ";0")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [
+        f"{each['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"][:3]
+    ]

@@ -1,0 +1,465 @@
+"""The page in Chromium: what can be seen and done, by clicking and by keys (docs/page.md)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.conftest import serious_faults
+from commonplace import Draft
+from commonplace.query import Query
+
+pytestmark = pytest.mark.slow
+HERON = "/page/note/vault/projects/Heron.md"
+PAGES = (
+    "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?cards=1", "/page/graph",
+    "/page/graph?note=Heron", "/page/calendar", "/page/agents", "/page/doctor", "/page/change/3",
+    "/page/find?ref=nothing-has-this-name",
+)  # fmt: skip
+_MISSING = ("404 (Not Found)",)
+
+
+@pytest.mark.parametrize(("scheme", "locale", "word"), [("light", "en-GB", "Calendar"), ("dark", "zh-CN", "日历")])
+def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, word):
+    faults = {}
+    with visit(color_scheme=scheme, locale=locale, allowed=_MISSING) as page:
+        for path in PAGES:
+            page.goto(path)
+            if "nothing" not in path:
+                expect(page.locator("nav")).to_contain_text(word)
+            faults[path] = serious_faults(page)
+    assert not any(faults.values()), faults
+
+
+def test_every_page_fits_a_phone(visit):
+    with visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, allowed=_MISSING) as page:
+        for path in PAGES:
+            page.goto(path)
+            wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert wide[0] <= 360, (path, wide)
+
+
+def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back(visit, memory):
+    with visit() as page:
+        agent = memory.as_caller("ada", "mcp", client="claude-code 9", session="0123456789")
+        note = agent.write(Draft("first line", project="notes", title="Live"))
+        agent.edit(note, _appended("second line"))
+        row = page.locator("ol.changes > li").first
+        expect(row).to_contain_text("ada")
+        expect(row).to_contain_text("claude-code 9")
+        row.locator("details summary").click()
+        expect(row.locator(".diff .new")).to_contain_text("second line")
+        memory.write(Draft("while it is read", project="notes", title="Later"))
+        expect(page.locator("ol.changes > li").first).to_contain_text("Later")
+        expect(page.locator(".diff .new")).to_be_visible()  # what is open stays open
+        page.locator("ol.changes > li").nth(1).get_by_role("button", name="Undo").click()
+        expect(page.locator(".done")).to_be_visible()
+        assert memory.read("Live").body.strip() == "first line"
+        page.keyboard.press("u")
+        page.wait_for_url(re.compile("done="))
+        expect(page.locator(".done")).to_be_visible()
+        assert "second line" in memory.read("Live").body
+
+
+def _appended(text):
+    from commonplace.note.edit import Append
+
+    return Append(text)
+
+
+def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_as_a_whole(visit, memory):
+    for number in range(6):
+        memory.write(Draft(f"said twice {number // 2}", project="categories", category="knowledge"))
+    memory.upkeep()
+    with visit() as page:
+        row = page.locator("ol.changes > li").first
+        expect(row.locator("summary").first).to_contain_text("a run of")
+        assert not row.locator("ol li").first.is_visible()
+        row.locator("summary").first.click()
+        assert row.locator("ol li").count() >= 3
+        row.get_by_role("button", name="Undo the run").click()
+        expect(page.locator(".done")).to_be_visible()
+    assert len([each for each in memory.list(Query(category="knowledge"), limit=0)[0] if "twice" in each.title]) == 6
+
+
+def test_search_finds_while_typing_and_says_why(visit):
+    with visit("/page/search") as page:
+        box = page.get_by_role("searchbox")
+        expect(box).to_be_focused()
+        box.press_sequentially("importer nightly")
+        hit = page.locator("#hits .card").first
+        expect(hit.locator("h2")).to_contain_text("Heron's importer")
+        expect(hit.locator("mark").first).to_be_visible()
+        expect(hit).to_contain_text(re.compile(r"\d{4}-\d\d-\d\d · categories · knowledge"))
+        expect(hit).to_contain_text("claude")
+        hit.locator("summary").click()
+        expect(hit.locator(".shares")).to_contain_text("passage")
+        assert hit.locator(".bar rect").count() >= 3
+        assert "q=importer" in page.url
+        page.reload()
+        expect(page.locator("#hits h2").first).to_contain_text("Heron's importer")
+        page.keyboard.press("Escape")
+        page.locator("h1").click()
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/page/note/**")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        ("project", "categories", {"categories"}), ("category", "preferences", {"categories"}),
+        ("tag", "heron", None), ("agent", "cursor", {"categories"}), ("from", "2099-01-01", set()),
+        ("until", "1999-01-01", set()),
+    ],
+)  # fmt: skip
+def test_each_filter_of_the_search_narrows_what_is_found(visit, name, value, found):
+    with visit("/page/search?q=heron") as page:
+        before = page.locator("#hits [role=status]").inner_text()
+        page.locator("details.filters > summary").click()
+        field = page.locator(f"[name={name}]")
+        field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(value)
+        expect(page.locator("#hits [role=status]")).not_to_have_text(before)
+        projects = {each.split(" · ")[1] for each in page.locator("#hits .card > p.soft").all_inner_texts()}
+        assert found is None or projects == found, projects
+        assert f"{name}=" in page.url
+
+
+def test_the_archive_is_searched_when_asked_for(visit, memory):
+    note = memory.write(Draft("the zeppelin hangar closed", project="categories", category="knowledge"))
+    with visit(f"/page/find?ref={note.id}") as page:
+        page.keyboard.press("a")
+        page.wait_for_url(re.compile("done="))
+        page.goto("/page/search?q=zeppelin")
+        expect(page.locator("#hits [role=status]")).to_contain_text("Nothing found")
+        page.locator("details.filters > summary").click()
+        page.get_by_label("with the archive").check()
+        expect(page.locator("#hits .card")).to_contain_text("archived")
+        page.locator("#hits h2 a").click()
+        page.get_by_role("button", name="Bring back").click()
+        expect(page.locator(".done")).to_be_visible()
+        page.goto("/page/search?q=zeppelin")
+        expect(page.locator("#hits h2")).to_contain_text("zeppelin")
+
+
+def test_a_note_is_shown_with_facts_links_graph_and_history(visit):
+    with visit(HERON) as page:
+        expect(page.locator("h1")).to_have_text("Heron")
+        for heading in ("Facts", "Links from here", "Links to here", "Around it", "History"):
+            expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+        page.locator(".two a").first.click()
+        page.wait_for_url("**/page/note/**")
+        expect(page.locator("h1")).not_to_have_text("Heron")
+
+
+def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
+    note = memory.write(Draft("green tea in the morning", project="categories", category="habits"))
+    address = f"/page/find?ref={note.id}"
+    with visit(address) as page:
+        page.keyboard.press("e")
+        box = page.get_by_label("Text")
+        box.fill(box.input_value().replace("green", "black"))
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".body")).to_contain_text("black tea")
+        page.keyboard.press("u")
+        expect(page.locator(".body")).to_contain_text("green tea")
+        page.get_by_label("Tags").fill("drinks, morning")
+        page.get_by_label("Tags").press("Enter")
+        expect(page.locator("a.tag")).to_have_text(["drinks", "morning"])
+        page.keyboard.press("p")
+        expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+        page.get_by_label("Category").select_option("preferences")
+        page.get_by_label("Category").locator("xpath=../..").get_by_role("button").click()
+        expect(page.locator("p.soft").first).to_contain_text("preferences")
+        page.get_by_role("button", name="Delete").click()
+        expect(page.locator(".done")).to_be_visible()
+        page.locator(".done button").click()
+        page.goto(address)
+        expect(page.locator(".body")).to_contain_text("green tea")
+        expect(page.locator("#history + div li").first).to_be_visible()
+        page.get_by_role("button", name="Restore the text before this").last.click()
+        expect(page.locator(".done")).to_be_visible()
+    assert memory.read(note.id).content.strip() == "green tea in the morning"
+
+
+def test_an_edit_of_what_another_process_changed_meanwhile_loses_nothing(visit, memory):
+    memory.write(Draft("one", project="notes", title="Contested"))
+    with visit("/page/note/notes/Contested.md?part=edit", allowed=("409 (Conflict)",)) as page:
+        memory.edit("Contested", _appended("theirs"))
+        box = page.get_by_label("Text")
+        box.fill(box.input_value() + "mine\n")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.locator(".diff .old")).to_contain_text("theirs")
+        assert "mine" in page.get_by_label("Text").input_value()
+        assert "mine" not in memory.read("Contested").text
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".body")).to_contain_text("mine")
+    assert "theirs" not in memory.read("Contested").text
+
+
+def test_a_note_is_erased_only_after_a_second_question(visit, memory):
+    memory.write(Draft("my secret is xyzzyplugh", project="notes", title="Secret diary"))
+    with visit("/page/note/notes/Secret%20diary.md") as page:
+        page.get_by_role("button", name="Erase").click()
+        assert memory.read("Secret diary", count=False)
+        page.get_by_role("button", name=re.compile("^Erase")).click()
+        page.wait_for_url(re.compile("/page($|[?])"))
+        page.goto("/page/search?q=xyzzyplugh")
+        expect(page.locator("#hits [role=status]")).to_contain_text("Nothing found")
+
+
+def test_the_inbox_is_answered_by_keys_and_clicks_and_taken_back(visit, memory):
+    with visit("/page/inbox") as page:
+        cards = page.locator("[data-card]")
+        kinds = [each.kind for each in memory.review()]
+        assert {"suspicious", "merge", "category"} <= set(kinds)
+        expect(cards).to_have_count(len(kinds))
+        page.keyboard.press("j")
+        assert page.locator("[data-card].here").get_attribute("aria-label") == cards.nth(1).get_attribute("aria-label")
+        page.keyboard.press("k")
+        page.keyboard.press("k")
+        expect(cards.first).to_have_class(re.compile("here"))
+        merge = cards.filter(has_text="Do these say the same?")
+        assert merge.locator("pre.text").count() == 2
+        merge.get_by_role("button", name="keep the first").click()
+        expect(page.locator(".done")).to_be_visible()
+        expect(cards).to_have_count(len(kinds) - 1)
+        page.keyboard.press("u")
+        expect(page.locator(".done")).to_be_visible()
+        page.goto("/page/inbox")
+        expect(cards).to_have_count(len(kinds))
+        cards.filter(has_text="Which category").get_by_label("Another category").select_option("lessons")
+        cards.filter(has_text="Which category").get_by_role("button", name="Set").click()
+        expect(page.locator(".done")).to_be_visible()
+        assert memory.search("grey and round")[0].note.category == "lessons"
+        page.goto("/page/inbox")
+        expect(cards.first).to_have_class(re.compile("here"))
+        while not page.locator("[data-card].here").get_by_text("Do these say the same?").count():
+            page.keyboard.press("j")
+        page.keyboard.press("n")
+        expect(cards.filter(has_text="Do these say the same?")).to_have_count(0)
+        assert "merge" not in [each.kind for each in memory.review()]
+        page.keyboard.press("k")
+        page.locator("[data-card].here").get_by_role("button", name="it is fine").click()
+        expect(cards.filter(has_text="Ignore all previous")).to_have_count(0)
+
+
+def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
+    with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_be_visible()
+        before = int(canvas.get_attribute("data-drawn"))
+        assert before > 5
+        canvas.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".hint")).to_have_text(re.compile("^Heron"))
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".hint")).not_to_have_text(re.compile("^Heron( ·|$)"))
+        for key in ("+", "-", "0"):
+            page.keyboard.press(key)
+        x, y = canvas.evaluate("each => each.graph.at('Mara Lindqvist')")
+        canvas.hover(position={"x": x, "y": y})
+        expect(page.locator(".hint")).to_contain_text("Mara Lindqvist")
+        canvas.click(position={"x": x, "y": y})
+        page.wait_for_url("**/people/**")
+        page.go_back()
+        page.get_by_label("Steps").select_option("2")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url(re.compile("depth=2"))
+        expect(canvas).to_be_visible()
+        assert int(canvas.get_attribute("data-drawn")) > before
+        page.get_by_label("Relation").select_option("works_on") if page.get_by_label("Relation").locator(
+            "option", has_text="works_on"
+        ).count() else None
+        canvas.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/page/note/**")
+
+
+def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory):
+    drafts = [Draft(f"[[Part {n + 1}]]", project="notes", title=f"Part {n}", folder=f"f{n % 5}") for n in range(410)]
+    memory.write_many(drafts)
+    with visit("/page/search?q=importer") as page:
+        page.get_by_role("link", name="as a graph").click()
+        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+        assert "q=importer" in page.url
+        page.get_by_label("Project").select_option("notes")
+        page.locator("[name=q]").fill("")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url(re.compile("project=notes"))
+        expect(page.locator("figcaption")).to_contain_text("clusters")
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_be_visible()
+        x, y = canvas.evaluate("each => each.graph.at('notes/f3')")
+        canvas.click(position={"x": x, "y": y})
+        expect(page.locator("h1")).to_contain_text("notes/f3")
+        expect(page.locator("figcaption")).to_contain_text("82")
+
+
+def test_reminders_are_done_and_put_off_by_clicks_and_keys(visit, memory):
+    with visit("/page/calendar") as page:
+        late = page.locator("[data-card]").filter(has_text="Send Priya")
+        expect(late).to_contain_text("overdue")
+        late.get_by_label("Another time").fill("2031-05-06 10:00")
+        late.get_by_role("button", name="Snooze").click()
+        expect(page.locator(".done")).to_be_visible()
+        expect(page.locator("[data-card]").filter(has_text="Send Priya")).to_have_count(0)
+        page.goto("/page/calendar?day=2031-05-06")
+        expect(page.locator("#month ~ p")).to_contain_text("Send Priya")
+        page.goto("/page/calendar")
+        first = page.locator("[data-card].here").inner_text()
+        page.keyboard.press("z")
+        expect(page.locator(".done")).to_be_visible()
+        page.keyboard.press("u")
+        expect(page.locator(".done")).to_be_visible()
+        page.goto("/page/calendar")
+        assert page.locator("[data-card].here").inner_text() == first
+        count = page.locator("[data-card]").count()
+        page.keyboard.press("d")
+        expect(page.locator("[data-card]")).to_have_count(count - 1)
+        page.locator("[data-card]").first.get_by_role("button", name="Done").click()
+        expect(page.locator("[data-card]")).to_have_count(count - 2)
+
+
+def test_the_calendar_turns_its_months_and_shows_the_notes_of_a_day(visit, memory):
+    memory.write(Draft("a day in spring", project="notes", title="Spring walk", date="2024-04-09"))
+    with visit("/page/calendar?month=2024-05") as page:
+        page.keyboard.press("p")
+        expect(page.locator("#month")).to_contain_text("2024-04")
+        page.get_by_role("link", name=re.compile("^9 1 notes")).click()
+        expect(page.get_by_role("link", name="Spring walk")).to_be_visible()
+        page.get_by_role("link", name="Month after").click()
+        expect(page.locator("#month")).to_contain_text("2024-05")
+
+
+def test_agents_and_health_show_writers_tokens_size_and_upkeep_and_a_token_is_revoked(visit, house):
+    with visit("/page/agents") as page:
+        for text in ("claude-code 2.1", "cursor 3.0", "cpl_", "runs in this server", "next", "Last dream"):
+            expect(page.locator("main")).to_contain_text(text)
+        for job in ("expire", "decay", "consolidate", "notify", "dream"):
+            expect(page.get_by_role("cell", name=job, exact=True)).to_be_visible()
+        expect(page.locator("#findings li, #findings p").first).to_be_visible()
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        row = page.get_by_role("row").filter(has_text="phone")
+        row.get_by_role("button", name="Revoke").click()
+        expect(row.get_by_role("button")).to_be_visible()
+        page.once("dialog", lambda dialog: dialog.accept())
+        row.get_by_role("button", name="Revoke").click()
+        expect(page.get_by_role("row").filter(has_text="phone")).to_contain_text("revoked")
+
+
+def test_the_doctor_mends_what_loses_nothing(visit, house):
+    (house.home / ".memory.yaml.tmp").touch()
+    house.home.chmod(0o755)
+    with visit("/page/agents") as page:
+        expect(page.locator("#findings")).to_contain_text("others can read the home")
+        page.get_by_role("button", name="Mend").click()
+        expect(page.locator("main")).to_contain_text("mended")
+    assert house.home.stat().st_mode & 0o077 == 0
+
+
+def test_a_note_full_of_scripts_is_shown_as_text_on_every_page(visit, memory):
+    note = memory.find("<script>alert(0)</script>")
+    dialogs = []
+    with visit() as page:
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        for path in (f"/page/find?ref={note.id}", "/page", "/page/search?q=alert", "/page/graph", "/page/calendar",
+                     f"/page/graph?note={note.id}", f"/page/find?ref={note.id}"):  # fmt: skip
+            page.goto(path)
+            assert page.locator("main script, main img, main svg[onload], main iframe, main [onerror]").count() == 0
+            assert page.locator('a[href^="javascript:"]').count() == 0
+            assert page.title() != "owned"
+        expect(page.locator(".body")).to_contain_text("<script>document.title='owned'</script>")
+        page.locator("a[data-key=e]").click()
+        assert "<img src=x onerror=alert(2)>" in page.get_by_label("Text").input_value()
+    assert dialogs == []
+
+
+def test_everything_but_the_graph_works_without_scripts(visit, memory):
+    note = memory.write(Draft("plain paper", project="categories", category="knowledge"))
+    with visit("/page/search", java_script_enabled=False) as page:
+        page.get_by_role("searchbox").fill("plain paper")
+        page.get_by_role("searchbox").press("Enter")
+        page.locator("#hits h2 a").first.click()
+        page.locator("a[data-key=e]").click()
+        page.get_by_label("Text").fill(page.get_by_label("Text").input_value().replace("paper", "linen"))
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".body")).to_contain_text("plain linen")
+        page.locator("#history + div a").click()
+        expect(page.locator("ol.changes li").first).to_be_visible()
+        page.goto("/page")
+        page.get_by_role("button", name="Undo").first.click()
+        expect(page.locator(".done")).to_be_visible()
+        assert "paper" in memory.read(note.id).content
+        page.locator("ol.changes summary").first.click()
+        page.locator(".diffs a").first.click()
+        expect(page.locator("h1")).to_contain_text("Change")
+        for path in ("/page/calendar", "/page/inbox", "/page/agents", "/page/doctor"):
+            page.goto(path)
+            expect(page.locator("h1")).to_be_visible()
+        page.goto("/page/graph")
+        page.get_by_role("link", name="As a list").click()
+        page.locator("ul.columns a").first.click()
+
+
+def test_another_site_in_the_browser_and_a_stranger_get_nothing(browser, house, cookies, memory):
+    """A page of another port of this machine, a name that is bound to this machine later, and no cookie."""
+    import threading
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    last = memory.log(limit=1)[0].number
+    form = f'<form method="post" action="{house.url}/page/undo"><button>go</button></form><img src="{house.url}/page">'
+
+    class Evil(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(form.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        assert page.goto(f"{house.url}/page").status == 401
+        context.add_cookies(cookies)
+        assert page.goto(f"{house.url}/page").status == 200
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+        with page.expect_response("**/page/undo") as answer:
+            page.get_by_role("button").click()
+        assert answer.value.status == 403
+        sent = context.request.get(f"{house.url}/page", headers={"Host": "evil.example"})
+        assert sent.status == 421
+        sent = context.request.post(f"{house.url}/page/undo", form={"change": "1"})
+        assert sent.status == 403, "a form without the token of its session"
+    finally:
+        context.close()
+        server.shutdown()
+        server.server_close()
+    assert memory.log(limit=1)[0].number == last
+
+
+def test_the_language_is_chosen_and_the_owner_goes_out(browser, house):
+    context = browser.new_context(locale="en-GB")
+    page = context.new_page()
+    address = house.way_in()
+    page.goto(address)
+    page.wait_for_url("**/page")
+    page.get_by_role("button", name="中文").click()
+    expect(page.locator("nav")).to_contain_text("今天")
+    page.get_by_role("button", name="English").click()
+    expect(page.locator("nav")).to_contain_text("Today")
+    page.get_by_role("button", name="Sign out").click()
+    assert page.goto(f"{house.url}/page").status == 401
+    assert page.goto(address).status == 401, "the address lets in once"
+    context.close()

@@ -1,0 +1,98 @@
+"""`memory page` as a process: what it prints and starts, beside a daemon and without one, and the live page."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import httpx2
+import pytest
+
+from commonplace import Draft, open_memory
+from serve.daemon_process import DaemonProcess
+from serve.process import SECONDS, environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.promise("page-command")]
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+def command(home, *words):
+    return [sys.executable, "-m", "commonplace", *words, "--home", str(home)]
+
+
+class PageProcess(DaemonProcess):
+    """`memory page` where it serves the home itself."""
+
+    def __init__(self, home, *words):
+        self.home = home
+        self.process = subprocess.Popen(
+            command(home, "page", "--no-open", *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=environment(home.parent), text=True,
+        )  # fmt: skip
+
+
+def printed(home, *words):
+    """The address one run of the command printed, which ended by itself."""
+    done = subprocess.run(
+        command(home, "page", "--no-open", "--json", *words), capture_output=True, text=True, timeout=SECONDS,
+        env=environment(home.parent),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["address"]
+
+
+def test_it_serves_the_page_until_it_is_stopped_and_others_find_it(home):
+    with PageProcess(home) as page:
+        first = page.ready()
+        assert httpx2.get(first).status_code == 200
+        second = printed(home)
+        assert second.partition("/page")[0] == first.partition("/page")[0]
+        assert httpx2.get(second).status_code == 200
+        assert httpx2.get(second).status_code == 401
+        status, _, errors = page.stop(signal.SIGINT)
+        assert (status, errors) == (0, "")
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(second)
+
+
+def test_beside_a_daemon_without_http_it_serves_alone_and_with_it_not_at_all(home):
+    with DaemonProcess(home) as daemon:
+        daemon.ready()
+        with PageProcess(home) as page:
+            assert httpx2.get(page.ready()).status_code == 200
+            assert page.stop()[0] == 0
+    with DaemonProcess(home, "--http", "127.0.0.1:0") as daemon:
+        assert "http://127.0.0.1:" in daemon.ready()
+        assert httpx2.get(printed(home)).status_code == 200
+    assert (
+        "page is the owner's"
+        in subprocess.run(
+            command(home, "--agent", "x", "page"), capture_output=True, text=True, env=environment(home.parent)
+        ).stderr
+    )
+
+
+@pytest.mark.promise("page-today")
+def test_a_change_by_another_process_is_told_as_it_happens(home):
+    with PageProcess(home) as page:
+        address = page.ready()
+        with httpx2.Client(timeout=SECONDS) as client:
+            assert client.get(address).status_code == 200
+            with client.stream("GET", address.partition("/enter")[0] + "/live") as stream:
+                lines = stream.iter_lines()
+                assert next(lines).startswith("retry")
+                with open_memory(home) as memory:
+                    writing = threading.Timer(0.5, lambda: memory.write(Draft("x", title="Tea")))
+                    writing.start()
+                    assert next(each for each in lines if each.startswith("event")) == "event: change"
+                    writing.join()
+            assert "Tea" in client.get(address.partition("/enter")[0]).text
+        status, _, _ = page.stop()
+        assert status == 0

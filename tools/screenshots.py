@@ -1,0 +1,81 @@
+"""Make the screenshots of docs/page.md from the sample vault: `python tools/screenshots.py [DIR]`.
+
+Needs what the tests in a browser need: Debian's chromium, and playwright. Look at each before it is committed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browser.chromium import missing, open_browser  # noqa: E402
+from browser.house import Served, furnish  # noqa: E402
+
+WIDE, PHONE = (1100, 760), (390, 760)
+SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
+    "today": ("/page", WIDE, "light", "en"),
+    "search": ("/page/search?q=lost+rename", WIDE, "light", "en"),
+    "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1500), "light", "en"),
+    "inbox": ("/page/inbox", WIDE, "light", "en"),
+    "graph": ("/page/graph?note=vault/projects/Heron.md", WIDE, "dark", "en"),
+    "calendar": ("/page/calendar", WIDE, "light", "en"),
+    "agents": ("/page/agents", WIDE, "light", "en"),
+    "phone": ("/page/search?q=全文检索", PHONE, "dark", "zh-CN"),
+}
+"""By name: the address, the window, the colours and the language."""
+_OPENED = {"today": "#c13 details", "search": "details.why"}
+"""What is opened before the picture is taken: the first of these."""
+
+_AWAITED = {"inbox": "[data-card]", "agents": "#findings > :not(:has(a))", "note": "#history + div li"}
+"""What comes after the page itself."""
+
+
+def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
+    """Make one picture. Returns its size in bytes."""
+    path, (width, height), scheme, locale = SHOTS[name]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale, reduced_motion="reduce",
+        base_url=served.url,
+    )  # fmt: skip
+    page = context.new_page()
+    page.goto(served.way_in())
+    page.wait_for_url("**/page")
+    page.goto(path)
+    if name in _OPENED:
+        page.locator(f"main {_OPENED[name]} > summary").first.click()
+    if page.locator("canvas").count():
+        page.locator("canvas[data-drawn]").wait_for()
+    if name in _AWAITED:
+        page.locator(_AWAITED[name]).first.wait_for()
+    page.wait_for_timeout(400)
+    place = folder / f"{name}.png"
+    page.screenshot(path=str(place))
+    context.close()
+    return place.stat().st_size
+
+
+def main(folder: Path) -> int:
+    if why := missing():
+        print(why, file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="commonplace-page-") as scratch:
+        home = Path(scratch) / "home"
+        furnish(home)
+        served = Served(home)
+        try:
+            with open_browser() as browser:
+                sizes = {name: shoot(browser, served, name, folder) for name in SHOTS}
+        finally:
+            served.close()
+    print("\n".join(f"{name}.png {size // 1024} kB" for name, size in sizes.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "page"))

@@ -18,7 +18,9 @@ TODAY = date(2026, 11, 21)
 
 def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
     assert read_question("What did the painter buy in Leiden?").words == ("painter", "buy", "leiden")
-    assert read_question("用户喜欢深色模式吗？").words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式")
+    asked = read_question("用户喜欢深色模式吗？")
+    assert asked.words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式", "式吗")
+    assert asked.weak == {"式吗"}, "what lies across a stop word says little"
 
 
 def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:

@@ -228,10 +228,11 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words`: lower case, each once, CJK runs as pairs. `when`: it asks for a time. `only_days`: it names nothing but
-    days."""
+    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop word. `when`: it
+    asks for a time. `only_days`: it names nothing but days."""
 
     words: tuple[str, ...]
+    weak: frozenset[str]
     periods: tuple[Period, ...]
     when: bool
     only_days: bool = False
@@ -242,12 +243,16 @@ def read_question(text: str, today: date | None = None) -> Question:
     only written dates are understood."""
     asked = focus_of(text)
     named = periods(asked, today)
-    found: dict[str, None] = {}
-    for word in words(asked):
-        pairs = [word[at : at + 2] for at in range(len(word) - 1)] if is_cjk(word) and len(word) > 2 else [word]
-        found.update(dict.fromkeys(pairs))
+    found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))
+    across = dict.fromkeys(pair for run in tokens(asked) if is_cjk(run) for pair in _pairs(run) if len(pair) > 1)
+    weak = across.keys() - found.keys()
+    found |= across
     only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
-    return Question(tuple(found), tuple(named), _WHEN.search(asked) is not None, only)
+    return Question(tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only)
+
+
+def _pairs(word: str) -> list[str]:
+    return [word[at : at + 2] for at in range(len(word) - 1)] if len(word) > 2 and is_cjk(word) else [word]
 
 
 def is_question(text: str) -> bool:

@@ -28,6 +28,11 @@ def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     assert read_question(prompt + "Mara sold the boat. Why?").words == ("mara", "sold", "boat")
 
 
+def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
+    told = "Mara wanted a boat for years, and everybody tried to talk her out of it. " * 4
+    assert read_question(told + "Who sold it in the end?").words[:2] == ("mara", "wanted")
+
+
 @pytest.mark.parametrize(
     ("text", "first", "last"),
     [

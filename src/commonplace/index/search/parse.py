@@ -173,7 +173,7 @@ def is_prose(query: ParsedQuery) -> bool:
 
 
 _PROSE = 8
-_LONG, _LONG_QUESTION = 40, 30
+_WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
@@ -281,8 +281,9 @@ def asks_several(text: str) -> bool:
 
 
 def focus_of(text: str) -> str:
-    """Of a long text the question at its end, with the sentence before when it says little; else all of it."""
-    if len(text) < 200 and len(tokens(text)) <= _LONG:
+    """Of a long text the question at its end, with the sentence before when it says little; else all of it: what was
+    told first may be what is asked about."""
+    if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
         return text
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
     asking = [at for at, one in enumerate(sentences) if one.rstrip().endswith(("?", "？"))]

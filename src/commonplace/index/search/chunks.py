@@ -199,9 +199,10 @@ class ChunkRanking:
         self._rescale({row: one.own for row, one in single.items()})
 
     def _find_words(self) -> None:
+        in_titles = sum(4 << 3 * at for at in range(len(self._ranking.words)))
         for row, some in self.chunks.items():
             text, bits = self.texts[row], self._ranking.bits.get(row, 0)
-            titles = sum(bits & 4 << 3 * at for at in range(len(self._ranking.words)))
+            titles = bits & in_titles
             starts = [one.start for one in some]
             if len(some) == 1:
                 some[0].bits = bits
@@ -292,9 +293,10 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
 
 def _together(some: Sequence[Chunk], bits: int) -> Chunk:
     """The chunks of a note as one, with what else its name says."""
-    often: Counter[int] = Counter()
-    for one in some:
+    often = Counter(some[0].often)
+    for one in some[1:]:
         often.update(one.often)
+    for one in some:
         bits |= one.bits
     return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often)
 

@@ -157,9 +157,9 @@ def feature_table(ranking: QuestionRanking, rows: Sequence[int]) -> np.ndarray:
             "conversation_words": scorer[together] / ranking._most,
             "speaker": float(place is not None and note.speaker in ranking.speakers),
             "own": note.first_person / 4,
-            "asks": note.question / 100,
+            "asks": 0.0 if place is None else note.question / 100,
             "date": sum(period.share(note.day) for period in periods),
-            "timed": float(when and note.has_time),
+            "timed": float(place is not None and when and note.has_time),
         }
         lines.append([values[name] for name in FITTED])
     return np.array(lines).reshape(len(rows), len(FITTED))

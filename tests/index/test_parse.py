@@ -18,12 +18,19 @@ TODAY = date(2026, 11, 21)
 
 def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
     assert read_question("What did the painter buy in Leiden?").words == ("painter", "buy", "leiden")
-    assert read_question("用户喜欢深色模式吗？").words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式")
+    asked = read_question("用户喜欢深色模式吗？")
+    assert asked.words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式", "式吗")
+    assert asked.weak == {"式吗"}, "what lies across a stop word says little"
 
 
 def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     prompt = "You are a careful assistant. " * 20
     assert read_question(prompt + "Mara sold the boat. Why?").words == ("mara", "sold", "boat")
+
+
+def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
+    told = "Mara wanted a boat for years, and everybody tried to talk her out of it. " * 4
+    assert read_question(told + "Who sold it in the end?").words[:2] == ("mara", "wanted")
 
 
 @pytest.mark.parametrize(

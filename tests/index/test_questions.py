@@ -56,6 +56,18 @@ def test_a_statement_comes_before_a_question_of_the_same_words(desk: Desk) -> No
     assert asked(desk, "does the red canoe leak?") == ["a.md", "b.md"]
 
 
+def test_of_notes_that_stand_alone_the_one_that_says_a_word_more_often_comes_first(desk: Desk) -> None:
+    desk.put("often.md", "The canoe leaks. We mend the canoe with tar, and the canoe floats again by evening.")
+    desk.put("once.md", "The canoe leaks. We mend the roof with tar, and the cellar is dry again by evening.")
+    assert asked(desk, "where is the canoe kept?") == ["often.md", "once.md"]
+
+
+def test_that_a_text_names_a_time_counts_only_where_somebody_says_it(desk: Desk) -> None:
+    desk.put("b.md", "The choir sang in 1998, and in 1999 as well, people say.")
+    desk.put("a.md", "The choir sang in winter, and in spring as well, they say.")
+    assert asked(desk, "When did the choir sing?")[0] == "a.md", "of equal ones the newest"
+
+
 def test_other_forms_of_a_word_and_longer_words_are_found(desk: Desk) -> None:
     desk.put("a.md", "She bought a bicycle.")
     desk.put("b.md", "The violinist stands in the corner.")

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.text.tokens import flatten, parts, passages, stop_words, tokens
+from commonplace.text.tokens import flatten, parts, passages, stop_words, tokens, word_count
 
 SHORT = 700
 """A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
@@ -64,7 +64,7 @@ def style_of(text: str, source: str | None = None) -> Style:
     body = text.strip()
     named = _SPEAKER.match(body)
     speaker = (_first_name(named[1]) if named else None) or _first_name(source or "")
-    size = max(body.count(" ") + 1, len(body) // 12)
+    size = max(1, round(word_count(body)))
     if len(body) > SHORT or not body:
         return Style(speaker, size, 0, 0, bool(body))
     asked = sum(map(len, _QUESTION.findall(body))) if "?" in body or "？" in body else 0

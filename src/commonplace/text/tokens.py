@@ -164,7 +164,7 @@ def passages(text: str) -> list[Passage]:
     for block_start, block_end in _blocks(text):
         block = text[block_start:block_end]
         new = _HEADING.match(block)
-        weight = _weight(block)
+        weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
             line += text.count("\n", counted, begin)
             counted = begin
@@ -215,7 +215,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed)]
     for end in (*ends, detailed):
         if text[position:end].strip():
-            if end - position > PASSAGE_WORDS * 2 and _weight(text[position:end]) > PASSAGE_WORDS * 1.5:
+            if end - position > PASSAGE_WORDS * 2 and word_count(text[position:end]) > PASSAGE_WORDS * 1.5:
                 found.extend(_pieces(text, position, end))
             else:
                 found.append((position, end))
@@ -259,8 +259,9 @@ def _last_line(text: str, reach: int) -> int:
     return max((end for end in ends if text[end - 1] == "\n"), default=-1)
 
 
-def _weight(block: str) -> float:
-    """About how many words `block` has; what has hardly any blanks is measured by its length."""
+def word_count(block: str) -> float:
+    """About how many words `block` has; what has hardly any blanks is measured by its length, a CJK character being two
+    thirds of a word."""
     size = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
         size = max(size, sum(len(run) for run in runs().findall(block)) / 1.5)

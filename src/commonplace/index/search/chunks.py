@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from heapq import nlargest
 from operator import or_
@@ -22,7 +23,7 @@ from commonplace.index.search.queries import NoteText
 from commonplace.index.search.question import QuestionRanking, TermScorer, Word
 from commonplace.index.search.word_forms import forms, root, stem
 from commonplace.note.model import ARCHIVED
-from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at
+from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at, word_count
 
 READ, READ_LONG = 40, 20
 """This many of the best notes are read, and this many long ones that come after them."""
@@ -43,8 +44,8 @@ _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 class Chunk:
     """`text[start:stop]` of the note in `row`, with about so many `words`, and its speaker.
 
-    `bits`: which words of the question it contains, as in `QuestionRanking`; `own`: their score, 1 for the best chunk;
-    `is_relevant`: it or a neighbor contains a word.
+    `bits`: which words of the question it contains, as in `QuestionRanking`; `often`: how often, by the number
+    of the word; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor contains a word.
     """
 
     row: int
@@ -53,6 +54,7 @@ class Chunk:
     words: int
     speaker: str | None
     bits: int = 0
+    often: dict[int, int] = field(default_factory=dict)
     score: float = 0.0
     own: float = 0.0
     is_relevant: bool = False
@@ -85,7 +87,7 @@ class ChunkRanking:
         self._finder = _WordFinder(ranking.words)
         self.weights = _term_weights(ranking.words)
         self.terms = list(self.weights)
-        long = [row for row, note in self._features.items() if note.is_long]
+        long = [row for row, note in self._features.items() if note.is_long or note.conversation is None]
         self.texts = {one.row: one for one in ranking.context.texts(rows if every else long, self.terms)}
         self.chunks: dict[int, list[Chunk]] = {}
         room = _MAX_CHARACTERS
@@ -93,7 +95,7 @@ class ChunkRanking:
             if room > 0:
                 some = self._chunks_of(self.texts[row])
                 room -= sum([one.stop - one.start for one in some])
-                if len(some) > 1:
+                if len(some) > 1 or self._features[row].conversation is None:
                     self.chunks[row] = some
         self.scores = {row: scores[row] for row in rows if row in scores}
         if self.chunks:
@@ -109,8 +111,8 @@ class ChunkRanking:
 
     def best(self, row: int) -> Chunk | None:
         """The best chunk of a note; None for a note that is one chunk."""
-        some = self.chunks.get(row)
-        return max(some, key=lambda one: one.score) if some else None
+        some = self.chunks.get(row, ())
+        return max(some, key=lambda one: one.score) if len(some) > 1 else None
 
     def relevant(self) -> list[tuple[int, int, int, float, int]]:
         """All relevant chunks of the notes read, best first: note, start, stop, score, words as `QuestionRanking.bits`.
@@ -177,40 +179,41 @@ class ChunkRanking:
         there = {one.speaker for one in every}
         speakers = ranking.speakers | {word.text for word in ranking.words if word.text in there}
         scorer = TermScorer(ranking.words, speakers - ranking.speakers)
-        held = {row: ranking.bits.get(row, 0) for row in self._features if row not in self.chunks}
+        single = {
+            row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
+            for row, note in self._features.items()
+            if row not in self.chunks
+        }
         matching = [one for one in every if one.bits]
-        sizes = [one.words for one in matching] + [self._features[row].words for row in held]
-        usual = sum(sizes) / (len(sizes) or 1) or 1
-
-        def by_words(bits: int, words: int) -> float:
-            return scorer[bits] / (1 + 1.2 * (1 - table.brevity + table.brevity * words / usual))
-
-        for one in matching:
-            one.own = by_words(one.bits, one.words)
-        own = {row: by_words(bits, self._features[row].words) for row, bits in held.items()}
-        most = max([one.own for one in matching] + list(own.values()), default=0.0) or 1.0
-        for one in matching:
-            one.own /= most
-        together = {row: scorer[reduce(or_, (one.bits for one in some))] for row, some in self.chunks.items()}
-        full = max([*together.values(), *map(scorer.__getitem__, held.values())], default=0.0) or 1.0
+        _score_words([*matching, *single.values()], scorer, table.brevity)
+        whole = {row: _together(some, ranking.bits.get(row, 0)) for row, some in self.chunks.items()}
+        _score_words(whole.values(), scorer, table.brevity)
+        full = max([scorer[one.bits] for one in (*whole.values(), *single.values())]) or 1.0
         neighbors = self._neighbor_scores(matching)
         for row, some in self.chunks.items():
-            self._score_note(row, some, neighbors, speakers, together[row] / full)
+            coverage = scorer[whole[row].bits] / full
+            self._score_note(row, some, neighbors, speakers, whole[row].own, coverage)
         self._read_closely(every)
         for row, some in self.chunks.items():
-            self.scores[row] = self._blended(row, max(one.score for one in some))
-        self._rescale({row: value / most for row, value in own.items()})
+            self.scores[row] = round(max(one.score for one in some), 6)
+        self._rescale({row: one.own for row, one in single.items()})
 
     def _find_words(self) -> None:
+        in_titles = sum(4 << 3 * at for at in range(len(self._ranking.words)))
         for row, some in self.chunks.items():
             text, bits = self.texts[row], self._ranking.bits.get(row, 0)
-            titles = sum(bits & 4 << 3 * at for at in range(len(self._ranking.words)))
+            titles = bits & in_titles
             starts = [one.start for one in some]
+            if len(some) == 1:
+                some[0].bits = bits
             for start, stop in text.spans or [(0, len(text.text))]:
                 if start >= some[-1].stop:
                     break  # of so long a text no more is read
                 for at, found in self._finder.places(flatten(text.text[start:stop])):
-                    some[bisect_right(starts, start + at) - 1].bits |= found | titles
+                    one = some[bisect_right(starts, start + at) - 1]
+                    word = (found.bit_length() - 1) // 3
+                    one.often[word] = one.often.get(word, 0) + 1
+                    one.bits |= found | titles
 
     def _neighbor_scores(self, every: Sequence[Chunk]) -> dict[int, float]:
         """What the best chunks add to their neighbors, by the chunk's identity."""
@@ -227,17 +230,24 @@ class ChunkRanking:
         return found
 
     def _score_note(
-        self, row: int, some: list[Chunk], neighbors: dict[int, float], speakers: set[str], together: float
+        self,
+        row: int,
+        some: list[Chunk],
+        neighbors: dict[int, float],
+        speakers: set[str],
+        whole: float,
+        coverage: float,
     ) -> None:
         """All features of the chunks of a note but those that need their text."""
         table, note = self._table, self._features[row]
         day = sum(period.share(note.day) for period in self._question.periods)
-        usual = table.conversation * max(one.own for one in some) + table.conversation_words * together
+        own = table.words * self._word_share(row) + table.conversation
+        usual = own * (1 - table.passage) * whole + table.conversation_words * coverage
         usual += table.date * day + self._ranking.shares(row).get("meaning", 0.0)
         for one in some:
             beside = neighbors.get(id(one), 0.0)
             one.is_relevant = bool(one.bits or beside)
-            one.score = table.words * self._word_share(row) * one.own + beside + usual
+            one.score = own * table.passage * one.own + beside + usual
             one.score += table.speaker if one.is_relevant and one.speaker in speakers else 0.0
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
@@ -245,8 +255,10 @@ class ChunkRanking:
         table = self._table
         for one in nlargest(_READ_CLOSELY, every, key=lambda one: one.score):
             style = _style_of(self.texts[one.row].text[one.start : one.stop])
-            one.score += table.asks * style.question / 100 + table.own * style.first_person / 4
-            one.score += table.timed if self._question.when and style.has_time else 0.0
+            one.score += table.own * style.first_person / 4
+            if one.speaker is not None:
+                one.score += table.asks * style.question / 100
+                one.score += table.timed if self._question.when and style.has_time else 0.0
 
     def _rescale(self, own: dict[int, float]) -> None:
         """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors
@@ -258,15 +270,35 @@ class ChunkRanking:
         for row, one in every.items():
             others = one.get("neighbors", 0.0) + one.get("conversation", 0.0)
             change = shares[row] * (own[row] - before[row]) + (factor - 1) * others
-            self.scores[row] = self._blended(row, self._ranking.scores[row] + change)
-
-    def _blended(self, row: int, score: float) -> float:
-        before = self._ranking.scores[row]
-        return round(before + self._table.passage * (score - before), 6)
+            self.scores[row] = round(self._ranking.scores[row] + change, 6)
 
     def _word_share(self, row: int) -> float:
         """The share of a note's own score that its words make up; meaning, where it is known, makes up the rest."""
         return 1.0 - self._table.meaning if row in self._ranking.cosines else 1.0
+
+
+def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
+    """The scores of these by their words, as in BM25, 1 for the best."""
+    usual = sum(one.words for one in some) / (len(some) or 1) or 1
+    for one in some:
+        slow = 1.2 * (1 - brevity + brevity * one.words / usual)
+        one.own = scorer[one.bits] / (1 + slow)
+        for at, often in one.often.items():
+            if often > 1:
+                one.own += scorer[one.bits & 3 << 3 * at] * (often / (often + slow) - 1 / (1 + slow))
+    most = max((one.own for one in some), default=0.0) or 1.0
+    for one in some:
+        one.own /= most
+
+
+def _together(some: Sequence[Chunk], bits: int) -> Chunk:
+    """The chunks of a note as one, with what else its name says."""
+    often = Counter(some[0].often)
+    for one in some[1:]:
+        often.update(one.often)
+    for one in some:
+        bits |= one.bits
+    return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often)
 
 
 class _WordFinder:
@@ -317,7 +349,7 @@ def _term_weights(words: Sequence[Word]) -> dict[parse.Term, float]:
     """What to show in a text, and its weight: words without their endings, mistyped ones as they are spelled (two words
     with one root have the weight of the later one)."""
     weight: dict[str, float] = {}
-    for word in words:
+    for word in (one for one in words if not one.is_weak):
         base = root(word.text)
         for text in (base if len(base) >= _MIN_ROOT else word.text, *word.spelled):
             weight[text] = word.weight
@@ -341,5 +373,5 @@ def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
     for start, stop in chunk(text):
         match = _SPEAKER.match(text, start)
         speaker = style_of(f"{match.group()} x").speaker if match else None
-        found.append((start, stop, max(text.count(" ", start, stop) + 1, (stop - start) // 12), speaker))
+        found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
     return found

@@ -173,7 +173,7 @@ def is_prose(query: ParsedQuery) -> bool:
 
 
 _PROSE = 8
-_LONG, _LONG_QUESTION = 40, 30
+_WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
@@ -228,10 +228,11 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words`: lower case, each once, CJK runs as pairs. `when`: it asks for a time. `only_days`: it names nothing but
-    days."""
+    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop word. `when`: it
+    asks for a time. `only_days`: it names nothing but days."""
 
     words: tuple[str, ...]
+    weak: frozenset[str]
     periods: tuple[Period, ...]
     when: bool
     only_days: bool = False
@@ -242,12 +243,16 @@ def read_question(text: str, today: date | None = None) -> Question:
     only written dates are understood."""
     asked = focus_of(text)
     named = periods(asked, today)
-    found: dict[str, None] = {}
-    for word in words(asked):
-        pairs = [word[at : at + 2] for at in range(len(word) - 1)] if is_cjk(word) and len(word) > 2 else [word]
-        found.update(dict.fromkeys(pairs))
+    found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))
+    across = dict.fromkeys(pair for run in tokens(asked) if is_cjk(run) for pair in _pairs(run) if len(pair) > 1)
+    weak = across.keys() - found.keys()
+    found |= across
     only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
-    return Question(tuple(found), tuple(named), _WHEN.search(asked) is not None, only)
+    return Question(tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only)
+
+
+def _pairs(word: str) -> list[str]:
+    return [word[at : at + 2] for at in range(len(word) - 1)] if len(word) > 2 and is_cjk(word) else [word]
 
 
 def is_question(text: str) -> bool:
@@ -276,8 +281,9 @@ def asks_several(text: str) -> bool:
 
 
 def focus_of(text: str) -> str:
-    """Of a long text the question at its end, with the sentence before when it says little; else all of it."""
-    if len(text) < 200 and len(tokens(text)) <= _LONG:
+    """Of a long text the question at its end, with the sentence before when it says little; else all of it: what was
+    told first may be what is asked about."""
+    if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
         return text
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
     asking = [at for at, one in enumerate(sentences) if one.rstrip().endswith(("?", "？"))]

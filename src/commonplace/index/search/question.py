@@ -15,7 +15,7 @@ from math import log
 
 from commonplace.index.facets import quoted
 from commonplace.index.search import weights
-from commonplace.index.search.parse import MAX_TERMS, asks_several, focus_of, read_question
+from commonplace.index.search.parse import MAX_TERMS, Question, asks_several, focus_of, read_question
 from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
 from commonplace.index.search.word_forms import forms
 from commonplace.text.tokens import flatten, is_cjk, query_text
@@ -51,6 +51,7 @@ class Word:
     `rows`: the notes that contain it or a form of it; `longer_rows`: those that contain a longer word it begins;
     `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has this
     name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
+    `is_weak`: it lies across a stop word, so it says little and nobody is told of it.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Word:
     match: str
     name_rows: Sequence[int] = ()
     spelled: Sequence[str] = ()
+    is_weak: bool = False
 
     @property
     def is_cut(self) -> bool:
@@ -77,12 +79,15 @@ class _WordLookup:
         # A power of two, so that no agent learns from the order how many notes of others there are.
         self.size = 1 << (max(_MIN_SIZE, context.size()) - 1).bit_length()
 
-    def words(self, texts: Sequence[str]) -> list[Word]:
-        """The words that some note contains, of very many the rarest."""
-        texts = texts[: MAX_TERMS * 8]
+    def words(self, question: Question) -> list[Word]:
+        """The words of the question that some note contains, of very many the rarest."""
+        texts = question.words[: MAX_TERMS * 8]
         speakers = self.context.speakers(texts)
         found = [self._word(text, text in speakers) for text in texts]
         found = [word for word in found if word.rows or word.longer_rows or word.is_speaker]
+        for word in found:
+            if word.text in question.weak:
+                word.is_weak, word.weight = True, word.weight * weights.WEIGHTS.weak
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
@@ -173,7 +178,7 @@ class QuestionRanking:
         self.question = read_question(text, today)
         self._table = weights.WEIGHTS
         lookup = _WordLookup(context)
-        self.words = lookup.words(self.question.words)
+        self.words = lookup.words(self.question)
         self._size = lookup.size
         focus = _without_names(focus_of(text), self.words, lookup.size)
         self._is_several = asks_several(focus) and bool(self._table.several)
@@ -230,7 +235,7 @@ class QuestionRanking:
         if row not in self.bits:
             self._look_up([row])
         bits = self.bits.get(row, 0)
-        return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7]
+        return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7 and not word.is_weak]
 
     def relevance(self, bits: int, characters: int) -> float:
         """How much a text of so many characters has to do with the question, on a scale of its own and not relative to
@@ -238,7 +243,8 @@ class QuestionRanking:
         words; less for a long text, which shares many words with anything."""
         rarities = self._rarities
         shared = sum(each for at, each in enumerate(rarities) if bits >> 3 * at & 5)
-        unheard = max(0, len(self.question.words) - len(rarities))
+        heard = sum(not word.is_weak for word in self.words)
+        unheard = max(0, len(self.question.words) - len(self.question.weak) - heard)
         return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
 
     @cached_property
@@ -247,7 +253,10 @@ class QuestionRanking:
         rarest, less = log(1 + (self._size + 0.5) / 1.5), weights.WEIGHTS.name
         if all(word.is_speaker for word in self.words):
             less = 1.0
-        return [min(1.0, word.weight / (less if word.is_speaker else 1.0) / rarest) for word in self.words]
+        return [
+            0.0 if word.is_weak else min(1.0, word.weight / (less if word.is_speaker else 1.0) / rarest)
+            for word in self.words
+        ]
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note, without those that add nothing; {} if it was not scored."""
@@ -265,9 +274,9 @@ class QuestionRanking:
             "conversation_words": table.conversation_words * self._scorer[together] / self._most,
             "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
             "own": table.own * note.first_person / 4,
-            "asks": table.asks * note.question / 100,
+            "asks": 0.0 if place is None else table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
-            "timed": table.timed if self.question.when and note.has_time else 0.0,
+            "timed": table.timed if place is not None and self.question.when and note.has_time else 0.0,
             "several": table.several * self._better.get(row, 0),
         }
         return {name: round(value, 3) for name, value in parts.items() if value}
@@ -288,12 +297,11 @@ class QuestionRanking:
         # Unpacked by position: to ask each note for its parts by name takes twice as long.
         for row, place, _, speaker, day, _, question, first_person, has_time, _ in self.features.values():
             alone = own_score(row, 0.0)
-            score = table.words * alone + neighbors(row, 0.0) + question_share * question
-            score += own_share * first_person + time_share * has_time
+            score = table.words * alone + neighbors(row, 0.0) + own_share * first_person
             if place is None:
                 score += conversation * alone + coverage * scorer[bits(row, 0)]
             else:
-                score += around.get(place, 0.0)
+                score += around.get(place, 0.0) + question_share * question + time_share * has_time
                 if speaker in self.speakers:
                     score += table.speaker
             if dated:

@@ -17,8 +17,9 @@ class QuestionWeights:
     longer: float = 0.2  # a longer word that it begins, relative to the word itself
     title: float = 1.0  # a word in title, heading or tag, on top of the word itself
     name: float = 0.15  # a speaker's name in the text, relative to another word
+    weak: float = 0.35  # a pair of CJK characters across a stop word, relative to another pair
     spelled: float = 0.7  # a word one edit away from one that no note contains, relative to the word itself
-    brevity: float = 0.3  # how much long texts are worth less, words being equal: the b of BM25
+    brevity: float = 0.4  # how much long texts are worth less, words being equal: the b of BM25
     before: float = 0.4  # the score of the note before it: an answer follows its question
     after: float = 0.18  # the score of the note after it
     around: float = 0.23  # the scores of the notes two and three places away, on either side
@@ -26,12 +27,12 @@ class QuestionWeights:
     conversation_words: float = 0.44  # how many of the words its conversation contains in all
     speaker: float = 0.8  # the question names who said it (or where it comes from)
     own: float = 0.19  # first person ("I", "my"): the text is about its speaker
-    asks: float = -0.58  # it is a question itself: answers are wanted
+    asks: float = -0.58  # somebody asks it: answers are wanted
     date: float = 0.98  # its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
     meaning: float = 0.6  # this share of a note's own score is embedding similarity (extra `semantic`), the rest words
     several: float = -0.1  # several things are asked for: for each better note of the conversation, up to five
-    timed: float = 0.57  # the question asks when, and the text names a time
-    passage: float = 1.0  # the best chunk of a long note, relative to the note as a whole
+    timed: float = 0.57  # the question asks when, and what somebody said names a time
+    passage: float = 0.66  # of a long note: the share of its best chunk, the rest is the note as a whole
     most: int = 150  # this many notes, chosen by words alone, are scored with all features
     archived: float = 0.5  # how much an archived memory is worth, relative to another one
     sources: int = 20  # this many of the best of them raise the score of their neighbors

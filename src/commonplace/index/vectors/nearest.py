@@ -117,7 +117,8 @@ class Vectors:
         with self._turn:
             if text not in self._questions:
                 try:
-                    vector = self.model.embed([text])[0] if self.model.reads(text) else None
+                    asked = self.identity.manner.question + text
+                    vector = self.model.embed([asked])[0] if self.model.reads(text) else None
                 except NoAnswer:
                     return None
                 if len(self._questions) >= _QUESTIONS:
@@ -155,7 +156,7 @@ class Vectors:
 
         Raises NoModel, NoAnswer, StorageError.
         """
-        rows = _vectors(self.model, list(texts.values()))
+        rows = _vectors(self.model, list(texts.values()), self.identity.manner.passage)
         self._file.append(np.array(list(texts), np.uint64), rows)
         return int(rows.any(axis=1).sum())
 
@@ -222,7 +223,8 @@ class Vectors:
         if rows.shape[1] != question.shape[0]:
             return chosen[:0], np.empty(0, np.float32)
         at = self._at[chosen]
-        return chosen, (rows @ question)[at] if notes is None else rows[at] @ question
+        raw = (rows @ question)[at] if notes is None else rows[at] @ question
+        return chosen, _calibrated(raw, self.identity.manner.floor)
 
     def _visible(self, passages: np.ndarray, cosines: np.ndarray, viewer: str | None) -> list[VectorHit]:
         """Those of `passages` above cosine 0 (that of one the model cannot read) whose note is there and visible."""
@@ -232,10 +234,15 @@ class Vectors:
         return [one for one in near if one.row in there]
 
 
-def _vectors(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    """A row for each text, of zeros for what the model cannot read."""
+def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
+    """The cosines with `floor` as 0, those of texts the model cannot read (0) as they are."""
+    return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor)) if floor else cosines
+
+
+def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
+    """A row for each text with `before` in front, of zeros for what the model cannot read."""
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
-    made = embedder.embed([texts[at] for at in readable] or ["a"])  # else how long a vector is, is not known
+    made = embedder.embed([before + texts[at] for at in readable] or ["a"])  # else how long a vector is, is not known
     rows = np.zeros((len(texts), made.shape[1]), np.float32)
     rows[readable] = made[: len(readable)]
     return rows
@@ -249,7 +256,7 @@ class KnownTexts:
 
     def __init__(self, folder: Path, choice: ModelSettings, texts: Sequence[str]):
         identity = model_choice.identify(choice)
-        self._choice, self._texts = choice, texts
+        self._choice, self._texts, self._manner = choice, texts, identity.manner
         self._file = store.VectorFile(folder / f"{identity.key}{_KNOWN_ENDING}", identity.name)
         self._keys = np.array([store.key_of(text) for text in texts], np.uint64)
         self._turn = threading.Lock()
@@ -260,7 +267,8 @@ class KnownTexts:
             self._file.refresh()
             bare = np.flatnonzero(~np.isin(self._keys, self._file.keys))[:_LEARNT_AT_ONCE]
             if len(bare):
-                rows = _vectors(runtimes.open_model(self._choice), [self._texts[at] for at in bare])
+                known = [self._texts[at] for at in bare]
+                rows = _vectors(runtimes.open_model(self._choice), known, self._manner.passage)
                 self._file.append(self._keys[bare], rows)
             return len(bare)
 
@@ -274,13 +282,13 @@ class KnownTexts:
             order = np.argsort(self._file.keys, kind="stable")
             at = order[np.searchsorted(self._file.keys, self._keys, sorter=order)]
             try:
-                question = _vectors(runtimes.open_model(self._choice), [text])[0]
+                question = _vectors(runtimes.open_model(self._choice), [text], self._manner.question)[0]
             except (NoAnswer, NoModel):
                 return []
             rows = self._file.rows[at]
             if not question.any() or rows.shape[1] != len(question):
                 return []
-            found: list[float] = (rows @ question).tolist()
+            found: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()
             return found
 
 

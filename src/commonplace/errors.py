@@ -22,6 +22,7 @@ CommonplaceError            code           exit
 ├── OutsideError            outside        1    a path that leaves its project
 ├── Locked                  locked         1    the owner locked the note
 ├── ProjectNotFound         project_not_found  1
+│   └── ProjectOutOfReach project_not_found 1 one of our own, which the caller's access leaves out
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
@@ -297,6 +298,17 @@ class ProjectNotFound(CommonplaceError):
     def __init__(self, name: str, names: Sequence[str] = ()):
         self.name, self.names = name, list(names)
         super().__init__(f'No project "{name}". Projects: {", ".join(names)}. Add one with create_memory_project.')
+
+
+class ProjectOutOfReach(ProjectNotFound):
+    """A built-in project outside of those the caller is limited to, `names`."""
+
+    def __init__(self, name: str, names: Sequence[str] = ()):
+        super().__init__(name, names)
+        self.args = (
+            f'This access is limited to the projects {", ".join(names)}; the project "{name}", which this needs, '
+            "is none of them. The owner can give a token for it.",
+        )
 
 
 class ProjectRefused(CommonplaceError):

@@ -24,10 +24,18 @@ from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.engine.limits import DayUse
 from commonplace.engine.provenance import Writers
 from commonplace.engine.write_gate import Gate
-from commonplace.errors import CommonplaceError, ConfigError, Conflict, NotFound, ProjectNotFound, StorageError
+from commonplace.errors import (
+    CommonplaceError,
+    ConfigError,
+    Conflict,
+    NotFound,
+    ProjectNotFound,
+    ProjectOutOfReach,
+    StorageError,
+)
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import ARCHIVE_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT, Note
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import ThreadLock, lock_folders, reason
@@ -144,7 +152,8 @@ class Engine:
         for name, store in self.stores.items():
             if name.lower() == project.lower():
                 return store
-        raise ProjectNotFound(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+        error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
+        raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""

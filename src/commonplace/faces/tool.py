@@ -7,17 +7,31 @@ caller and words the reply.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.arguments import Also, Arguments, check
 from commonplace.faces.hooks import Hooks
 from commonplace.faces.reply import Reply, error_reply, plain_error_reply
+from commonplace.faces.texts import text_file
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+
+
+_TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
+"""A tool's name in a sentence of advice, which names nothing else so written."""
+
+
+@cache
+def _advice() -> dict[str, str]:
+    """What errors of the engine advise -> what is said where a tool named there is not served."""
+    return dict(json.loads(text_file("advice.json")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +147,21 @@ class Registry:
         """
         tool = self.tools[name]
         given = {} if arguments is None else arguments
-        return self.hooks.call(memory.agent, name, given, lambda given: self._run(memory, tool, given))
+        return self.hooks.call(memory.agent, name, given, lambda given: self._advised(self._run(memory, tool, given)))
 
     def refusal(self, name: str, error: CommonplaceError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
         tool = self.tools.get(name)
         return error_reply(error) if tool is None or tool.contract == "notes" else plain_error_reply(error)
+
+    def _advised(self, reply: Reply) -> Reply:
+        """The reply; an error's advice to use a tool that is not served is reworded by texts/advice.json."""
+        for sentence, instead in _advice().items() if reply.is_error else ():
+            if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
+                reply.text = reply.text.replace(sentence, instead)
+                if reply.data and "error" in reply.data:
+                    reply.data["error"] = reply.data["error"].replace(sentence, instead)
+        return reply
 
     def _run(self, memory: Memory, tool: Tool, arguments: Any) -> Reply:
         if tool.contract is not None:

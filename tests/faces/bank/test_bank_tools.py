@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace import open_memory
+from commonplace import faces, open_memory
 from contract.memory_bank import Banks
 from contract.tables import tables
 
@@ -343,3 +344,13 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
         ask()
         assert {each.name for each in tmp_path.iterdir()} == {"home"}
         assert {each.name for each in (tmp_path / "home").iterdir()} <= {".commonplace", "banks"}
+
+
+def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Banks) -> None:
+    tool = faces.registry(["bank"], banks.memory.settings).tools["update"]
+    whole = {"bank_type": "global", "bank_id": "default", "content": "x", "target_file": "context.md"}
+    required = [name for name in whole if banks.call("update", **{k: v for k, v in whole.items() if k != name})[1]]
+    assert required == tool.schema["required"]
+    page = (Path(__file__).parents[3] / "docs/faces/memory-bank.md").read_text("utf-8")
+    (sentence,) = (line for line in page.split("\n") if line.startswith("`update` needs "))
+    assert re.findall(r"`(\w+)`", sentence.partition(";")[0])[1:] == required

@@ -128,3 +128,14 @@ def test_an_entity_too_large_for_a_page_can_be_read_to_its_end(nodes):
         assert entity["observationCount"] == 500
         read += entity["observations"]
     assert read == texts
+
+
+def test_the_reply_to_creating_many_entities_is_bounded_and_names_them_without_their_observations(nodes):
+    texts = ["what is known of it, in a sentence of some length " * 4]
+    wanted = [{"name": f"e{i:03}", "entityType": "thing", "observations": texts} for i in range(800)]
+    reply = nodes.reply("create_entities", {"entities": wanted})
+    assert len(reply.text) <= 80_000
+    assert json.loads(reply.text) == reply.data["entities"]
+    assert [each["name"] for each in reply.data["entities"]] == [each["name"] for each in wanted]
+    assert not any(each["observations"] for each in reply.data["entities"])
+    assert nodes("read_graph", limit=0)["totalEntities"] == 800

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,16 @@ def test_a_project_is_known_by_its_id_and_by_the_beginning_of_an_address(program
     assert program.data("search_notes", query="work")["total"] == 0
     assert program.data("search_notes", query="work", search_all_projects=True)["total"] == 1
     assert "Unknown project" in program.fails("search_notes", query="work", projects=["nowhere"])
+
+
+def test_an_address_in_a_project_there_is_not_is_refused_without_our_projects(program: Program) -> None:
+    call = {"identifier": "memory://missing-project/x", "operation": "append", "content": "y"}
+    text = program.fails("edit_note", **call)
+    assert "`missing-project`, which is no project" in text
+    refused = json.loads(program.fails("edit_note", **call, output_format="json"))
+    assert (refused["error"], refused["projectRoute"]) == ("UNRESOLVED_PROJECT_ROUTE", "missing-project")
+    more = program.fails("read_note", identifier="x", project="nowhere") + program.fails("ls", path="nowhere/x")
+    assert not {"banks", "categories", "kv", "graph", "memories"} & set(re.findall(r"\w+", text + more))
 
 
 def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> None:

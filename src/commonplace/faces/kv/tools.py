@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from commonplace.engine.entries import Entries, EntryError
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, ProjectOutOfReach
 from commonplace.faces.arguments import Arguments, has_surrogate
 from commonplace.faces.reply import Reply
 from commonplace.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
@@ -43,7 +43,7 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
     try:
         return Reply(_TOOLS[tool](entries, arguments, form))
     except CommonplaceError as error:
-        is_known = isinstance(error, KvRefused | EntryError)
+        is_known = isinstance(error, KvRefused | EntryError | ProjectOutOfReach)
         message = str(error) if is_known else f"Internal error in {tool}: {error}"
     if form == "json":
         text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)

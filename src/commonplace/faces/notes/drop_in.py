@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from commonplace.errors import CommonplaceError, InvalidInput, NotFound
+from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ProjectNotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
@@ -81,6 +81,8 @@ def _run(special: Callable[[Tool, Vault, Memory, Arguments], Reply], tool: Tool,
             args["project"] = detected or vault.named(memory, args)
         return special(tool, vault, memory, args)
     except CommonplaceError as error:
+        if isinstance(error, ProjectNotFound):  # the engine also knows projects that program has not
+            error = ProjectNotFound(error.name, [name for name, _ in vault.projects(memory)])
         return replies.failed(tool.name, args, vault.shown(str(args.get("project") or "")), error)
 
 

@@ -182,7 +182,14 @@ def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Re
     if code == "not_found" and args.get("expected_checksum"):
         error = "NOTE_REVISION_CONFLICT"
         text = f"# Edit Failed - Note Revision Conflict\n\nNo note '{name}' is left to edit, so nothing was written."
-    elif code in ("not_found", "project_not_found"):
+    elif code == "project_not_found":  # our sentence names projects that program has not
+        error, route = "UNRESOLVED_PROJECT_ROUTE", name.removeprefix("memory://").partition("/")[0]
+        text = (
+            f"# Edit Failed - Unresolved Project Route\n\nThe address `{name}` begins with `{route}`, which is no "
+            f"project. No note was edited or created, also not in the active project `{shown}`.\n\n"
+            f"`list_memory_projects()` shows the projects. If `{route}` is a folder of `{shown}`, leave out `memory://`."
+        )
+    elif code == "not_found":
         text = f"# Edit Failed - Note Not Found\n\nThe note with identifier '{name}' could not be found. {ours}"
         text += f'\n\nUse `search_notes(query="{name}")` to find it, or append/prepend, which create it.'
     elif code == "count":
@@ -209,6 +216,8 @@ def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Re
         return text_reply(text, True)
     blank: dict[str, Any] = {"title": None, "permalink": None, "file_path": None, "checksum": None}
     blank |= {"operation": args["operation"], "fileCreated": False, "error": error}
+    if error == "UNRESOLVED_PROJECT_ROUTE":
+        blank |= {"project": shown, "projectRoute": route}
     if error == "NOTE_REVISION_CONFLICT":
         checksum = _between(ours, "checksum ", ",") or None
         blank |= _known(memory, name, args["project"]) | {"currentChecksum": checksum}

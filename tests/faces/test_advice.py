@@ -1,0 +1,108 @@
+"""No error sends the reader to a tool that is not served, or to a project their access leaves out."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import commonplace
+from commonplace import faces, open_memory
+from commonplace.faces.texts import text_file
+
+SOURCE = Path(commonplace.__file__).parent
+ADVICE = json.loads(text_file("advice.json"))
+NODE = {"name": "A", "entityType": "x", "observations": []}
+PAIR = {"from": "nobody", "to": "A", "relationType": "x"}
+BANK = {"bank_type": "project", "bank_id": "p", "content": "x"}
+FAILING: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "memory": [
+        ("memory", {"command": "view", "path": "/memories/none.md"}),
+        ("memory", {"command": "str_replace", "path": "/memories/none.md", "old_str": "a", "new_str": "b"}),
+        ("memory", {"command": "rename", "old_path": "/memories/none", "new_path": "/memories/b"}),
+    ],
+    "notes": [
+        ("read_note", {"identifier": "none"}),
+        ("write_note", {"title": "A", "content": "y", "directory": ""}),
+        ("search_notes", {"query": "x", "project": "nowhere"}),
+        ("edit_note", {"identifier": "A", "operation": "find_replace", "find_text": "q", "content": "y"}),
+    ],
+    "graph": [
+        ("memory_delete_entities", {"entityNames": ["A"], "project": "notes"}),
+        ("memory_read_graph", {"project": "nowhere"}),
+        ("memory_create_relations", {"relations": [PAIR], "project": "notes"}),
+        ("memory_add_observations", {"observations": [{"entityName": "none", "contents": ["x"]}]}),
+    ],
+    "bank": [("update", {**BANK, "target_file": "../x.md"}), ("update", {**BANK, "operation": "rub"})],
+    "kv": [("memory_recall", {"key": "none"}), ("memory_forget", {"key": "none"}), ("memory_remember", {"key": " "})],
+    "agent": [
+        ("memory_read", {"id": "none"}), ("memory_delete", {"id": "none"}),
+        ("memory_tag", {"id": "none", "add": ["x"]}), ("memory_search", {"query": ""}),
+    ],
+}  # fmt: skip
+OWN = {
+    "memory": ("memory", {"command": "view", "path": "/memories/a.md"}),
+    "graph": ("memory_create_entities", {"entities": [NODE]}),
+    "bank": ("update", BANK),
+    "kv": ("memory_remember", {"key": "a", "value": "b"}),
+    "agent": ("memory_write", {"content": "x", "category": "knowledge"}),
+}
+"""Of each toolset that has a project of its own: a call that needs it."""
+
+
+def names_of(toolset: str, settings: Any) -> set[str]:
+    return set(faces.registry([toolset], settings).tools)
+
+
+@pytest.mark.parametrize("toolset", faces.TOOLSETS)
+def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(tmp_path: Path, toolset: str) -> None:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        served = faces.registry([toolset], memory.settings)
+        every = {name for each in faces.TOOLSETS for name in names_of(each, memory.settings)}
+        strange = re.compile(rf"\b({'|'.join(name for name in every - set(served.tools) if '_' in name)})\b")
+        faces.registry(["notes"], memory.settings).call(
+            memory, "write_note", {"title": "A", "content": "x", "directory": ""}
+        )
+        for tool, arguments in FAILING[toolset]:
+            reply = served.call(memory, tool, arguments)
+            assert reply.is_error, (tool, arguments)
+            assert not strange.search(f"{reply.text} {reply.hint} {reply.data}"), reply.text
+
+
+def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        tool = re.compile(rf"\b({'|'.join(names_of('notes', memory.settings))})\b")
+    found = []
+    layers = ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "store/*.py")
+    for place in (place for each in layers for place in sorted(SOURCE.glob(each))):
+        tree = ast.parse(place.read_text("utf-8"))
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+        found += [node.value for node in constants if isinstance(node.value, str) and tool.search(node.value)]
+    text = "\n".join(found)
+    assert [each for each in ADVICE if each.strip() not in text] == []
+    for sentence in ADVICE:
+        text = text.replace(sentence.strip(), "")
+    assert not tool.search(text), text
+
+
+def test_advice_is_kept_where_its_tool_is_served(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        for toolsets, end in ((["graph", "notes"], "; use delete_note"), (["graph"], " and are not deleted here")):
+            call = ("memory_delete_entities", {"entityNames": ["A"], "project": "notes"})
+            text = faces.registry(toolsets, memory.settings).call(memory, *call).text
+            assert text == f'Entities of project "notes" are notes{end}'
+
+
+@pytest.mark.parametrize("toolset", OWN)
+def test_an_access_without_a_toolsets_project_says_so_in_one_sentence(tmp_path: Path, toolset: str) -> None:
+    open_memory(tmp_path / "home", watch=False).close()
+    with open_memory(tmp_path / "home", watch=False, only=("notes",)) as memory:
+        reply = faces.registry([toolset], memory.settings).call(memory, *OWN[toolset])
+        assert reply.is_error
+        assert "This access is limited to the projects notes; the project " in reply.text
+        assert "Internal" not in reply.text

@@ -7,8 +7,10 @@ as text; of a list one element is enough.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -295,7 +297,8 @@ def _typed(value: Any) -> Any:
     if value is None or isinstance(value, bool | list | Mapping):
         return value
     if isinstance(value, int | float):
-        return float(value)
+        is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
+        return math.copysign(math.inf, value) if is_huge else float(value)
     text = str(value).strip()
     if _NUMBER.fullmatch(text):
         return float(text)

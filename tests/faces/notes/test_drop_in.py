@@ -134,7 +134,7 @@ def test_json_has_its_keys(program: Program) -> None:
     made = program.data("write_note", title="A", content="- [fact] round\n- see [[B]]\n", directory="d", tags="x, y")
     assert set(made) == {"title", "permalink", "file_path", "checksum", "action", "similar_notes"}
     read = program.data("read_note", identifier="A")
-    assert set(read) == {"title", "permalink", "file_path", "content", "frontmatter"}
+    assert set(read) == {"title", "permalink", "file_path", "content", "frontmatter", "checksum"}
     assert read["content"].startswith("- [fact] round")
     edited = program.data("edit_note", identifier="A", operation="append", content="more\n", metadata={"state": "on"})
     assert set(edited) == {"title", "permalink", "file_path", "checksum", "operation", "fileCreated"}
@@ -168,6 +168,19 @@ def test_an_address_in_a_project_there_is_not_is_refused_without_our_projects(pr
     assert (refused["error"], refused["projectRoute"]) == ("UNRESOLVED_PROJECT_ROUTE", "missing-project")
     more = program.fails("read_note", identifier="x", project="nowhere") + program.fails("ls", path="nowhere/x")
     assert not {"banks", "categories", "kv", "graph", "memories"} & set(re.findall(r"\w+", text + more))
+
+
+def test_metadata_sets_nothing_that_has_an_argument_of_its_own(program: Program, tmp_path: Path) -> None:
+    keys = {"permalink": "hacked/path", "title": "Other", "tags": ["unwanted"], "state": "on"}
+    made = program.data("write_note", title="A", content="x", directory="d", tags=["yes"], metadata=keys)
+    text = (tmp_path / "main/d/A.md").read_text()
+    assert (made["permalink"], "unwanted" in text, "state" in text) == ("main/d/a", False, True)
+
+
+def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program) -> None:
+    for address in ("~/secrets.txt", "\\\\server\\share\\x", "memory://~/.env", "../x", "a/" * 1500 + "../../x"):
+        assert "paths must stay within" in program.text("read_note", identifier=address)
+        assert "paths must stay within" in json.loads(program.text("read_content", path=address))["error"]
 
 
 def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> None:
@@ -242,6 +255,7 @@ SHELL: list[tuple[str, dict[str, Any], Any]] = [
     ("find", {"meta": ['a="1']}, "unterminated quoted value"),
     ("find", {"meta": ["a>null"]}, "null"),
     ("find", {"meta": ["a=1e999"]}, "non-finite"),
+    ("find", {"meta": [f"a>{10**400}"]}, "not a finite number"),
     ("find", {"meta": []}, "at least one predicate"),
     ("find", {"fields": ["a"]}, "requires 'meta'"),
     ("find", {"depth": 11}, "between 1 and 10"),

@@ -120,7 +120,8 @@ def _write(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     args["note_type"] = _note_type(args.get("note_type") or "note")
     folder = (args.get("directory") or "").strip()
     args["directory"] = folder = folder.strip("/") if folder == "/" or folder.endswith("/") else folder
-    metadata = dict(args.get("metadata") or {})
+    stripped = ("title", "type", "permalink", *(("tags",) if args.get("tags") else ()))  # have arguments of their own
+    metadata = {key: value for key, value in (args.get("metadata") or {}).items() if key not in stripped}
     if vault.kebab_filenames:
         args["file_name"] = slug(args["title"].replace("/", "-").replace("\\", "-"))
     else:
@@ -213,6 +214,7 @@ def _read(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     for name in ("page", "page_size"):
         if args.get(name, 1) < 1:
             raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
+    reading.check_inside(args["identifier"])
     as_json, is_ranged = args.get("output_format") == "json", bool(args.get("start_line") or args.get("end_line"))
     if args.get("include_content") is False and is_ranged:
         raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
@@ -234,7 +236,8 @@ def _read(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if not as_json:
         return text_reply(note.text)
     content = note.text if args.get("include_frontmatter") else note.text[note.body_at :].lstrip("\n")
-    return json_reply(replies.identity(note) | {"content": content, "frontmatter": note.header})
+    data = replies.identity(note) | {"content": content, "frontmatter": note.header}
+    return json_reply(data | {"checksum": note.checksum})
 
 
 def _move(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -253,7 +256,7 @@ def _move(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
         info = memory.find(args["identifier"], args["project"])
         if folder:
             path = folder.strip("/") + "/"
-        elif "." not in path.rpartition("/")[2]:
+        elif "." not in path.rpartition("/")[2].rstrip("."):
             return replies.not_moved(args, "FILE_EXTENSION_REQUIRED", replies.no_extension(path))
         elif not path.endswith((".md", ".markdown")):
             return replies.not_moved(args, "FILE_EXTENSION_MISMATCH", replies.other_extension(path))
@@ -289,11 +292,17 @@ def _is_called(info: NoteInfo, name: str) -> bool:
 
 
 def _directory(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+    for name in ("page", "page_size"):
+        if args.get(name, 1) < 1:
+            raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
     return reading.directory(args, memory, _own(tool, memory, args))
 
 
 def _search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     own = dict(args)
+    for name in ("tags", "note_types"):
+        if own.get(name):
+            own[name] = [part.strip() for each in own[name] for part in each.split(",") if part.strip()]
     own["query"] = _TAGS.sub(lambda found: " ".join(f"tag:{each}" for each in found[1].split(",") if each),
                              args.get("query") or "")  # fmt: skip
     if args.get("search_all_projects") or args.get("projects"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import InvalidInput, NotFound
+from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.drop_in_replies import identity, json_reply, text_reply
 from commonplace.faces.notes.drop_in_times import Times
@@ -79,6 +79,12 @@ def node(kind: str, path: str, title: str | None, permalink: str | None, changed
     return row | {"content_type": "text/markdown", "note_type": "note"}
 
 
+def check_inside(address: str) -> None:
+    """Raise OutsideError for an address in a home folder, on another machine, or one that climbs at great length."""
+    if address.strip().removeprefix("memory://").startswith(("~", "\\\\")) or (".." in address and len(address) > 2048):
+        raise OutsideError(address)
+
+
 def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     """The reply to list_directory, from our own."""
     data, name, glob = reply.data or {}, args.get("dir_name") or "/", args.get("file_name_glob")
@@ -111,7 +117,9 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     if not nodes:
         rows.append(f"Requested page {page} is beyond the available results; the last is {-(-total // size)}.")
     if more:
-        rows += ["", f"More results available. Call list_directory(dir_name={name!r}, page={page + 1}) to continue."]
+        more_of = "".join(f", {key}={args[key]!r}" for key in ("file_name_glob", "project_id") if args.get(key))
+        call = f"list_directory(dir_name={name!r}, page={page + 1}, page_size={size}{more_of})"
+        rows += ["", f"More results available. Call {call} to continue."]
     return text_reply("\n".join(rows))
 
 
@@ -328,7 +336,10 @@ def recent(args: Arguments, memory: Memory, shown: str) -> Reply:
     frame = args.get("timeframe") or "7d"
     page, size = (default if args.get(name) is None else args[name] for name, default in _PAGE.items())
     if page < 1 or size < 1 or size > 100:
-        raise InvalidInput(f"page must be >= 1 and page_size between 1 and 100, got {page} and {size}")
+        what = f"page must be >= 1, got {page}" if page < 1 else f"page_size must be between 1 and 100, got {size}"
+        raise InvalidInput(what)
+    if (depth := args.get("depth")) is not None and not 1 <= depth <= 5:
+        raise InvalidInput(f"depth must be between 1 and 5, got {depth}")
     kinds = args.get("type") or []
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     if unknown := {str(each).lower() for each in kinds} - {"entity", "observation", "relation", ""}:

@@ -366,7 +366,7 @@ def failed(tool: str, args: Arguments, shown: str, error: CommonplaceError) -> R
     if isinstance(error, ProjectNotFound):
         text = f"Project '{args.get('project')}' not found. {text}"
     elif isinstance(error, OutsideError) and tool in ("read_note", "view_note"):
-        text = f"Identifier '{args['identifier']}' is not allowed - paths must stay within project boundaries"
+        text = f"Identifier '{error.path}' is not allowed - paths must stay within project boundaries"
         if args.get("output_format") == "json":
             blank = dict.fromkeys(("title", "permalink", "file_path", "content", "frontmatter"))
             return json_reply({**blank, "error": "SECURITY_VALIDATION_ERROR", "message": text})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes.drop_in_replies import data_reply, json_reply
+from commonplace.faces.notes.replies import short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, NoteInfo
 from commonplace.note.grammar import scan
@@ -241,7 +243,7 @@ def _sums(page: int, size: int, total: int) -> dict[str, Any]:
 def _find(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """Files by their names, or notes by their frontmatter."""
     meta, fields, depth = args.get("meta"), args.get("fields"), args.get("depth")
-    path = (args.get("path") or "/").strip("/")
+    path = (args.get("path") or "/").removeprefix("./").strip("/")
     if depth is not None and not 1 <= depth <= _DEEPEST:
         raise InvalidInput(f"depth must be between 1 and {_DEEPEST}, got {depth}")
     if meta is None and fields is not None:
@@ -341,8 +343,10 @@ def _operand(text: str, predicate: str) -> Any:
     if re.sub(r"\\.", "", text).count('"') % 2:
         raise InvalidInput(f"find: predicate '{predicate}' has an unterminated quoted value")
     value = _scalar(text)
-    if isinstance(value, float) and value - value != 0:
-        raise InvalidInput(f"find: predicate '{predicate}' has a non-finite number '{text}'; quote it to mean the text")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and not abs(value) <= sys.float_info.max:
+        why = "a non-finite number" if isinstance(value, float) else "an integer that is not a finite number here:"
+        raise InvalidInput(f"find: predicate '{short(predicate)}' has {why} '{short(text)}'; quote it to mean the text")
     return value
 
 

@@ -9,10 +9,10 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import CommonplaceError, InvalidInput, NotFound
+from commonplace.errors import CommonplaceError, InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import prompts
-from commonplace.faces.notes.drop_in_reading import missing_note, recent
+from commonplace.faces.notes.drop_in_reading import check_inside, missing_note, recent
 from commonplace.faces.notes.drop_in_replies import data_reply, json_reply
 from commonplace.faces.notes.replies import project_id
 from commonplace.faces.reply import Reply
@@ -37,8 +37,12 @@ def read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> R
 
     path, project = args["path"], args["project"]
     try:
+        check_inside(path)
         info = memory.find(path, project)
         data, name = memory.file(info).data, info.path
+    except OutsideError:
+        text = f"Path '{path}' is not allowed - paths must stay within project boundaries"
+        return data_reply({"type": "error", "error": text})
     except NotFound:
         name = path.removeprefix("memory://").strip("/")
         try:

@@ -83,7 +83,7 @@ def test_a_new_entity_is_a_new_note(notes):
 
 def test_deleting_entities_there_is_refused(notes):
     text = notes.error("delete_entities", entityNames=["API"], project="notes")
-    assert text == 'Entities of project "notes" are notes; use delete_note'
+    assert text == 'Entities of project "notes" are notes and are not deleted here'
     assert 'No project "nowhere"' in notes.error("read_graph", project="nowhere")
 
 

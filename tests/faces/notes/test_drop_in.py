@@ -183,6 +183,11 @@ def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program
         assert "paths must stay within" in json.loads(program.text("read_content", path=address))["error"]
 
 
+@pytest.mark.parametrize("bounds", [{"start_line": 0}, {"end_line": 0}, {"start_line": 5, "end_line": 3}])
+def test_bounds_no_text_has_are_refused_also_for_a_note_there_is_not(program: Program, bounds: dict[str, int]) -> None:
+    assert "_line must be >= " in program.fails("read_note", identifier="none", **bounds)
+
+
 def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> None:
     options = {"kebab_filenames": True, "permalinks_include_project": False, "update_permalinks_on_move": True}
     program = Program(tmp_path, **options, write_note_overwrite_default=True)

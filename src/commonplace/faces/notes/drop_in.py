@@ -211,9 +211,11 @@ def _subsections(memory: Memory, args: Arguments) -> str:
 
 
 def _read(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    for name in ("page", "page_size"):
-        if args.get(name, 1) < 1:
+    for name in ("page", "page_size", "start_line", "end_line"):
+        if args.get(name) is not None and args[name] < 1:
             raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
+    if (args.get("end_line") or 1e9) < (args.get("start_line") or 1):
+        raise InvalidInput(f"end_line must be >= start_line, got {args['end_line']}")
     reading.check_inside(args["identifier"])
     as_json, is_ranged = args.get("output_format") == "json", bool(args.get("start_line") or args.get("end_line"))
     if args.get("include_content") is False and is_ranged:

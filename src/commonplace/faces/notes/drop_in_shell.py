@@ -172,6 +172,7 @@ def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     page, size = _page(args, 10)
     if around is None and most not in (None, 10):
         raise InvalidInput("grep: max_matches requires context_lines")
+    most = _between(args, "max_matches", 10, 100)
     if around is not None and (args.get("semantic") or "\n" in pattern or not 0 <= around <= 10):
         raise InvalidInput(
             "grep: context_lines must be between 0 and 10, for a single-line pattern, and cannot be combined with "
@@ -181,7 +182,7 @@ def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     hits = memory.search(Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size)
     if around is None:
         return data_reply(_results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size))
-    rows = [_matches(memory, hit.note, pattern, around, _between(args, "max_matches", 10, 100)) for hit in hits]
+    rows = [_matches(memory, hit.note, pattern, around, most) for hit in hits]
     return data_reply(_results(rows, hits.total, page, size) | {"pagination_scope": "search_candidates"})
 
 

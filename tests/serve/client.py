@@ -59,6 +59,6 @@ class OfficialClient:
     def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The result of a tool call: `text`, `is_error`, `structured`."""
         result = self._portal.call(self._client.call_tool, tool, arguments)
-        (block,) = result.content
+        block, *_ = result.content
         assert block.type == "text"
         return {"text": block.text, "is_error": result.is_error, "structured": result.structured_content}

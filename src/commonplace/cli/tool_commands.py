@@ -161,8 +161,6 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         said = next((row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text)
         said = said.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
         output.failure("\n".join(filter(None, (said, reply.hint))), lines=True)
-    elif reply.hint:
-        output.notice(reply.hint)
     return int(reply.is_error)
 
 

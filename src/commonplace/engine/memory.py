@@ -50,7 +50,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
         return revisions_of(self, change, limit)
 
-    def journal_stamp(self) -> tuple[int, int]:
+    def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by commonplace; cheap."""
         from commonplace.engine.revisions import journal_stamp
 

@@ -66,10 +66,10 @@ def _text(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[s
     return None
 
 
-def journal_stamp(memory: HistoryVerbs) -> tuple[int, int]:
-    """Size and inode of the journal, zeros without one."""
+def journal_stamp(memory: HistoryVerbs) -> str:
+    """What differs after each change of the journal: its size and inode, zeros without one."""
     try:
         status = os.stat(memory.engine.layout.journal)
     except OSError:
-        return 0, 0
-    return status.st_size, status.st_ino
+        return "0-0"
+    return f"{status.st_size}-{status.st_ino}"

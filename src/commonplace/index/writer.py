@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LONG_TEXT, PLACED = 16_000, 4_000_000
 """Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
 note's beginning."""
-WORDS, PAIRS, _STEP = 600_000, 200_000, 1 << 16
+WORDS, PAIRS, _STEP = 250_000, 150_000, 1 << 16
 """About how many different words or CJK pairs of a note are searched: SQLite holds those of one row in memory, and each
 takes longer than the one before."""
 

@@ -27,19 +27,20 @@ class Live:
         request = Request(scope, receive)
         secret = request.cookies.get(cookie_name(request), "")
         is_let_in = not is_foreign(request) and self._visitors.knows(secret)
-        events = self._events(secret) if is_let_in else _nothing()
+        events = self._events(secret, request.query_params.get("since")) if is_let_in else _nothing()
         headers = HEADERS | {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
         # 204 tells a browser not to ask again
         await StreamingResponse(events, 200 if is_let_in else 204, headers)(scope, receive, send)
 
-    async def _events(self, secret: str) -> AsyncIterator[str]:
+    async def _events(self, secret: str, since: str | None) -> AsyncIterator[str]:
+        """One for each change after the journal had the stamp `since` [after now]."""
         memory = self._server.homes.memory(None)
-        seen, quiet = memory.journal_stamp(), 0.0
+        seen, quiet = memory.journal_stamp() if since is None else since, 0.0
         yield "retry: 2000\n\n"
         while not self._server.stopping.is_set() and self._visitors.knows(secret):
             if (now := memory.journal_stamp()) != seen:
                 seen, quiet = now, 0.0
-                yield f"event: change\ndata: {now[0]}\n\n"
+                yield f"event: change\ndata: {now}\n\n"
             elif quiet >= _ALIVE_EVERY:
                 quiet = 0.0
                 yield ": alive\n\n"

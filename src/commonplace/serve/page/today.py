@@ -21,12 +21,13 @@ _TITLES, _TITLE, _DIFFS = 200, 80, 50
 
 def show(visit: Visit) -> Response:
     """The newest changes, or those before a number; runs of jobs are one line each."""
+    since = visit.memory.journal_stamp()  # before the look: what comes meanwhile is told to the page
     runs = _runs(visit)
     undone = undone_in(each for run in runs for each in run)
     more = _end(runs[-1]) if len(runs) == SHOWN else 0
     template = "changes.html" if visit.is_live else "today.html"
     return visit.html(template, runs=runs, undone=undone, more=more, before=visit.number("before", 0),
-                      titles=_titles(visit, runs))  # fmt: skip
+                      titles=_titles(visit, runs), since=since)  # fmt: skip
 
 
 def _titles(visit: Visit, runs: list[list[Change]]) -> dict[tuple[str, str], str]:

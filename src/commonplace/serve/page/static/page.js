@@ -17,7 +17,7 @@
     if (live.contains(focus)) focus.focus({ preventScroll: true });
   }
   if (live) {
-    const events = new EventSource("/page/live");
+    const events = new EventSource(`/page/live?since=${live.dataset.since}`);
     let soon = 0;
     events.addEventListener("change", () => { clearTimeout(soon); soon = setTimeout(renew, 100); });
     addEventListener("pagehide", () => events.close());

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.memory_commands import (
-    category_option,
-    content_from,
-    memories_named,
-    minute,
-    new_memory_options,
-)
+from commonplace.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp

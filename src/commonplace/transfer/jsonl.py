@@ -113,11 +113,6 @@ def compared(shown: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
 
 
-def as_note(record: Record, moment: datetime) -> Note:
-    """The note `record` becomes."""
-    return parse_note(record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=moment)
-
-
 def as_record(info: NoteInfo, content: str) -> Record:
     """The record of a memory the index knows."""
     return Record(
@@ -450,7 +445,8 @@ class Import:
             return _Action(UNCHANGED, number, given.record, info)
         there = as_record(info, content)
         record = given.over(there, self._now)
-        note = as_note(record, self._now)
+        path = f"{record.category}/x.md"
+        note = parse_note(record.text(), project=CATEGORY_PROJECT, path=path, changed=self._now)
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, number, record, info)
         if record.updated <= there.updated:

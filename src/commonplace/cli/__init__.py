@@ -115,8 +115,8 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         invocation.json = invocation.json or "--json" in options
         return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
     except CommonplaceError as error:
-        times = [each.isoformat() for each in getattr(error, "candidates", ())]
-        details = {"candidates": times} if error.code in _TIME_ERRORS else {}
+        times = getattr(error, "candidates", ()) if error.code in _TIME_ERRORS else None
+        details = {} if times is None else {"candidates": [each.isoformat() for each in times]}
         message, hint = output.error_sentence(error), output.error_hint(error)
         return _failed(invocation, message, error.code, error.exit_code, hint, **details)
 

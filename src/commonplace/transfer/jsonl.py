@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
 from commonplace.query import check_memory
 from commonplace.text.gate import redact
+from commonplace.text.unicode import compared_lines
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -428,7 +428,7 @@ class Import:
             return self._against(number, given, *known[record.id], way)
         if record.id in way.written:
             return self._twice(number, record, way)
-        if record.id in gone and _lines_of(record.content) <= _lines_of(gone[record.id]):
+        if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
             return _Action(SKIP, number, record)  # merged into another memory, which says all of it
         self._note(record, way)
         return _Action(NEW, number, record)
@@ -484,9 +484,3 @@ def _state(record: Record) -> tuple[datetime, bytes]:
     """When the record is of, and a digest of all it says but its access count."""
     text = replace(record, access_count=0).text()
     return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-def _lines_of(content: str) -> set[str]:
-    """The lines as the rule for duplicates compares them (contract 001, 5)."""
-    lines = unicodedata.normalize("NFKC", content).lower().splitlines()
-    return {" ".join(each.split()) for each in lines if each.strip()}

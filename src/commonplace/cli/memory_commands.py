@@ -112,9 +112,10 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
         if len(words) == 1 and _REFERENCE(words[0]):
             new = any_note(memory, words[0])
         else:
-            place: dict[str, Any] = {"folder": old.path.rpartition("/")[0], "type": old.type}
-            place = {"category": old.category} if old.project == CATEGORY_PROJECT else place
-            new = Draft(content_from(words), old.project, scope=old.scope, tags=old.tags, **place)
+            place: dict[str, Any] = {"project": old.project, "folder": old.path.rpartition("/")[0], "type": old.type}
+            if old.project in MEMORY_PROJECTS:  # what an archived memory said is so again, otherwise
+                place = {"project": CATEGORY_PROJECT, "category": old.category}
+            new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
         before, after = memory.supersede(old, new, valid_from=valid_from)
         said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         call.answer(said, old=_place(before), new=_place(after))

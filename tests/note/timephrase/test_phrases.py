@@ -19,6 +19,7 @@ NOW = datetime(2026, 5, 6, 10, tzinfo=ZONE)
     ("text", "due"),
     [
         ("today at midnight", "2026-05-07 00:00"),
+        ("tomorrow at 6pm CST", "2026-05-07 18:00"),  # as the zone of the reader is called
         ("midnight tonight", "2026-05-07 00:00"),
         ("tonight at 1", "2026-05-07 01:00"),
         ("Thursday, May 7 at 3pm", "2026-05-07 15:00"),
@@ -217,6 +218,9 @@ def test_weekdays_of_a_month_ranges_and_times_before_or_after_another(text, due,
 @pytest.mark.parametrize(
     ("text", "unused"),
     [
+        ("call Bob tomorrow at 6pm PST", "PST"),
+        ("at 3pm (GMT+2) sharp", "GMT+2"),
+        ("tomorrow at noon Eastern time", "Eastern time"),
         ("not tomorrow but the day after", "not"), ("明天不行，后天", "不行"), ("Friday week", "week"),
         ("不要明天", "不要"),
         ("the week of May 7", "the week of"), ("周五前两天", "前两天"), ("anytime except Friday", "except"),

@@ -71,6 +71,12 @@ def test_beside_a_daemon_without_http_it_serves_alone_and_with_it_not_at_all(hom
     with DaemonProcess(home, "--http", "127.0.0.1:0") as daemon:
         assert "http://127.0.0.1:" in daemon.ready()
         assert httpx2.get(printed(home)).status_code == 200
+        browser, opened = home.parent / "browser", home.parent / "opened"
+        browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+        browser.chmod(0o700)
+        screen = environment(home.parent) | {"DISPLAY": ":0", "BROWSER": f"{browser} %s"}
+        done = subprocess.run(command(home, "page"), capture_output=True, text=True, env=screen, timeout=SECONDS)
+        assert opened.read_text() == done.stdout
     assert (
         "page is the owner's"
         in subprocess.run(

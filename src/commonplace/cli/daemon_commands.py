@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
     from socket import socket
-    from threading import Event
+    from threading import Event, Thread
 
     from commonplace.config import Settings
     from commonplace.engine import Memory
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
+_OPENING = 10.0
+"""Seconds a browser may take to open."""
 
 
 @command("serve", example="memory serve --once")
@@ -110,15 +112,15 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     settings = call.settings()
     layout = Layout(settings.home)
 
-    def show(at: str) -> None:
+    def show(at: str) -> Thread | None:
         address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.finish()
-        if not no_open:
-            _open(address)
+        return None if no_open else _open(address)
 
     if (running := http_address(layout.http)) is not None:
-        show(running)
+        if opening := show(running):
+            opening.join(_OPENING)  # this process ends at once, and its threads with it
         return None
     from commonplace.serve.http import Place, place_of
 
@@ -129,18 +131,21 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     return _serve(call, settings, settings.interval, served, place, [*DEFAULT_TOOLSETS], show=show, any_port=not http)
 
 
-def _open(address: str) -> None:
-    """Open a browser, where there is a screen for one."""
-    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        import webbrowser
-        from threading import Thread
+def _open(address: str) -> Thread | None:
+    """Open a browser, where there is a screen for one: the thread that does."""
+    if not (sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return None
+    import webbrowser
+    from threading import Thread
 
-        Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
+    opening.start()
+    return opening
 
 
 def _serve(
     call: Invocation, settings: Settings, every: timedelta, served: Registry | None, place: Place | None,
-    offered: list[str], *, once: bool = False, no_socket: bool = False, show: Callable[[str], None] | None = None,
+    offered: list[str], *, once: bool = False, no_socket: bool = False, show: Callable[[str], object] | None = None,
     any_port: bool = False,
 ) -> int:  # fmt: skip
     """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep of this home."""

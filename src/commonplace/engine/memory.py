@@ -52,9 +52,11 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by commonplace; cheap."""
-        from commonplace.engine.revisions import journal_stamp
-
-        return journal_stamp(self)
+        try:
+            status = os.stat(self.engine.layout.journal)
+        except OSError:
+            return "0-0"
+        return f"{status.st_size}-{status.st_ino}"
 
     def __enter__(self) -> Self:
         return self

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import (
-    editable,
-    id_list,
-    linked_keys,
-    links_without,
-    set_keys,
-)
-from commonplace.errors import (
-    InvalidInput,
-)
+from commonplace.engine.writing import editable, id_list, linked_keys, links_without, set_keys
+from commonplace.errors import InvalidInput
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import (
-    CATEGORY_PROJECT,
-    MEMORY_PROJECTS,
-)
+from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS
 from commonplace.query import Query
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)

@@ -41,16 +41,7 @@ from commonplace.errors import (
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import (
-    ARCHIVE_PROJECT,
-    CATEGORIES,
-    CATEGORY_PROJECT,
-    GLOBAL,
-    INBOX,
-    ORGANIZED,
-    Draft,
-    Note,
-)
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, ORGANIZED, Draft, Note
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.change import Step

@@ -5,32 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import (
-    read_unlocked,
-    remove_note,
-)
-from commonplace.errors import (
-    Exists,
-    FolderNotFound,
-    InvalidInput,
-    Locked,
-    Unusable,
-)
+from commonplace.engine.writing import read_unlocked, remove_note
+from commonplace.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import (
-    BUILT_IN_PROJECTS,
-)
+from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store import path_guard
 from commonplace.store.base import File
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -64,12 +63,3 @@ def _text(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[s
                     return file.data.decode("utf-8", "replace")
         digest = folds.get(digest)
     return None
-
-
-def journal_stamp(memory: HistoryVerbs) -> str:
-    """What differs after each change of the journal: its size and inode, zeros without one."""
-    try:
-        status = os.stat(memory.engine.layout.journal)
-    except OSError:
-        return "0-0"
-    return f"{status.st_size}-{status.st_ino}"

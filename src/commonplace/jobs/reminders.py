@@ -84,14 +84,15 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
     """
     upkeep = Upkeep(memory)
 
-    def acknowledged(info: NoteInfo) -> NoteInfo:
+    def acknowledged(infos: list[NoteInfo]) -> NoteInfo:
+        (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
         if Reminder.of(info.header).is_done:
             return info
         return upkeep.change(info, {"acked_at": stamp(memory.clock())}, DONE, touch=False)
 
-    return upkeep.retried(ref, acknowledged)
+    return upkeep.retried([ref], acknowledged)
 
 
 def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
@@ -101,7 +102,8 @@ def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
     """
     reading, upkeep = read_time(memory, when), Upkeep(memory)
 
-    def put_off(info: NoteInfo) -> NoteInfo:
+    def put_off(infos: list[NoteInfo]) -> NoteInfo:
+        (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
         if info.header.get("repeat"):
@@ -109,7 +111,7 @@ def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
         return upkeep.change(info, keys | keys_of(reading) | {"repeat": REMOVE}, SNOOZE, touch=False)
 
-    return upkeep.retried(ref, put_off)
+    return upkeep.retried([ref], put_off)
 
 
 class Skipped(NamedTuple):

@@ -8,6 +8,7 @@ import re
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Control characters and line breaks of every kind, for a character class of `re`."""
 SURROGATES = r"\ud800-\udfff"
+_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+")
 
 
 def is_valid_unicode(text: str) -> bool:
@@ -38,3 +39,10 @@ def cut_bytes(text: str, limit: int) -> str:
     """The longest beginning of `text` of at most `limit` UTF-8 bytes, no character split."""
     data = text.encode("utf-8", "replace")
     return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
+
+
+def compared_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text as merging compares them: CRLF, blanks at line ends, runs of blanks inside a line and blank
+    lines do not count; case, indentation, order and every other character do. Source: contract 001, 18.6."""
+    lines = (_BLANKS.sub(" ", line.rstrip(" \t")) for line in text.replace("\r\n", "\n").split("\n"))
+    return tuple(line for line in lines if line)

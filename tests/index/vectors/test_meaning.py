@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
-
-from commonplace import config  # noqa: E402
-from commonplace.engine import open_memory  # noqa: E402
-from commonplace.engine.embedding import Embedding  # noqa: E402
-from commonplace.index.search.queries import search_context  # noqa: E402
-from commonplace.index.search.question import QuestionRanking  # noqa: E402
-from commonplace.note.model import Draft  # noqa: E402
-from commonplace.query import Query  # noqa: E402
-from index.vectors import tiny  # noqa: E402
+from commonplace import config
+from commonplace.engine import open_memory
+from commonplace.engine.embedding import Embedding
+from commonplace.index.search.queries import search_context
+from commonplace.index.search.question import QuestionRanking
+from commonplace.note.model import Draft
+from commonplace.query import Query
+from index.vectors import tiny
 
 QUESTION = "which database does invoicing use?"
 

@@ -352,6 +352,10 @@ class StorageError(CommonplaceError):
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
 
 
+class NotPutBack(StorageError):
+    """A change failed, and the disk refused to undo a part of it, which `reason` names."""
+
+
 _AGAIN = "Try again; if it hangs, end it."
 
 

@@ -79,7 +79,7 @@ class Database:
         self.identity: tuple[int, ...] = ()
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
-        self._is_pinned = False
+        self._is_pinned = self._is_begun = False
         self._try_again: float | None = None
         self.is_copy = False
         """Whether the index in use lies in memory, because the file cannot be written or made."""
@@ -165,8 +165,24 @@ class Database:
         db.execute("pragma wal_checkpoint(truncate)")
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One write transaction: committed at the end, rolled back when an exception passes."""
-        return transaction(self.connection)
+        """One write transaction: committed at the end, rolled back when an exception passes. Between `begin` and `end`
+        a part of theirs."""
+        return nullcontext() if self._is_begun else transaction(self.connection)
+
+    def begin(self) -> None:
+        """Begin a transaction that several calls write in, until `end`."""
+        self.connection.execute("begin immediate")
+        self._is_begun = True
+
+    def end(self, *, commit: bool = True) -> None:
+        """End what `begin` began, if anything: keep it, or forget it with all that was cached meanwhile."""
+        if not self._is_begun or self._connection is None:
+            return
+        self._is_begun = False
+        if self._connection.in_transaction:
+            self._connection.execute("commit" if commit else "rollback")
+        if not commit and isinstance(self._connection, IndexConnection):
+            self._connection.held.clear()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Inside, every query sees one state of the index, whatever another process writes meanwhile."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -94,18 +95,17 @@ class Execution:
         parent, _, name = (step.path if path is None else path).rpartition("/")
         return self._folder(step, parent), name
 
-    def write_temps(self, puts: Sequence[Step]) -> None:
-        """Write and sync the new bytes of `put` steps as temp files."""
-        folders = [self._folder(step, step.temp_folder).fd for step in puts]
-        if len(puts) < PARALLEL_WRITES:
-            for step, folder in zip(puts, folders, strict=True):
-                _write_temp(step, folder)
-            return
-        from concurrent.futures import ThreadPoolExecutor
+    def write_temps(self, puts: Sequence[Step], *, durable: bool = True) -> None:
+        """Write the new bytes of `put` steps as temp files; with `durable` sync them."""
+        write = partial(_write_temp, durable=durable)
+        _for_each(puts, self._temp_folders(puts), write, PARALLEL_WRITES if durable else len(puts) + 1)
 
-        with ThreadPoolExecutor(PARALLEL_WRITES) as pool:
-            for _ in pool.map(_write_temp, puts, folders):
-                continue
+    def sync_temps(self, puts: Sequence[Step]) -> None:
+        """Sync the temp files of `put` steps that were written without."""
+        _for_each(puts, self._temp_folders(puts), _sync_temp, 2)
+
+    def _temp_folders(self, puts: Sequence[Step]) -> list[int]:
+        return [self._folder(step, step.temp_folder).fd for step in puts]
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
         """Remove the temp files of steps that were not carried out."""
@@ -340,7 +340,28 @@ class Execution:
         self._folders.clear()
 
 
-def _write_temp(step: Step, folder: int) -> None:
+def _for_each(puts: Sequence[Step], folders: Sequence[int], work: Callable[[Step, int], None], least: int) -> None:
+    """`work` on each step and its folder; by several threads from `least` steps on."""
+    if len(puts) < least:
+        for step, folder in zip(puts, folders, strict=True):
+            work(step, folder)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(PARALLEL_WRITES) as pool:
+        for _ in pool.map(work, puts, folders):
+            continue
+
+
+def _write_temp(step: Step, folder: int, durable: bool) -> None:
     assert step.data is not None
     mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-    step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder))
+    step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable))
+
+
+def _sync_temp(step: Step, folder: int) -> None:
+    fd = os.open(step.temp, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

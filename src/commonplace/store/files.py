@@ -416,6 +416,14 @@ class Lock:
         finally:
             self._threads.__exit__()
 
+    def keep(self) -> None:
+        """Hold it on when the holder leaves, until some holder calls `let_go`."""
+        self._depth += 1
+
+    def let_go(self) -> None:
+        """Take `keep` back. The lock is free once the holder leaves."""
+        self._depth -= 1
+
     def close(self) -> None:
         """Release the lock file."""
         if self._fd is not None:

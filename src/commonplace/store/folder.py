@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
 
@@ -37,6 +37,8 @@ class FolderStore:
         self._every_text = every_text
         self._links = links
         self.optional = optional
+        self.show: Callable[[str, str | None], None] = lambda root, path: None
+        """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can."""
@@ -70,6 +72,7 @@ class FolderStore:
     def list(self, below: str = "") -> Listing:
         """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in
         `unreadable`; one that is gone (but for the project's own) just holds nothing."""
+        self.show(self.root, None)
         listing = Listing()
         waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
@@ -130,6 +133,7 @@ class FolderStore:
 
     def stamp(self, path: str) -> Stamp | None:
         """The stamp of the note at `path` now; None when no such note file is there."""
+        self.show(self.root, path)
         try:
             status = os.lstat(os.path.join(self.root, path))
         except (OSError, ValueError):
@@ -146,6 +150,7 @@ class FolderStore:
 
     def open_parent(self, path: str) -> Folder:
         """The verified, open folder that holds `path`."""
+        self.show(self.root, None if self._links else path)  # a link may lead to it under another name
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def place(self, path: str) -> PathInfo:
@@ -198,6 +203,7 @@ class FolderStore:
 
     def entries(self, path: str) -> builtins.list[PathInfo]:
         """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
+        self.show(self.root, None)
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:
                 places = [self._place(name, folder) for name in sorted(os.listdir(folder.fd))]

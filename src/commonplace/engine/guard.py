@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _CHANGES, _BYTES, _SECONDS = 64, 4 << 20, 0.1
 """What a batch holds at most: changes, bytes of their files, and how long it stays open."""
-_LOOK_AGAIN = 0.05
+_LOOK_AGAIN = 0.25
 """Seconds after which a call whose batch nobody ended looks whether it has to: who was to come in gave up."""
 
 

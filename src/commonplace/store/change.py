@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
 from commonplace.store.base import File, Stamp, sha256
@@ -17,6 +16,9 @@ from commonplace.store.files import read_file, stamp_of, stat_in, write_file
 from commonplace.store.journal import CANNOT_LINK, History, Touched
 from commonplace.store.layout import TEMP_PREFIX
 from commonplace.store.path_guard import Folder, open_folder
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 NEW_MODE = 0o600
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
@@ -97,12 +99,23 @@ class Execution:
 
     def write_temps(self, puts: Sequence[Step], *, durable: bool = True) -> None:
         """Write the new bytes of `put` steps as temp files; with `durable` sync them."""
-        write = partial(_write_temp, durable=durable)
-        _for_each(puts, self._temp_folders(puts), write, PARALLEL_WRITES if durable else len(puts) + 1)
+        folders = self._temp_folders(puts)
+        if not durable or len(puts) < PARALLEL_WRITES:
+            for step, folder in zip(puts, folders, strict=True):
+                _write_temp(step, folder, durable)
+            return
+        from concurrent.futures import ThreadPoolExecutor
 
-    def sync_temps(self, puts: Sequence[Step]) -> None:
-        """Sync the temp files of `put` steps that were written without."""
-        _for_each(puts, self._temp_folders(puts), _sync_temp, 2)
+        with ThreadPoolExecutor(PARALLEL_WRITES) as threads:
+            for _ in threads.map(_write_temp, puts, folders):
+                continue
+
+    def sync_temps(self, puts: Sequence[Step], threads: Executor) -> None:
+        """Sync the temp files of `put` steps that were written without: the disk does many at once."""
+        temps = list(zip(puts, self._temp_folders(puts), strict=True))
+        parts = [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]
+        for _ in threads.map(_sync_temps, parts):
+            continue
 
     def _temp_folders(self, puts: Sequence[Step]) -> list[int]:
         return [self._folder(step, step.temp_folder).fd for step in puts]
@@ -340,28 +353,16 @@ class Execution:
         self._folders.clear()
 
 
-def _for_each(puts: Sequence[Step], folders: Sequence[int], work: Callable[[Step, int], None], least: int) -> None:
-    """`work` on each step and its folder; by several threads from `least` steps on."""
-    if len(puts) < least:
-        for step, folder in zip(puts, folders, strict=True):
-            work(step, folder)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(PARALLEL_WRITES) as pool:
-        for _ in pool.map(work, puts, folders):
-            continue
-
-
-def _write_temp(step: Step, folder: int, durable: bool) -> None:
+def _write_temp(step: Step, folder: int, durable: bool = True) -> None:
     assert step.data is not None
     mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
     step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable))
 
 
-def _sync_temp(step: Step, folder: int) -> None:
-    fd = os.open(step.temp, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _sync_temps(temps: Iterable[tuple[Step, int]]) -> None:
+    for step, folder in temps:
+        fd = os.open(step.temp, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -361,7 +361,7 @@ class ThreadLock:
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False) and not wait_for(lambda: self._lock.acquire(timeout=0.05)):
+        if not self._lock.acquire(blocking=False) and not wait_for(lambda: self._lock.acquire(timeout=0.25)):
             raise Busy(f"another call of this process ({os.getpid()})")
 
     def __exit__(self, *_: object) -> None:

@@ -18,16 +18,20 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import Clock, stamp, waits_at_most
 from commonplace.errors import Busy, CommonplaceError, NotFound, NotPutBack, StorageError
-from commonplace.store.change import KINDS, Execution, Step
+from commonplace.store.change import KINDS, PARALLEL_WRITES, Execution, Step
 from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left
 from commonplace.store.inplace import LineChanges
 from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
 from commonplace.store.path_guard import open_folder
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 HOME_TEMP = re.compile(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})|dream-report\.json-(?=\d+-[0-9a-f]{8})"
@@ -101,6 +105,8 @@ class Home:
 
     def close(self) -> None:
         """Release the files; the home stays as it is."""
+        if "_threads" in vars(self):
+            self._threads.shutdown()
         self.history.close()
         self._redo.close()
         self.lines.close()
@@ -156,6 +162,13 @@ class Home:
         with suppress(OSError):  # the journal has the change, so whoever takes the lock next drops the record
             self._redo.drop()
         return change
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Those that wait for the disk while it syncs many files at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
     @property
     def staged(self) -> tuple[int, int] | None:
@@ -219,7 +232,7 @@ class Home:
         steps = [step for _, each in staged.changes for step in each]
         is_synced = any(len(each) > 1 for _, each in staged.changes)
         try:
-            execution.sync_temps([step for step in steps if step.do == "put"])
+            execution.sync_temps([step for step in steps if step.do == "put"], self._threads)
             for change, each in staged.changes:
                 self._note(change, each)
             if is_synced:

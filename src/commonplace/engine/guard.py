@@ -50,7 +50,8 @@ class Guard(ThreadLock):
         self._depth = 0
         self._inside = 0
         self._batch: _Batch | None = None
-        self._waiting = 0
+        self.waiting = 0
+        """How many wait to come in with a change."""
         self._counting = threading.Lock()
         self._may_repeat = self._has_part = False
 
@@ -89,12 +90,12 @@ class Guard(ThreadLock):
 
     def _together(self, work: Callable[[], T]) -> T:
         with self._counting:
-            self._waiting += 1
+            self.waiting += 1
         try:
             self._come_in()
         finally:
             with self._counting:
-                self._waiting -= 1
+                self.waiting -= 1
         batch = None
         try:
             self._may_repeat, self._has_part = True, False
@@ -102,7 +103,7 @@ class Guard(ThreadLock):
         finally:
             try:
                 self._may_repeat, batch = False, self._batch
-                if batch is not None and (not self._waiting or self._is_full(batch)):
+                if batch is not None and (not self.waiting or self._is_full(batch)):
                     with suppress(Again, StorageError):
                         self.settle()
             finally:
@@ -132,7 +133,7 @@ class Guard(ThreadLock):
     @property
     def may_stage(self) -> bool:
         """Whether the call inside may stage its change: it can be repeated, and somebody waits to come in after it."""
-        return self._may_repeat and (self._waiting > 0 or self._batch is not None)
+        return self._may_repeat and (self.waiting > 0 or self._batch is not None)
 
     @property
     def is_open(self) -> bool:

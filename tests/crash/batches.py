@@ -6,7 +6,6 @@ that was acknowledged, and `done` with the number of operations after the last.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator

@@ -58,7 +58,7 @@ def made(home: Path) -> set[str]:
 
 
 def check(home: Path, acknowledged: set[str]) -> set[str]:
-    """What the next process finds: every acknowledged change, each one whole and in the journal, nothing left behind."""
+    """What the next process finds: every acknowledged change, each whole and in the journal, nothing left behind."""
     with open_memory(home, watch=False) as memory:
         memory.sync()
         with memory.exclusive():

@@ -353,7 +353,11 @@ class StorageError(CommonplaceError):
 
 
 class NotPutBack(StorageError):
-    """A change failed, and the disk refused to undo a part of it, which `reason` names."""
+    """A change failed, and a part of it may stay, as `reason` says."""
+
+    def __init__(self, path: str, reason: str):
+        CommonplaceError.__init__(self, f"Could not write {path}: {reason}.")
+        self.path, self.reason = path, reason
 
 
 _AGAIN = "Try again; if it hangs, end it."

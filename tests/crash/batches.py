@@ -73,7 +73,7 @@ def main(home: str, die_at: int) -> None:
         countdown.tick()
 
     Database.end = ending  # type: ignore[method-assign]
-    with open_memory(home) as memory:  # with a watch: to look at all files is to wait for what is staged
+    with open_memory(home, watch=False) as memory:
         memory.sync()
         with at_once(memory, CALLS) as replies:
             countdown.awake = True

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -105,14 +106,15 @@ def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_
     assert ran.stdout.startswith(f"done: {KILLS} kills"), ran.stdout
 
 
-def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal(tmp_path, monkeypatch):
-    with open_memory(prepared(tmp_path / "home")) as memory:
+@pytest.mark.parametrize("watch", [True, False])
+def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal(tmp_path, monkeypatch, watch):
+    with open_memory(prepared(tmp_path / "home"), watch=watch) as memory:
         memory.sync()
         folders, journals, files = [], [], []
         fsync, fdatasync = os.fsync, os.fdatasync
 
         def synced(fd: int) -> None:
-            (folders if os.path.isdir(f"/proc/self/fd/{fd}") else files).append(fd)
+            (folders if stat.S_ISDIR(os.fstat(fd).st_mode) else files).append(fd)
             fsync(fd)
 
         monkeypatch.setattr(os, "fsync", synced)

@@ -130,7 +130,7 @@ class Engine:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         for store in stores.values():
             if isinstance(store, FolderStore):
-                store.show = self.home.show
+                store.show, store.staged = self.home.show, self.home.staged_files
         self.stores = stores  # at once: threads without the guard may look a project up meanwhile
 
     def use_projects(self, settings: Settings) -> None:

@@ -116,7 +116,7 @@ class Guard(ThreadLock):
         return changes >= _CHANGES or size >= _BYTES or time.monotonic() > batch.begun + _SECONDS
 
     def _wait(self, batch: _Batch) -> None:
-        """Until the batch is over. Raises Again or StorageError if it failed."""
+        """Until the batch is over. Raises Again, or NotPutBack, if it failed."""
         while not batch.is_over.wait(_LOOK_AGAIN):
             if self._lock.acquire(blocking=False):
                 self._lock.release()
@@ -128,7 +128,7 @@ class Guard(ThreadLock):
         if isinstance(error, NotPutBack):
             raise NotPutBack(error.path, error.reason)
         if error is not None:
-            raise StorageError("the memory", "writing was interrupted; look before you repeat it")
+            raise NotPutBack("the memory", "it was interrupted; see what is there before you repeat it")
 
     @property
     def may_stage(self) -> bool:

@@ -143,7 +143,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._is_pinned = False
+        self._is_pinned = self._is_begun = False
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -176,13 +176,17 @@ class Database:
 
     def end(self, *, commit: bool = True) -> None:
         """End what `begin` began, if anything: keep it, or forget it with all that was cached meanwhile."""
-        if not self._is_begun or self._connection is None:
+        db, is_begun, self._is_begun = self._connection, self._is_begun, False
+        if not is_begun or db is None:
             return
-        self._is_begun = False
-        if self._connection.in_transaction:
-            self._connection.execute("commit" if commit else "rollback")
-        if not commit and isinstance(self._connection, IndexConnection):
-            self._connection.held.clear()
+        try:
+            if commit:
+                db.execute("commit")
+        finally:
+            if db.in_transaction:
+                db.execute("rollback")
+                if isinstance(db, IndexConnection):
+                    db.held.clear()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Inside, every query sees one state of the index, whatever another process writes meanwhile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class FolderStore:
         self.optional = optional
         self.show: Callable[[str, str | None], None] = lambda root, path: None
         """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
+        self.staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = lambda root: ()
+        """What is not on disk yet and counts as if it were: `Home.staged_files`."""
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can."""
@@ -72,7 +74,6 @@ class FolderStore:
     def list(self, below: str = "") -> Listing:
         """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in
         `unreadable`; one that is gone (but for the project's own) just holds nothing."""
-        self.show(self.root, None)
         listing = Listing()
         waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
@@ -89,6 +90,11 @@ class FolderStore:
                     listing.unreadable.append(folder)
             except OSError:
                 listing.unreadable.append(folder)
+        for path, stamp in self.staged(self.root):
+            if stamp is None:
+                listing.stamps.pop(path, None)
+            elif self.is_note(path) and (not below or path.startswith(f"{below}/")):
+                listing.stamps[path] = stamp
         return listing
 
     def _list_folder(

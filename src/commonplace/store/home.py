@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import Clock, stamp, waits_at_most
 from commonplace.errors import Busy, CommonplaceError, NotFound, NotPutBack, StorageError
+from commonplace.store.base import Stamp
 from commonplace.store.change import KINDS, PARALLEL_WRITES, Execution, Step
 from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left
 from commonplace.store.inplace import LineChanges
@@ -180,6 +181,11 @@ class Home:
         `root`, by default any of it."""
         if self._staged is not None and self._staged.touches(root, path):
             self.settle()
+
+    def staged_files(self, root: str) -> Iterator[tuple[str, Stamp | None]]:
+        """The files of the project at `root` that staged changes write, or remove (None)."""
+        for _, steps in self._staged.changes if self._staged else ():
+            yield from ((step.path, step.stamp) for step in steps if step.root == root)
 
     def _fits(self, steps: Sequence[Step]) -> bool:
         """Whether these can be staged: files written or removed in folders there are, none of them staged already."""

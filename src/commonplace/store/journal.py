@@ -44,7 +44,8 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the line, numbered 0, that keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
-_BLOCK = 1 << 16
+_BLOCK, _FIRST_BLOCK = 1 << 16, 1 << 12
+"""Bytes read of the journal at a time, from its end: often only the last line is wanted."""
 _NEW = ".new"
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
@@ -226,9 +227,9 @@ class History:
         except FileNotFoundError:  # nothing was changed yet in a home that is read-only now
             return
         try:
-            at, tail = os.fstat(fd).st_size, b""
+            at, tail, size = os.fstat(fd).st_size, b"", _FIRST_BLOCK
             while at > 0:
-                start = max(0, at - _BLOCK)
+                start, size = max(0, at - size), _BLOCK
                 tail, *lines = (os.pread(fd, at - start, start) + tail).split(b"\n")
                 at = start
                 for line in filter(bytes.strip, reversed([tail, *lines] if at == 0 else lines)):

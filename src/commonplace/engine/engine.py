@@ -1,6 +1,7 @@
 """What all callers of one open home share: the guard, the lock, the index, and the projects' stores.
 
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock.
+One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock. While
+changes are staged, the lock is held on and their rows are in one open transaction of the index.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -21,6 +22,7 @@ from commonplace import config
 from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
+from commonplace.engine.guard import Again, Guard
 from commonplace.engine.limits import DayUse
 from commonplace.engine.provenance import Writers
 from commonplace.engine.write_gate import Gate
@@ -29,6 +31,7 @@ from commonplace.errors import (
     ConfigError,
     Conflict,
     NotFound,
+    NotPutBack,
     ProjectNotFound,
     ProjectOutOfReach,
     StorageError,
@@ -38,7 +41,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note
 from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
-from commonplace.store.files import ThreadLock, lock_folders, reason
+from commonplace.store.files import lock_folders, reason
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
 from commonplace.store.layout import Layout
@@ -70,9 +73,11 @@ class Engine:
     ):  # fmt: skip
         self.settings = settings
         self.clock = clock
-        self.guard = ThreadLock()
         self.layout = Layout(settings.home)
         self.home = Home(self.layout, clock)
+        self._folders = ExitStack()
+        self.guard = Guard(self._carry_out, lambda: self.home.staged)
+        self.home.settle = self.guard.settle
         self.access = AccessLog(self.layout.access_log)
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
@@ -123,6 +128,9 @@ class Engine:
                 stores[name] = _open_store(name, absolute(given), before, optional=name in self.extra)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
+        for store in stores.values():
+            if isinstance(store, FolderStore):
+                store.show, store.staged = self.home.show, self.home.staged_files
         self.stores = stores  # at once: threads without the guard may look a project up meanwhile
 
     def use_projects(self, settings: Settings) -> None:
@@ -210,6 +218,7 @@ class Engine:
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
         with self.guard, self.home.lock:
+            self.guard.settle()
             self.index.rebuild()
             self.freshness.forget()
 
@@ -287,18 +296,60 @@ class Engine:
                 if self._is_writing:
                     yield
                     return
-                with self.home.lock, lock_folders(self._shared_folders()):
+                with self.home.lock:
+                    if not self.guard.is_open:
+                        self._folders.enter_context(lock_folders(self._shared_folders()))
                     self._is_writing = True
                     try:
                         yield
                     finally:
                         self._is_writing = False
+                        if not self.guard.is_open:
+                            self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
             if self.index.is_corrupt(error):
                 raise  # the verb makes the index anew and starts again
             raise StorageError("the index", self.index.explain(error)) from None
+
+    def stage(self) -> None:
+        """A change was staged: what it and those after it put into the index is one transaction, until all of them are
+        on disk. Raises sqlite3.Error."""
+        is_first = not self.guard.is_open
+        self.guard.stage()
+        if is_first:
+            self.index.begin()
+
+    def _carry_out(self) -> None:
+        """Make all that is staged durable and show it in the index. Raises Again when it had to be undone, NotPutBack
+        when that failed too."""
+        try:
+            with self.home.lock:
+                try:
+                    self.home.flush()
+                except BaseException:
+                    self.index.end(commit=False)
+                    self.freshness.forget()
+                    raise
+                try:
+                    self.index.end()
+                except sqlite3.Error as error:
+                    self.unshown(error)
+        except NotPutBack:
+            raise
+        except (CommonplaceError, OSError) as error:
+            raise Again from error
+        finally:
+            if not self._is_writing:
+                self._folders.close()
+
+    def unshown(self, error: Exception) -> None:
+        """The index could not take up a change that is on disk: a sweep will tell it."""
+        self.index.end(commit=False)
+        self.freshness.forget()
+        if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
+            self.rebuild_index()
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -414,6 +414,7 @@ class NoteEntries:
                 change.remove(PROJECT, one.path, one.file, scope=one.note.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
+            self.engine.guard.settle()  # what is staged may come into one of these folders
             for folder, gone in names.items():
                 if folder and gone.issuperset(os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))):
                     change.add("rmdir", PROJECT, folder)

@@ -218,6 +218,7 @@ class Freshness:
             self._troubles[name] = [str(error)]
             return
         if changes:
+            self._home.settle()
             index.apply(name, changes, partial(self._load, store), index.write_lock, result, progress)
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
@@ -250,6 +251,7 @@ class Freshness:
             return
         changes = index.plan_file(store.name, path, stamp)
         if changes:
+            self._home.settle()
             index.apply(store.name, changes, partial(self._load, store), index.write_lock, result)
 
     def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:

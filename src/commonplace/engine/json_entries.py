@@ -252,6 +252,7 @@ class JsonEntries:
     def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
         """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used, StorageError when it
         cannot be written."""
+        self.engine.guard.keep()
         stem, opened = stem_of(namespace), False
         try:
             with self._files.changing(stem, make) as file:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _log = logging.getLogger("commonplace.daemon")
-_CALLS_AT_ONCE = 4
+_CALLS_AT_ONCE = 64
+"""So many calls that change something can wait for the disk together; they work one after the other anyway."""
 
 
 @dataclass(frozen=True, slots=True)

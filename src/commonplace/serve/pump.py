@@ -126,7 +126,8 @@ class Pump:
         """Until the session has ended: the exit status."""
         while self._stopped is None or self._daemon is not None or self._output:
             if self._daemon is None and not self._output:
-                if self._unsent or self._asked.rest or len(self._opening) > 2:  # who watches a resource is not kept waiting
+                is_watching = len(self._opening) > 2  # besides both lines of the handshake
+                if self._unsent or self._asked.rest or is_watching:
                     self._become_command()
                 if self._at_end:
                     return 0
@@ -270,7 +271,7 @@ class Pump:
         if self._opening.get("initialize") not in repeated:
             repeated = []
         lines = [*repeated, *(line for line in known if line not in repeated), *self._unsent, bytes(self._asked.rest)]
-        file = tempfile.TemporaryFile()
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # the next program's
         file.writelines(lines)
         file.flush()
         posix.set_inheritable(file.fileno(), True)

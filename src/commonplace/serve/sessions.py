@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 128
 """Sessions; the clients beyond are served by processes of their own."""
+_UNANSWERED = 256
+"""Requests of one session that are in hand before more is read."""
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
@@ -47,7 +49,8 @@ class McpSession:
     last: datetime
     agent: str | None = None
     client: str = ""
-    stop: Callable[[], None] = field(default=lambda: None, repr=False)
+    stop: Callable[[], None] = lambda: None
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class McpSessions:
@@ -103,7 +106,7 @@ class McpSessions:
 
         session.stop = stop
         writer.write(_GRANTED)
-        hearing = asyncio.create_task(_hear(reader, writer, connection, stop))
+        hearing = asyncio.create_task(_hear(reader, writer, connection, session))
         try:
             if self._is_stopping:
                 stop()
@@ -136,21 +139,22 @@ class McpSessions:
             session.agent, session.client, session.last = agent, client, self._memory.clock()
 
         identity = ServerIdentity(request["name"], __version__, None, agent, self._memory.settings.agents, met)
-        return registry, ClientConnection(write, lambda: None), identity
+        return registry, ClientConnection(write, session.answered.set), identity
 
 
-async def _hear(
-    reader: StreamReader, writer: StreamWriter, connection: ClientConnection, stop: Callable[[], None]
-) -> None:
-    """Take what the client says until it has said all; not faster than it takes its answers."""
+async def _hear(reader: StreamReader, writer: StreamWriter, connection: ClientConnection, session: McpSession) -> None:
+    """Take what the client says until it has said all; not faster than it is answered and takes its answers."""
     lines = Lines()
     with suppress(ConnectionError):
         while (block := await reader.read(BLOCK)) and len(lines.rest) <= LIMIT:
             for line in lines.feed(block):
                 if line == STOP:
-                    return stop()
+                    return session.stop()
                 if line == END:
                     return connection.end()
+                while connection.unanswered >= _UNANSWERED:
+                    session.answered.clear()
+                    await session.answered.wait()
                 connection.receive(line)
             await writer.drain()
     connection.end()

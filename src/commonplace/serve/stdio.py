@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import may_wait
-from commonplace.serve.pump import answered_by, continued
+from commonplace.serve.pump import CONTINUED, answered_by, continued
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def run_stdio(
     Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
     """
     wire = StdioTransport(*continued())
+    os.environ.pop(CONTINUED, None)
     with _no_collections():
         from commonplace.serve.connection import ClientConnection
         from commonplace.serve.mcp import ServerIdentity, converse

@@ -244,8 +244,6 @@ class Daemon:
                 self._sessions.stop()
             stops = [each.stop() for each in (self._server, self._http) if each is not None]
             await asyncio.gather(*stops)
-            if self._sessions is not None:
-                await asyncio.to_thread(self._sessions.close)
             self._held.close()
             self._keep_up()
 

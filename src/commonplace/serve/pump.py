@@ -8,12 +8,11 @@ client's next line this process becomes the command again, which finds another d
 
 from __future__ import annotations
 
-import sys
-
 import _json
 import _signal  # type: ignore[import-not-found]  # it has no stub
 import posix
 import select
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class Pump:
         self._output = bytearray()
         self._begun: dict[Any, str] = {}
         self._opening: dict[str, bytes] = {}  # what another server must be told first
-        self._is_heard = self._has_sent = False
+        self._is_heard = self._has_sent = self._is_awaited = False
         self._at_end = self._is_too_long = self._is_cut = False
         self._stopped: int | None = None
         posix.set_blocking(daemon, False)
@@ -126,8 +125,7 @@ class Pump:
         """Until the session has ended: the exit status."""
         while self._stopped is None or self._daemon is not None or self._output:
             if self._daemon is None and not self._output:
-                is_watching = len(self._opening) > 2  # besides both lines of the handshake
-                if self._unsent or self._asked.rest or is_watching:
+                if self._unsent or self._asked.rest or (self._is_awaited and not self._at_end):
                     self._become_command()
                 if self._at_end:
                     return 0
@@ -253,7 +251,10 @@ class Pump:
         posix.close(self._daemon)
         self._daemon = None
         self._unsent = [line for line in self._unsent if line not in (END, STOP)]
-        sent_again = {id_in(line) for line in (*self._unsent, *self._opening.values())}
+        opening = {id_in(line) for line in self._opening.values()} - {None}
+        is_watching = len(self._opening) > 2  # besides both lines of the handshake
+        self._is_awaited = is_watching or bool(opening & self._begun.keys())
+        sent_again = opening | {id_in(line) for line in self._unsent}
         for id, method in self._begun.items():
             if id not in sent_again:
                 shown = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)

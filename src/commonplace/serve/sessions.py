@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 128
 """Sessions; the clients beyond are served by processes of their own."""
-_UNANSWERED = 256
+_UNANSWERED = 64
 """Requests of one session that are in hand before more is read."""
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
@@ -73,15 +73,10 @@ class McpSessions:
         for each in list(self._open):
             each.stop()
 
-    def close(self) -> None:
-        """Wait for the running calls."""
-        for each in list(self._open):
-            each.turns.close()
-
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:
         """What a line asks for if it is a request for a session, else None."""
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError, TypeError, LookupError, RecursionError):
             if b'"mcp"' in line and (request := json.loads(line))["method"] == METHOD:
                 return dict(request.get("params") or {})
         return None
@@ -92,12 +87,19 @@ class McpSessions:
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
         self._open.add(session)
         try:
-            registry, connection, identity = await asyncio.to_thread(self._granted, request, session, writer)
-        except CommonplaceError as refused:
+            served = await asyncio.to_thread(self._granted, request, session, writer)
+            writer.write(_GRANTED)
+            await self._converse(session, reader, writer, *served)
+        except SessionRefused as refused:
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
+        finally:
             self._open.remove(session)
-            return
+
+    async def _converse(
+        self, session: McpSession, reader: StreamReader, writer: StreamWriter,
+        registry: Registry, connection: ClientConnection, identity: ServerIdentity,
+    ) -> None:  # fmt: skip
         from commonplace.serve.mcp import converse
 
         def stop() -> None:
@@ -105,21 +107,19 @@ class McpSessions:
             connection.end()
 
         session.stop = stop
-        writer.write(_GRANTED)
+        if self._is_stopping:
+            stop()
         hearing = asyncio.create_task(_hear(reader, writer, connection, session))
         try:
-            if self._is_stopping:
-                stop()
             await converse(connection, registry, session.turns, identity)
         finally:
             hearing.cancel()
-            self._open.remove(session)
             await asyncio.to_thread(session.turns.close)
 
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
     ) -> tuple[Registry, ClientConnection, ServerIdentity]:
-        """What serves the request; the first time this takes a second, for the SDK. Raises CommonplaceError."""
+        """What serves the request; the first time this takes a second, for the SDK. Raises SessionRefused."""
         if self._is_stopping or len(self._open) > _AT_ONCE:
             raise SessionRefused("this daemon serves no more sessions")
         if request.get("program") != self._program:
@@ -127,7 +127,10 @@ class McpSessions:
         agent = request.get("agent")
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
-        registry = self._registry_for(request["tools"], request["like"])
+        try:
+            registry = self._registry_for(request["tools"], request["like"])
+        except CommonplaceError as error:  # which the client's own process reports
+            raise SessionRefused(str(error)) from None
         from commonplace.serve.connection import ClientConnection
         from commonplace.serve.mcp import ServerIdentity
 
@@ -157,4 +160,4 @@ async def _hear(reader: StreamReader, writer: StreamWriter, connection: ClientCo
                     await session.answered.wait()
                 connection.receive(line)
             await writer.drain()
-    connection.end()
+    session.stop()  # the process of the client was killed, and what waits with it

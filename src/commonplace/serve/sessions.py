@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 128
 """Sessions; the clients beyond are served by processes of their own."""
-_UNANSWERED = 64
+_UNANSWERED = 1000
 """Requests of one session that are in hand before more is read."""
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 

@@ -19,6 +19,7 @@ from commonplace.engine import open_memory
 from commonplace.faces import registry
 from commonplace.serve import pump, sessions
 from commonplace.serve.proxy import PROGRAM
+from serve.client import OfficialClient
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS, memory_mcp
 
@@ -212,6 +213,42 @@ def test_a_session_goes_on_with_the_daemon_that_comes_next(home, client, daemon,
     daemon.stop()
     assert server.close() == 0
     assert server.rest() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_official_client_does_not_notice_that_its_daemon_was_killed(home, daemon, mode):
+    with OfficialClient(memory_mcp(home), home.parent, "claude-code", mode) as client:
+        tools, secret = client.tools(), {"identifier": "notes/secret"}
+        before = client.call("read_note", secret)
+        assert "secret tea" in before["text"]
+        daemon.stop(signal.SIGKILL)
+        assert client.call("read_note", secret) == before
+        assert client.tools() == tools
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answers", [0, 7, 40])
+def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_done_twice(home, client, daemon, answers):
+    server = client()
+    operation = {"identifier": "notes/tea", "operation": "append"}
+    sent = {}
+    for number in range(100):
+        edit = {**operation, "content": f"\nline {number} of many"}
+        sent[server.send("tools/call", {"name": "edit_note", "arguments": edit})] = f"line {number} of many"
+    first = [server.receive() for _ in range(answers)]
+    daemon.stop(signal.SIGKILL)
+    found = [*first, *(server.receive() for _ in range(100 - answers))]
+    assert {answer["id"] for answer in found} == sent.keys()
+    assert server.close() == 0
+    lines = (home / "notes" / "tea.md").read_text().splitlines()
+    for answer in found:
+        if "result" in answer:
+            assert not answer["result"]["isError"]
+            assert lines.count(sent[answer["id"]]) == 1
+        else:
+            assert "unknown whether" in answer["error"]["message"]
+            assert lines.count(sent[answer["id"]]) <= 1
 
 
 @pytest.mark.slow

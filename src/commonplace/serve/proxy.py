@@ -5,7 +5,6 @@ If it agrees, this process becomes the small program that passes on what the two
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 from commonplace import __version__
 from commonplace.config import Settings
+from commonplace.engine.daemon_client import call
 from commonplace.serve import pump
 from commonplace.store.layout import Layout
 
@@ -38,16 +38,11 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
     except OSError:  # closed, which the server reports
         return
     params = {**wanted, "program": f"{PROGRAM} {settings.digest()}"}
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params})
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
         daemon.settimeout(_SECONDS)
         try:
             daemon.connect(str(path))
-            daemon.sendall(line.encode() + b"\n")
-            answer = b""
-            while not answer.endswith(b"\n") and (block := daemon.recv(pump.BLOCK)):
-                answer += block
-            if "result" not in json.loads(answer):
+            if "result" not in call(daemon, METHOD, params):
                 return
         except (OSError, ValueError):
             return

@@ -264,21 +264,30 @@ class Pump:
 
     def _become_command(self) -> None:
         """Run the command in this process, to go on with the session."""
-        import tempfile
-
         known = [line for line in self._opening.values() if line not in self._unsent]
         waiting = self._begun.keys() - self._not_for_client
         repeated = [line for line in known if id_in(line) not in waiting]
         if self._opening.get("initialize") not in repeated:
             repeated = []
         lines = [*repeated, *(line for line in known if line not in repeated), *self._unsent, bytes(self._asked.rest)]
-        file = tempfile.TemporaryFile()  # noqa: SIM115  # the next program's
-        file.writelines(lines)
-        file.flush()
-        posix.set_inheritable(file.fileno(), True)
+        fd = _unnamed_file()
+        with open(fd, "wb", closefd=False) as file:
+            file.writelines(lines)
+        posix.set_inheritable(fd, True)
         is_alone = self._is_too_long or (self._has_sent and not self._is_heard)
-        posix.putenv(CONTINUED, f"{file.fileno()} {len(repeated)} {int(is_alone)}")
+        posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
         posix.execv(sys.executable, [sys.executable, *self._command])
+
+
+def _unnamed_file() -> int:
+    """An open file that only this process has; in memory where the system can."""
+    if hasattr(posix, "memfd_create"):
+        return posix.memfd_create("session")
+    import tempfile
+
+    fd, path = tempfile.mkstemp()
+    posix.unlink(path)
+    return fd
 
 
 def continued() -> tuple[bytes, set[Any]]:

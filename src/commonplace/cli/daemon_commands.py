@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from commonplace.faces.tool import Registry
     from commonplace.serve.daemon import Web
     from commonplace.serve.http import HttpServer, Place
+    from commonplace.serve.sessions import McpSessions
 
 _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
@@ -198,11 +199,20 @@ def _serve(
             return 0
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
         methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
-        daemon = Daemon(tick, every, callers, served, listener, methods, web)
+        sessions = None if served is None or listener is None else _sessions(settings, callers, served)
+        daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions)
         if once:
             return 0 if daemon.tick() else 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
+
+
+def _sessions(settings: Settings, callers: Memory, served: Registry) -> McpSessions:
+    """The sessions of clients whose `memory mcp` finds this daemon; its hooks are theirs."""
+    from commonplace.faces import registry
+    from commonplace.serve.sessions import McpSessions
+
+    return McpSessions(callers, lambda names, like: registry(names, settings, served.hooks, like))
 
 
 def _listening(place: Place, any_port: bool) -> socket:

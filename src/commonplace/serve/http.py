@@ -264,7 +264,7 @@ class HttpServer:
         self.seen: dict[str, datetime] = {}
         """When each token, by its id, was last used here."""
         self.app = self._application([*routes, *(pages(self) if pages else ())])
-        self.app.state.server, self.app.state.rounds = self, None
+        self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
         security = self._place.security()

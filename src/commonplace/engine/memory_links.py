@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class NoteContext:
-    """A note with what it says and what it is linked to, nearest first."""
+    """A note with what it says and what it is linked to, nearest first. Of a hub, `edges` has the newest links to it,
+    and `more` is how many more links name it."""
 
     note: NoteInfo
     observations: list[Observation]
     edges: list[Edge]
+    more: int
     reached: list[Reached]
 
 
@@ -71,8 +73,8 @@ class LinkVerbs(ReadVerbs):
     ) -> NoteContext:
         """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
         info = self.find_ref(ref, project)
-        edges, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
-        return NoteContext(info, self.index.notes.observations(info), edges, reached)
+        edges, more, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
+        return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
 
     @verb
     def neighbourhood(

@@ -80,6 +80,7 @@ def listing(
     needed, unwanted = wanted(db, query.replace(archived=query.lists_archived), viewer)
     facets = expression(needed, unwanted)
     conditions, values = columns(query)
+    is_since = query.after is not None and len(conditions) == 1
     projects = projects_of(needed, unwanted, project_ids(db).values())
     held_there = 0 if projects is None else _counted(db, projects, viewer)
     known = None if projects is None or conditions else held_there
@@ -94,7 +95,7 @@ def listing(
     if moment := query.as_of or query.valid_at:
         over = validity.invalid(validity.limited(db), moment)
         conditions += filter(None, [validity.excluded(over, "n.row")])
-        known = None if over else known
+        known, is_since = (None, False) if over else (known, is_since)
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
@@ -113,6 +114,11 @@ def listing(
         if db.execute(up_to, (facets, _FEW + 1)).fetchone()[0] > _FEW:
             total = db.execute("select count(*) from note_fts where note_fts match ?", (facets,)).fetchone()[0]
             return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
+    if known is None and is_since and not facets and held_there > _FEW:
+        before = where.replace("n.changed >= ?", "n.changed < ?")  # all but these: of a long time, they are the fewer
+        earlier = db.execute(f"select count(*) from (select 1 from note n where {before} limit ?)", [*every, _FEW])
+        number = earlier.fetchone()[0]
+        known = held_there - number if number < _FEW else None
     total = known if known is not None else db.execute(f"select count(*) from {source}", every).fetchone()[0]
     page = db.execute(f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset])
     return in_order(db, [row for (row,) in page]), total

@@ -99,7 +99,7 @@ def listing(
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
-        values.append(json.dumps(_holding(db, query.contains, needed, unwanted)))
+        values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
     source, where, every, by = "note n", " and ".join(conditions), values, _ORDERS[order]
     if facets:  # by way of them
         source, every = "note_fts f join note n on n.row = f.rowid", [facets, *values]
@@ -130,9 +130,18 @@ def _counted(db: sqlite3.Connection, projects: Sequence[int], viewer: str | None
     return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
 
 
-def _holding(db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str]) -> list[int]:
-    """The rows of the notes that hold `text` and pass the filters by facet."""
-    rows = json.dumps(held(db, FoldedTexts).find(db, text))
+def _holding(
+    db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str], projects: Sequence[int] | None
+) -> list[int]:
+    """The rows of the notes that hold `text` and pass the filters by facet; looked for in `projects` alone, where they
+    have few of all notes."""
+    number = _FEW if projects is None else _counted(db, projects, None)
+    if projects is None or number >= _FEW or 4 * number > _counted(db, [*project_ids(db).values()], None):
+        rows = json.dumps(held(db, FoldedTexts).find(db, text))
+    else:
+        source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
+        texts, needle = db.execute(f"select t.row, t.text from {source}"), text.casefold()
+        rows = json.dumps([row for row, each in texts if needle in each.casefold()])
     found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
 

@@ -176,7 +176,7 @@ def _serve(
                 listener = held.enter_context(closing(Listener(layout.socket)))
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
-        memory = held.enter_context(open_memory(config=settings, face=FACE))
+        memory = held.enter_context(open_memory(config=settings, face=FACE, serving=True))
         web, address, where = None, "", "no socket" if listener is None else f"socket: {listener.path}"
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port, show is not None)

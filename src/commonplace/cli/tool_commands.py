@@ -87,7 +87,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     def opened() -> Memory:
         from commonplace.engine import open_memory
 
-        return open_memory(agent=agent, projects=projects, config=settings, face="mcp")
+        return open_memory(agent=agent, projects=projects, config=settings, face="mcp", serving=True)
 
     with _entries(folder) as entries:
         served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file), chosen.vault)

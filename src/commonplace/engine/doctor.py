@@ -69,7 +69,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
     """What only the index can tell."""
-    memory.engine.fresh()
+    memory.engine.fresh(whole=True)
     found = [*_unreadable(memory.engine), *_warned(memory), *_duplicates(memory), *_links(memory), *_vectors(memory)]
     return [*found, *_reminders(memory)]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -55,6 +56,8 @@ T = TypeVar("T")
 
 GRAPH_FILE_SUFFIX = ".jsonl"
 _CONFLICT_RETRIES = 4
+_PIECE, _BETWEEN = 0.004, 0.004
+"""Seconds of work behind the calls before the guard is given back, and until it is taken again."""
 _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
@@ -64,12 +67,12 @@ class Engine:
 
     `extra` (project -> folder, graph file or store) are projects of this process only; one named like a built-in
     project puts that one elsewhere. With `only`, there are no projects but these. With `watch` the system tells of
-    changes on disk.
+    changes on disk; `serving`: large projects may be compared with the disk behind the calls.
     """
 
     def __init__(
         self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
-        only: frozenset[str] = frozenset(),
+        only: frozenset[str] = frozenset(), serving: bool = False,
     ):  # fmt: skip
         self.settings = settings
         self.clock = clock
@@ -84,7 +87,11 @@ class Engine:
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
         self._open_stores()
-        self.freshness = Freshness(self.index, self.home, self.stores, self.load, clock, watch, self.layout.socket)
+        self.freshness = Freshness(
+            self.index, self.home, self.stores, self.load, clock, watch, serving, self.layout.socket
+        )
+        self._behind: threading.Thread | None = None
+        self._ended = threading.Event()
         self.vectors: Vectors | None = None
         self.no_vectors = ""
         """Why there are no vectors."""
@@ -106,6 +113,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+            self._ended.set()
             self.freshness.close()
             self.index.close()
             self.access.close()
@@ -169,23 +177,24 @@ class Engine:
         store.check_writable()
         return cast(FolderStore, store)
 
-    def fresh(self, progress: Progress | None = None) -> Result:
+    def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb.
 
+        Unless `whole`, large projects may be late in a server that has just started; `warnings` says so.
         Where it cannot be written now (somebody keeps the lock, the disk is full or read-only), a copy in memory is
         used; of an index too large for that the answers may be behind, and `warnings` says so. A writer gets the error.
         """
         from commonplace.index.sync import Result
 
-        if self.freshness.is_current:
+        if self.freshness.is_current and not (whole and self.freshness.late):
             return Result()
         self.reload_config()
         try:
             if self._is_writing:
-                result = self.freshness.update(progress, is_locked=True)
+                result = self.freshness.update(progress, is_locked=True, whole=whole)
             else:
                 with waits_at_most(_READ_WAITS):
-                    result = self.freshness.update(progress)
+                    result = self.freshness.update(progress, whole=whole)
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
                 raise
@@ -196,7 +205,23 @@ class Engine:
             self.freshness.is_current = True
         else:
             self.index.unpin()
+        if self.freshness.late and self._behind is None:
+            self._behind = threading.Thread(target=self._work_behind, name="catching-up", daemon=True)
+            self._behind.start()
         return result
+
+    def _work_behind(self) -> None:
+        """Compare the projects that are late with the disk, in pieces between the calls."""
+        while not self._ended.wait(_BETWEEN):
+            try:
+                with self.guard:
+                    if self._closed or not self.freshness.late:
+                        self._behind = None
+                        return
+                    self.freshness.catch_up(_PIECE)
+                    self.writers = None
+            except (CommonplaceError, OSError, sqlite3.Error):
+                continue  # a call is at work for long, or the next one says what is wrong
 
     def catch_up(self) -> None:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
@@ -370,13 +395,15 @@ class Engine:
         """Forget changes older than `history.days`. Returns how many."""
         try:
             with self.guard, self.home.lock:
+                if self.freshness.late:
+                    return 0  # not all that live are known; there will be another time
                 return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), self._living)
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
 
     def _living(self) -> set[str]:
         """The SHA-256 of every note there is."""
-        self.fresh()
+        self.fresh(whole=True)
         self.index.unpin()
         return self.index.notes.etags()
 

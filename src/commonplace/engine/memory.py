@@ -80,6 +80,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
         clock: Clock = clocks.now,
         watch: bool = True,
         only: Collection[str] = (),
+        serving: bool = False,
     ) -> Self:
         """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
 
@@ -87,12 +88,13 @@ class Memory(ReviewVerbs, ProjectVerbs):
         `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
         puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
         long-lived process learns of changes on disk from the system instead of looking at every file on each call.
-        With `only`, names of projects, there are no others: nothing of them is read, found, linked or written. Raises
-        ConfigError, StorageError.
+        `serving` is for servers: a project so large that the first look at its files takes long is compared with the
+        disk behind the calls, which are answered from the index and warn of it. With `only`, names of projects, there
+        are no others: nothing of them is read, found, linked or written. Raises ConfigError, StorageError.
         """
         settings = config if isinstance(config, Settings) else load(home, config)
         few = frozenset(each.lower() for each in only)
-        memory = cls(Engine(settings, projects or {}, clock, watch, few), agent, face)
+        memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if memory.engine.layout.erasing.exists():
             from commonplace.engine.erase import finish_waiting
 

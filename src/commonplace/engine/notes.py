@@ -268,6 +268,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _existing(self, project: str, path: str) -> tuple[NoteInfo | None, File | None]:
         """The note already at the path (in any case) or with its permalink, and its bytes."""
         notes, store = self.index.notes, self.engine.store(project)
+        self.engine.freshness.look_at(project, path)
         info = notes.get(project, path) or notes.in_other_case(project, path)
         if info is None:
             info = notes.by_permalink(project, links.permalink_for(project, path))

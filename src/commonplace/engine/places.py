@@ -69,6 +69,7 @@ class PlaceVerbs(ReadVerbs):
     @verb
     def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
         """Move a folder with all it holds inside its project; `follow` as for `move`."""
+        self.engine.fresh(whole=True)
         with self.change("move") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
@@ -142,6 +143,7 @@ class PlaceVerbs(ReadVerbs):
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
         """Delete the notes of a folder that the caller sees; files that are no notes stay."""
+        self.engine.fresh(whole=True)
         with self.change("delete") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)

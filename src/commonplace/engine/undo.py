@@ -104,7 +104,7 @@ class Undo:
         """A folder that holds notes the caller may not see is not theirs to move back."""
         engine = self._engine
         if locations.is_here(engine, moved.project, moved.root):
-            engine.fresh()
+            engine.fresh(whole=True)
             scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
         else:
             store = self._store(moved)

@@ -148,7 +148,8 @@ class Homes:
                 home = space.home if space else self._memory.home
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects)
+                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects,
+                                   serving=True)  # fmt: skip
                 self._open[key] = self._ends.enter_context(made)
             return self._open[key]
 

@@ -6,6 +6,7 @@ import builtins
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
@@ -77,19 +78,8 @@ class FolderStore:
         listing = Listing()
         waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
-            folder = waiting.pop()
-            try:
-                fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
-                        self._list_folder(folder, entries, listing, waiting)
-                finally:
-                    os.close(fd)
-            except (FileNotFoundError, NotADirectoryError):
-                if not folder and not self.optional:
-                    listing.unreadable.append(folder)
-            except OSError:
-                listing.unreadable.append(folder)
+            for _ in self.portions(waiting.pop(), listing, waiting):
+                pass
         for path, stamp in self.staged(self.root):
             if stamp is None:
                 listing.stamps.pop(path, None)
@@ -97,8 +87,27 @@ class FolderStore:
                 listing.stamps[path] = stamp
         return listing
 
+    def portions(
+        self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None
+    ) -> Iterator[None]:
+        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all] entries a step."""
+        try:
+            fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
+                    while some := [*islice(entries, size)]:
+                        self._list_folder(folder, some, listing, waiting)
+                        yield
+            finally:
+                os.close(fd)
+        except (FileNotFoundError, NotADirectoryError):
+            if not folder and not self.optional:
+                listing.unreadable.append(folder)
+        except OSError:
+            listing.unreadable.append(folder)
+
     def _list_folder(
-        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
+        self, folder: str, entries: Iterable[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
         there are thousands."""

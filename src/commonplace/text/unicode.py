@@ -4,6 +4,8 @@ bytes that are no UTF-8 (`surrogateescape`)."""
 from __future__ import annotations
 
 import re
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Control characters and line breaks of every kind, for a character class of `re`."""
@@ -28,6 +30,19 @@ def repair_surrogates(text: str) -> str:
 def sqlite_text(text: str) -> str:
     """`text` with `?` for every surrogate, which SQLite cannot hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def sqlite_value(value: Any) -> Any:
+    """`value` with `sqlite_text` of every string in it: of a dict, a list, a tuple, a dataclass."""
+    if isinstance(value, str):
+        return sqlite_text(value)
+    if isinstance(value, dict):
+        return {sqlite_value(name): sqlite_value(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(sqlite_value, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: sqlite_value(getattr(value, one.name)) for one in fields(value)})
+    return value
 
 
 def one_line(text: str) -> str:

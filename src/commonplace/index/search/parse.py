@@ -173,7 +173,7 @@ def is_prose(query: ParsedQuery) -> bool:
 
 
 _PROSE = 8
-_WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
+_WHOLE, _LONG, _LONG_QUESTION = 1_000, 200, 30
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from commonplace.engine.limits import Use
     from commonplace.index.note_queries import HomeCounts
     from commonplace.index.rows import Hit, Hits, SmartResult
-    from commonplace.index.search.question import Nearness
+    from commonplace.index.search.ranking import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File

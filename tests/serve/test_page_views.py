@@ -111,6 +111,13 @@ def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web):
         assert (await states())[1]["late"] == "overdue"
         await page.send("/page/reminder", action="done", **form)
         assert (await states())[1]["late"] == "done"
+        again = memory(web, "again", category="reminders",
+                       metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"})  # fmt: skip
+        await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
+        shown = plain(await page.see("/page/calendar?day=2026-11-30"))
+        assert "2026-11-28 09:00 repeats put off to 2026-11-30 10:00 again" in shown
+        assert "◷ 10:00 again" in shown
+        assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
         assert (await page.send("/page/reminder", action="snooze", when="qwertz", **form)).status_code == 400
         assert (await page.send("/page/reminder", action="dance", **form)).status_code == 400
         for wrong in ("month=2026-13", "day=yesterday"):

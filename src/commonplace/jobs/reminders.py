@@ -87,11 +87,11 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
     def acknowledged(info: NoteInfo) -> NoteInfo:
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
-        reminder, keys = Reminder.of(info.header), {"acked_at": stamp(memory.clock())}
+        reminder, keys = Reminder.of(info.header), dict[str, Any](acked_at=stamp(memory.clock()))
         if reminder.is_done:
             return info
         if reminder.snoozed is not None and not reminder.has_fired:
-            keys |= {SNOOZED: REMOVE}
+            keys[SNOOZED] = REMOVE
         return upkeep.change(info, keys, DONE, touch=False)
 
     return upkeep.retried(ref, acknowledged)

@@ -79,6 +79,13 @@ def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_clusters_of_m
         assert [each["size"] for each in found["nodes"]] == [200, 200, 5]
         inside = await page.client.get(found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50")
         assert (len(inside.json()["nodes"]), inside.json()["total"]) == (50, 200)
+        web.memory.write_many([Draft("x", title=f"m{n}", folder=f"f0/g{n % 2}/h") for n in range(300)])
+        nodes, _, found = await drawn("cluster=notes/f0")
+        assert (nodes, found["total"]) == ("f0g0g1", 500)
+        assert {each["id"]: each["size"] for each in found["nodes"]} == {
+            "notes/f0/": 200, "notes/f0/g0": 150, "notes/f0/g1": 150,
+        }  # fmt: skip
+        assert [(await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")] == [False] * 2
         assert 'href="/page/note/notes/A.md"' in await page.see("/page/graph?note=B&depth=1&part=list")
         assert (await page.client.get("/page/graph?note=Z")).status_code == 404
 

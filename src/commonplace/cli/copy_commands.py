@@ -1,0 +1,69 @@
+"""`mirror` and `move-home`: copies of a whole memory (docs/teams.md)."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from commonplace.cli import output
+from commonplace.cli.invocation import Invocation
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, option
+
+if TYPE_CHECKING:
+    from commonplace.transfer.mirror import Mirrored
+
+_MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
+_LOOKS, _ANYWAY = 1.0, 60
+"""Seconds between two looks at the journal, and looks after which the files are compared anyway."""
+
+
+def _after_erase() -> tuple[str, ...]:
+    from commonplace.transfer.git_history import AFTER_ERASE
+
+    return AFTER_ERASE
+
+
+@command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
+@flag("--git", "Commit each change, by its author; once it was given, always.")
+@option("--after-erase", type=Names("what", _after_erase),
+        help="With commits that hold what was erased since: rewrite them, or keep them.")  # fmt: skip
+@flag("--watch", "Go on until stopped, and follow each change.")
+def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
+    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes included.
+
+    A run copies what changed since the last one, also after a kill. What somebody changes in DIR is put back.
+    `memory import --from mirror DIR` brings it all into a home.
+    """
+    if after_erase is not None and after_erase not in _after_erase():
+        raise Usage(f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}')
+    gc.enable()
+    with call.memory(watch=True) as memory:
+        from commonplace.transfer.mirror import Mirror
+
+        copy, seen, looks = Mirror(memory, Path(folder)), "", 0
+        while True:
+            if seen != (now := memory.journal_stamp()) or looks >= _ANYWAY:
+                seen, looks = now, 0
+                with output.progress("Mirroring") as progress:
+                    done = copy.run(git=git, after_erase=after_erase, progress=progress)
+                for each in done.left:
+                    output.notice(f"warning: {each} could not be read; its copy stays as it was")
+                for each in done.notices:
+                    output.notice(f"warning: {each}")
+                if not watch or done.copied or done.removed or done.restored or done.commits:
+                    call.answer(_said(done, folder), **asdict(done))
+                    output.flush()
+            if not watch:
+                return 1 if done.left else 0
+            looks += 1
+            threading.Event().wait(_LOOKS)
+
+
+def _said(done: Mirrored, folder: str) -> str:
+    did = [f"{done.copied} copied", f"{done.removed} removed"]
+    did += [f"{done.restored} put back"] if done.restored else []
+    did += [f"{done.commits} commits"] if done.commits else []
+    return f"{folder}: {done.files} files ({', '.join(did)}), as of change #{done.change}"

@@ -93,18 +93,19 @@ class GitHistory:
 
     def _settle(self, commits: _Commits, head: str) -> None:
         """Note that the branch holds `commits` now, and show it in git's own index."""
+        if head:
+            self._git("read-tree", _BRANCH)  # first: what git's own index names stays
+            self._ask("update-index", "-q", "--refresh")
         if commits.began_anew:
             self._git("reflog", "expire", "--expire=now", "--all")
             self._git("gc", "-q", "--prune=now")
+        else:
+            self._ask("gc", "-q", "--auto")
         commits.head, commits.began_anew = head, False
         self._commits = commits
         put_derived(self._known, json.dumps(asdict(commits), indent=0).encode() + b"\n")
         with suppress(FileNotFoundError):
             os.unlink(self._next)
-        if head:
-            self._git("read-tree", _BRANCH)
-            self._ask("update-index", "-q", "--refresh")
-            self._ask("gc", "-q", "--auto")
 
     def commit(
         self, changes: Sequence[Change], files: Mapping[str, str], later: Sequence[Change], now: datetime,

@@ -31,7 +31,7 @@ _MODULES = (
     ("settings_commands", "project config"),
     ("kv_commands", "kv"),
     ("exchange_commands", "graph export import"),
-    ("copy_commands", "mirror"),
+    ("copy_commands", "mirror move-home"),
     ("daemon_commands", "serve page"),
     ("token_commands", "token space"),
     ("install_commands", "install uninstall"),

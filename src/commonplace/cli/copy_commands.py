@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.syntax import Names, Text, Usage, command, flag, option
+from commonplace.cli.syntax import Names, Text, Usage, command, dry_run_option, flag, option
+from commonplace.errors import InvalidInput
 
 if TYPE_CHECKING:
     from commonplace.transfer.mirror import Mirrored
 
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
+_MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside")
 _LOOKS, _ANYWAY = 1.0, 60
 """Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
@@ -67,3 +69,27 @@ def _said(done: Mirrored, folder: str) -> str:
     did += [f"{done.restored} put back"] if done.restored else []
     did += [f"{done.commits} commits"] if done.commits else []
     return f"{folder}: {done.files} files ({', '.join(did)}), as of change #{done.change}"
+
+
+@command("move-home", "FROM", "TO", keys=_MOVE_KEYS, example="memory move-home ~/.memory /srv/memory --dry-run")
+@dry_run_option("Only say what would be moved.")
+def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
+    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there. FROM stays.
+
+    TO must be empty, or hold a move from FROM that was cut off: it goes on.
+    """
+    from commonplace.transfer.home_move import FolderMove
+
+    if call.caller is not None:
+        raise InvalidInput("moving a home is the owner's; run this without an agent's name")
+    gc.enable()
+    move = FolderMove(Path(source), Path(target))
+    with output.progress("Moving") as progress:
+        moved = move.run(dry_run=dry_run, progress=progress)
+    what = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
+    lines = [f"{'Would move' if dry_run else 'Moved'} {what} from {source} to {target}"]
+    lines += [f"All notes read again at {target} are the same: {moved.checksum}"] if moved.checksum else []
+    lines += [f"{each}: its paths are now those of {target}" for each in moved.rewritten]
+    lines += [f"project {each} lies elsewhere and stays there" for each in moved.outside]
+    lines += [] if dry_run else [f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."]
+    call.answer("\n".join(lines), **asdict(moved))

@@ -26,7 +26,7 @@ def files(home: Path) -> dict[str, bytes]:
     return {
         name: data
         for name, data in found.items()
-        if not name.rpartition("/")[2].startswith(("index", "lock", "redo", "lines"))
+        if not name.rpartition("/")[2].startswith(("index", "lock", "access.lock", "redo", "lines"))
     }
 
 

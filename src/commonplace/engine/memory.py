@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
-from commonplace.engine.engine import Engine
+from commonplace.engine.engine import Engine, verb
 from commonplace.engine.projects import ProjectVerbs
 from commonplace.engine.reading import Ref
 from commonplace.engine.review import ReviewVerbs
@@ -55,6 +55,12 @@ class Memory(ReviewVerbs, ProjectVerbs):
         from commonplace.engine.revisions import journal_stamp
 
         return journal_stamp(self)
+
+    @verb
+    def lag(self) -> int:
+        """How many acknowledged changes are not shown here yet: 0, but where the index could not follow."""
+        self.engine.fresh()
+        return 1 if self.engine.freshness.behind else 0
 
     def __enter__(self) -> Self:
         return self

@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TypeVar
 
 from commonplace.errors import InvalidInput, TimeframeError
 
+T = TypeVar("T")
 Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -115,6 +117,18 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
                 return True
             pause = min(pause * 1.5, 0.01)
         return False
+    finally:
+        if _waits.left is not None:
+            _waits.left = max(0.0, left - (time.monotonic() - begun))
+
+
+def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
+    """What `wait` returns, which waits by itself for as many seconds as it is told: at most `seconds`, and what the
+    call may still wait."""
+    left = CALL_WAITS if _waits.left is None else _waits.left
+    begun = time.monotonic()
+    try:
+        return wait(min(seconds, left))
     finally:
         if _waits.left is not None:
             _waits.left = max(0.0, left - (time.monotonic() - begun))

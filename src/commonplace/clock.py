@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TypeVar
 
 from commonplace.errors import InvalidInput, TimeframeError
 
+T = TypeVar("T")
 Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -138,6 +140,18 @@ def _note_wait(begun: float, left: float) -> None:
     waited.seconds += took
     if _waits.left is not None:
         _waits.left = max(0.0, left - took)
+
+
+def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
+    """What `wait` returns, which waits by itself for as many seconds as it is told: at most `seconds`, and what the
+    call may still wait."""
+    left = CALL_WAITS if _waits.left is None else _waits.left
+    begun = time.monotonic()
+    try:
+        return wait(min(seconds, left))
+    finally:
+        if _waits.left is not None:
+            _waits.left = max(0.0, left - (time.monotonic() - begun))
 
 
 def may_wait() -> bool:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
 
 _FIELDS: dict[str, dict[str, str] | None] = {
-    "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
+    "storage": {"root": "", "url": "", "cache": "", "short_term_ttl": "short_term_ttl"},
     "daemon": {"decay_exempt": "", "keep": ""}
     | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
     "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
@@ -62,6 +62,9 @@ class Settings:
 
     home: Path
     file: Path
+    url: str | None = field(default=None, repr=False)
+    """The database the notes are in, without the space; `home` is then the folder of the copies."""
+    space: str = ""
     short_term_ttl: timedelta = timedelta(hours=168)
     timezone: str | None = None
     offset: tzinfo | None = None
@@ -128,14 +131,71 @@ def load(
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
+    if isinstance(given, str) and _DATABASE.match(given):
+        url, space = _database(given)
+        folder = _replica(url, space, environ)
+        path = _absolute(file) if file else folder / "config.yaml"
+        if unread:
+            return Settings(folder, path, url, space)
+        found = _File(path, _read(path))
+        if file and (cache := found.section("storage").get("cache")):
+            folder = _absolute(cache)
+        return replace(found.settings(folder, environ), url=url, space=space)
     folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
     if unread:
         return Settings(folder, path)
     found = _File(path, _read(path))
-    if given is None and (root := found.section("storage").get("root")):
+    storage = found.section("storage")
+    if given is None and (address := storage.get("url")):
+        if not isinstance(address, str) or not _DATABASE.match(address):
+            raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
+        url, space = _database(address)
+        folder = _absolute(storage["cache"]) if storage.get("cache") else _replica(url, space, environ)
+        return replace(found.settings(folder, environ), url=url, space=space)
+    if given is None and (root := storage.get("root")):
         folder = _absolute(root)
     return found.settings(folder, environ)
+
+
+_DATABASE = re.compile(r"postgres(?:ql)?://")
+_SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+DEFAULT_SPACE = "main"
+
+
+def _database(address: str) -> tuple[str, str]:
+    """The address of a database as its library takes it, and the space in it. Raises ConfigError."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit
+
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        raise ConfigError(
+            "the address of the database cannot be read; use postgresql://HOST/DATABASE?space=NAME"
+        ) from None
+    rows = parse_qsl(parts.query, keep_blank_values=True)
+    space = dict(rows).get("space", DEFAULT_SPACE)
+    if not _SPACE.fullmatch(space):
+        raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 40')
+    return parts._replace(query=urlencode([each for each in rows if each[0] != "space"])).geturl(), space
+
+
+def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
+    """The folder of the copies of a space: one for each server, database and space, whoever asks."""
+    import hashlib
+    from urllib.parse import parse_qsl, urlsplit
+
+    parts = urlsplit(url)
+    given = dict(parse_qsl(parts.query))
+    place = [
+        given.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
+        given.get("port") or environ.get("PGPORT", ""),
+        given.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
+        given.get("service", ""),
+        space,
+    ]
+    name = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
+    return _absolute(environ.get("XDG_CACHE_HOME") or "~/.cache") / "commonplace" / f"{space}-{name}"
 
 
 def stored(path: Path, key: str) -> Any:

@@ -36,7 +36,6 @@ from commonplace.errors import (
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note
-from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import ThreadLock, lock_folders, reason
 from commonplace.store.folder import FolderStore
@@ -72,8 +71,8 @@ class Engine:
         self.clock = clock
         self.guard = ThreadLock()
         self.layout = Layout(settings.home)
-        self.home = Home(self.layout, clock)
-        self.access = AccessLog(self.layout.access_log)
+        self.home = _open_home(settings, self.layout, clock)
+        self.access = self.home.open_access()
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
@@ -184,11 +183,26 @@ class Engine:
             result = self._fresh_copy(error, progress)
         finally:
             self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
+        if self.home.erased():
+            self._drop_derived()
         if self._depth:
             self.freshness.is_current = True
         else:
             self.index.unpin()
         return result
+
+    def _drop_derived(self) -> None:
+        """What was derived from notes that were erased elsewhere goes; it is made anew."""
+        layout = self.layout
+        with self.home.lock:
+            for path in layout.indexes():
+                if path != self.index.path:
+                    Index(path, self.home.lock).rebuild()
+            self.index.scrub()
+            lists = [layout.overview, *layout.pending_lists()]
+            for path in (*lists, *layout.sessions.glob("*"), *layout.vectors.glob("*")):
+                path.unlink(missing_ok=True)
+            layout.erased.unlink(missing_ok=True)
 
     def catch_up(self) -> None:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
@@ -265,6 +279,8 @@ class Engine:
     def enter(self) -> bool:
         """Begin a verb, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""
         self._check_open()
+        if not self._depth and not self._is_writing:
+            self.freshness.elsewhere = self.home.follow()
         self._depth += 1
         return self._depth == 1
 
@@ -287,7 +303,7 @@ class Engine:
                 if self._is_writing:
                     yield
                     return
-                with self.home.lock, lock_folders(self._shared_folders()):
+                with self.home.writing(), lock_folders(self._shared_folders()):
                     self._is_writing = True
                     try:
                         yield
@@ -305,8 +321,10 @@ class Engine:
         """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
         with waits_at_most(CALL_WAITS), self.guard:
             self._check_open()
-            if not self._is_writing and self.home.unfinished():
-                self.home.try_to_recover()
+            if not self._is_writing:
+                if self.home.unfinished():
+                    self.home.try_to_recover()
+                self.freshness.elsewhere = self.home.follow()
             yield
 
     def _shared_folders(self) -> list[str]:
@@ -318,7 +336,7 @@ class Engine:
     def purge_history(self) -> int:
         """Forget changes older than `history.days`. Returns how many."""
         try:
-            with self.guard, self.home.lock:
+            with self.guard, self.home.writing():
                 return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), self._living)
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
@@ -328,6 +346,14 @@ class Engine:
         self.fresh()
         self.index.unpin()
         return self.index.notes.etags()
+
+
+def _open_home(settings: Settings, layout: Layout, clock: Clock) -> Home:
+    if settings.url is None:
+        return Home(layout, clock)
+    from commonplace.store.postgres.home import PostgresHome
+
+    return PostgresHome(layout, clock, settings.url, settings.space)
 
 
 def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:

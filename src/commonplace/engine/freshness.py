@@ -62,6 +62,8 @@ class Freshness:
         """Whether the verb at work has looked at the disk already."""
         self.behind = ""
         """Why the index may not show the last changes."""
+        self.elsewhere = ""
+        """Why changes made on other machines may be missing."""
 
     def close(self) -> None:
         """Stop watching."""
@@ -84,9 +86,8 @@ class Freshness:
     @property
     def warnings(self) -> list[str]:
         """What the last look at the projects could not see."""
-        return [text for name in sorted(self._troubles) for text in self._troubles[name]] + [self.behind] * bool(
-            self.behind
-        )
+        found = [text for name in sorted(self._troubles) for text in self._troubles[name]]
+        return found + [each for each in (self.behind, self.elsewhere) if each]
 
     def update(self, progress: Progress | None = None, *, is_locked: bool = False) -> Result:
         """Make the index show every change on disk. Returns what it found.

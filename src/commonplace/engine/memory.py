@@ -85,7 +85,9 @@ class Memory(ReviewVerbs, ProjectVerbs):
         watch: bool = True,
         only: Collection[str] = (),
     ) -> Self:
-        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
+        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or storage.root, ~/.memory).
+
+        `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME` (docs/teams.md).
 
         `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
         `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
@@ -94,7 +96,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
         With `only`, names of projects, there are no others: nothing of them is read, found, linked or written. Raises
         ConfigError, StorageError.
         """
-        settings = config if isinstance(config, Settings) else load(home, config)
+        settings = config if isinstance(config, Settings) else load_settings(home, config)
         few = frozenset(each.lower() for each in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few), agent, face)
         if memory.engine.layout.erasing.exists():
@@ -102,6 +104,18 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
             finish_waiting(memory)
         return memory
+
+
+def load_settings(home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None) -> Settings:
+    """The settings for `home`; where the notes are in a database, with the configuration of their space. Raises
+    ConfigError, DatabaseAway, DatabaseRefused."""
+    settings = load(home, config)
+    if settings.url is None:
+        return settings
+    from commonplace.store.postgres.shared import attach
+
+    attach(settings.home, settings.url, settings.space)
+    return load(home, config)
 
 
 open_memory = Memory.open

@@ -17,6 +17,7 @@ from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageErro
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
+from commonplace.store.shared import changing_shared
 
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
@@ -210,7 +211,7 @@ class ProjectVerbs(ReadVerbs):
 
     def _replace_config(self, new: Callable[[], str]) -> None:
         path = self.engine.settings.file
-        with self.engine.home.lock:
+        with self.engine.home.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
             real = Path(os.path.realpath(path))  # a link stays one
             temp = real.with_name(f".{real.name}-{os.getpid()}")

@@ -26,6 +26,7 @@ from commonplace.faces.tool import Tool
 from commonplace.store.base import sha256
 from commonplace.store.files import lock_file, make_private, put_derived, reason, sync_folder
 from commonplace.store.layout import Layout
+from commonplace.store.shared import changing_shared, follow_shared
 
 SCOPES = ("read", "write", "admin")
 """What a token may do, each more than the one before."""
@@ -124,6 +125,7 @@ class Access:
 
     def rows(self) -> Mapping[str, Any]:
         """Everything in the file; not to be changed. Raises Refused."""
+        follow_shared(self._layout.root)
         try:
             status = os.stat(self._layout.access)
         except FileNotFoundError:
@@ -151,10 +153,11 @@ class Access:
         except OSError as error:
             raise StorageError(self._layout.access.name, reason(error)) from None
         try:
-            rows = json.loads(json.dumps(self.rows()))
-            yield rows
-            put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
-            sync_folder(self._layout.private)
+            with changing_shared(self._layout.root, self._layout.access):
+                rows = json.loads(json.dumps(self.rows()))
+                yield rows
+                put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
+                sync_folder(self._layout.private)
         finally:
             os.close(lock)
 

@@ -72,12 +72,14 @@ class Step:
 class Execution:
     """Carries out steps, remembers how to roll them back, and which folders to sync.
 
-    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict.
+    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict. `durable`: what is
+    written is synced; a copy of what is safe elsewhere need not be.
     """
 
-    def __init__(self, history: History, *, strict: bool):
+    def __init__(self, history: History, *, strict: bool, durable: bool = True):
         self._history = history
         self._strict = strict
+        self._durable = durable
         self._folders: dict[tuple[str, str], Folder] = {}
         self._reverse: list[tuple[str, Step]] = []
         self._held: list[tuple[Step, str]] = []
@@ -99,13 +101,18 @@ class Execution:
         folders = [self._folder(step, step.temp_folder).fd for step in puts]
         if len(puts) < PARALLEL_WRITES:
             for step, folder in zip(puts, folders, strict=True):
-                _write_temp(step, folder)
+                self._write_temp(step, folder)
             return
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(PARALLEL_WRITES) as pool:
-            for _ in pool.map(_write_temp, puts, folders):
+            for _ in pool.map(self._write_temp, puts, folders):
                 continue
+
+    def _write_temp(self, step: Step, folder: int) -> None:
+        assert step.data is not None
+        mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
+        step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=self._durable))
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
         """Remove the temp files of steps that were not carried out."""
@@ -338,9 +345,3 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
-
-
-def _write_temp(step: Step, folder: int) -> None:
-    assert step.data is not None
-    mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-    step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder))

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from commonplace.clock import SYSTEM_ZONE, duration
 from commonplace.errors import ConfigError, InvalidInput
 from commonplace.note.model import CATEGORIES
 
+OWN_FOLDER = "projects"
+"""The folder of the home below which agents may make projects."""
 INSTRUCTIONS_CHARACTERS = 2000
 _GATE = ("allow", "warn", "redact", "refuse")
 _CHOICES = (
@@ -140,7 +142,7 @@ def load(
         found = _File(path, _read(path))
         if file and (cache := found.section("storage").get("cache")):
             folder = _absolute(cache)
-        return replace(found.settings(folder, environ), url=url, space=space)
+        return found.settings(folder, environ, url, space)
     folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
     if unread:
@@ -152,10 +154,16 @@ def load(
             raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
         url, space = _database(address)
         folder = _absolute(storage["cache"]) if storage.get("cache") else _replica(url, space, environ)
-        return replace(found.settings(folder, environ), url=url, space=space)
+        return found.settings(folder, environ, url, space)
     if given is None and (root := storage.get("root")):
         folder = _absolute(root)
     return found.settings(folder, environ)
+
+
+def again(settings: Settings) -> Settings:
+    """What the file of `settings` says now for the same home. Raises ConfigError."""
+    found = _File(settings.file, _read(settings.file))
+    return found.settings(settings.home, {}, settings.url, settings.space)
 
 
 _DATABASE = re.compile(r"postgres(?:ql)?://")
@@ -226,14 +234,22 @@ class _File:
         self.path = path
         self.rows = rows
 
-    def settings(self, home: Path, environ: Mapping[str, str]) -> Settings:
-        """What it says for a home."""
+    def settings(
+        self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
+    ) -> Settings:  # fmt: skip
+        """What it says for a home, or for the copies of a space of the database at `url`."""
         values = self.plain() | self.choices() | self.names() | self.ingestion()
         values |= self.llm(environ) | self.semantic(environ)
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
         values["instructions"], warnings = self.instructions()
-        return Settings(home, self.path, warnings=(*warnings, *self.unknown()), **values)
+        if url is not None:
+            for name, place in values["projects"].items():
+                if place != f"{OWN_FOLDER}/{name}":
+                    raise self.refuse(f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
+                                      f"use {OWN_FOLDER}/{name}, or take it out")  # fmt: skip
+                values["projects"][name] = str(home / place)
+        return Settings(home, self.path, url, space, warnings=(*warnings, *self.unknown()), **values)
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")

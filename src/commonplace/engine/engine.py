@@ -31,6 +31,7 @@ from commonplace.errors import (
     NotFound,
     ProjectNotFound,
     ProjectOutOfReach,
+    ProjectRefused,
     StorageError,
 )
 from commonplace.index.index import Index
@@ -50,6 +51,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 GRAPH_FILE_SUFFIX = ".jsonl"
+ONLY_SHARED = (
+    "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
+    "use a memory in a folder (--home) for it"
+)
 _CONFLICT_RETRIES = 4
 _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
@@ -67,6 +72,8 @@ class Engine:
         self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
         only: frozenset[str] = frozenset(),
     ):  # fmt: skip
+        if settings.url is not None and extra:
+            raise ProjectRefused(", ".join(extra), ONLY_SHARED)
         self.settings = settings
         self.clock = clock
         self.guard = ThreadLock()
@@ -119,7 +126,11 @@ class Engine:
         for name, given in {**self.settings.projects, **self.extra}.items():
             if name not in stores:
                 before = self.stores.get(name)
-                stores[name] = _open_store(name, absolute(given), before, optional=name in self.extra)
+                place = absolute(given)
+                if self.settings.url is not None:
+                    stores[name] = FolderStore(name, place, optional=True)
+                else:
+                    stores[name] = _open_store(name, place, before, optional=name in self.extra)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         self.stores = stores  # at once: threads without the guard may look a project up meanwhile
@@ -138,7 +149,7 @@ class Engine:
             return
         self._config_stamp = stamp
         try:
-            now = config.load(self.layout.root, self.settings.file, {})
+            now = config.again(self.settings)
         except ConfigError:
             return  # somebody is editing it; what was read at the start stays in force
         if now.projects != self.settings.projects:

@@ -267,6 +267,40 @@ class Database:
         row = self._again(lambda db: db.execute(sql, [self.space, digest]).fetchone())
         return bytes(row[0]) if row else None
 
+    def reads(self) -> list[tuple[str, int, int]]:
+        """(id, reads, last use in seconds since 1970) of the notes whose reads are in no frontmatter yet."""
+        sql = "select id, count, used from commonplace.access where space = %s order by id"
+        return self._again(lambda db: db.execute(sql, [self.space]).fetchall())
+
+    def add_reads(self, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]) -> None:
+        """Add reads; those of `restarted` notes begin anew."""
+        rows = [[self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})]
+
+        def work(db: psycopg.Connection[Any]) -> None:
+            with db.transaction():
+                sql = "delete from commonplace.access where space = %s and id = any(%s)"
+                if restarted:
+                    db.execute(sql, [self.space, [*restarted]])
+                sql = ("insert into commonplace.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
+                       "(space, id) do update set count = access.count + excluded.count, "
+                       "used = greatest(access.used, excluded.used)")  # fmt: skip
+                db.cursor().executemany(sql, rows)
+
+        self._run(work)
+
+    def _of_log(
+        self, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
+    ) -> Iterator[_Statement]:
+        """What was counted `before` (reads, last use) and is not any more goes; what came since stays."""
+        for id, (count, used) in before.items():
+            left, still = after.get(id, (0, 0))
+            if (count, used) != (left, still):
+                sql = ("update commonplace.access set count = greatest(0, count - %s), "
+                       "used = case when used > %s then used else %s end where space = %s and id = %s")  # fmt: skip
+                yield _Statement(sql, [count - left, used, still, self.space, id])
+        sql = "delete from commonplace.access where space = %s and count = 0 and used = 0"
+        yield _Statement(sql, [self.space])
+
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""
         sql = "select name, data from commonplace.shared_file where space = %s"
@@ -332,14 +366,18 @@ class Database:
 
     # --- changes
 
-    def commit(self, change: Change, steps: Sequence[Step], more: Iterable[_Statement] = ()) -> None:
-        """Commit `change` with these steps; the lock must be held. On return it is durable.
+    def commit(self, change: Change, steps: Sequence[Step], logs: Sequence[Step] = ()) -> None:
+        """Commit `change` with these steps; the lock must be held. On return it is durable. `logs`: steps that leave
+        less in the access log.
 
         Raises Conflict when a file is not as read, Exists when a destination is taken, DatabaseRefused, DatabaseAway:
         then nothing changed. Raises OutcomeUnknown when the connection was lost and nobody can be asked.
         """
         statements = [each for step in steps for each in self._of_step(change.number, step)]
-        self._write([*statements, *more], change, change.number - 1)
+        for step in logs:
+            assert step.old is not None
+            statements += self._of_log(counted(step.old.data), counted(step.data or b""))
+        self._write(statements, change, change.number - 1)
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
@@ -370,7 +408,7 @@ class Database:
         try:
             with db.pipeline():
                 db.execute("begin")
-                done = [(each, db.execute(each.sql, each.values)) for each in statements]  # type: ignore[arg-type]
+                done = [(each, db.execute(each.sql, each.values)) for each in statements]
         except psycopg.Error as error:
             refused = self._translated(db, error)
             if not db.closed:
@@ -509,6 +547,16 @@ class Database:
             self._run(lambda db: db.execute(sql, [self.space, name, data]))
         sql = "update commonplace.space set files = files + 1 where name = %s"
         self._run(lambda db: db.execute(sql, [self.space]))
+
+
+def counted(log: bytes) -> dict[str, tuple[int, int]]:
+    """(reads, last use) by id of the lines of an access log with one line of a kind for each."""
+    found: dict[str, tuple[int, int]] = {}
+    for line in log.decode("utf-8", "replace").splitlines():
+        said, _, id = line.partition(" ")
+        count, used = found.get(id, (0, 0))
+        found[id] = (count, int(said[1:])) if said[:1] == "@" else (int(said), used)
+    return found
 
 
 class Snapshot:

@@ -18,16 +18,18 @@ from commonplace.errors import (
     CommonplaceError,
     Conflict,
     DatabaseAway,
+    DatabaseRefused,
     Exists,
-    InvalidInput,
     StorageError,
 )
+from commonplace.store.access import AccessLog
 from commonplace.store.change import Execution, Step
 from commonplace.store.files import put_derived, reason, refusal
 from commonplace.store.home import Home, _missing_folders, _Record
 from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
+from commonplace.store.postgres.access import ReplicaAccess
 from commonplace.store.postgres.database import Database, Snapshot, State
 from commonplace.store.postgres.history import ReplicaHistory
 from commonplace.store.postgres.replica import ReplicaFolder, ReplicaState, boot_id
@@ -37,10 +39,6 @@ _FEW = 500
 """So many files that differ are fetched one by one."""
 _FOLLOWS = 1.0
 """Seconds a call waits for the folder's lock to bring what other replicas changed."""
-ONLY_HERE = (
-    "Notes in PostgreSQL are the same on every machine, so files of this machine cannot be projects of them. "
-    "Give this program a memory of its own folder (--home), or import the files."
-)
 
 
 class PostgresHome(Home):
@@ -51,6 +49,13 @@ class PostgresHome(Home):
 
     def __init__(self, layout: Layout, clock: Clock, url: str, space: str):
         self._database = Database(url, space)
+        try:
+            self._open(layout, clock, url, space)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _open(self, layout: Layout, clock: Clock, url: str, space: str) -> None:
         self._folder = ReplicaFolder(layout)
         self._depth = 0
         self._boot = boot_id()
@@ -72,9 +77,14 @@ class PostgresHome(Home):
     def _open_history(self) -> History:
         return ReplicaHistory(self.layout, self._database, self._note_epoch)
 
+    def open_access(self) -> AccessLog:
+        self._access = ReplicaAccess(self.layout.access_log, self._database)
+        return self._access
+
     def close(self) -> None:
         super().close()
         self._database.close()
+        self._shared.close()
 
     def _finish(self, record: _Record, begun: bool) -> None:
         super()._finish(record, False)  # what is so is in the database
@@ -107,6 +117,7 @@ class PostgresHome(Home):
             if self._lacks(self._database.newest()):
                 with waits_at_most(_FOLLOWS), self.lock:
                     self._bring()
+            self._access.exchange()
         except DatabaseAway as error:
             return f"What others changed lately may be missing here: {error.reason} ({error.path})."
         except Busy as error:
@@ -119,7 +130,10 @@ class PostgresHome(Home):
         return self.layout.erased.exists()
 
     def runs_jobs(self) -> bool:
-        return self._database.runs_jobs()
+        try:
+            return self._database.runs_jobs()
+        except DatabaseRefused:
+            return False
 
     def _lacks(self, state: State) -> bool:
         """Whether the folder is not at this state, as far as this process knows."""
@@ -221,8 +235,6 @@ class PostgresHome(Home):
     ) -> Change:
         """As `Home.commit`; durable in the database. Raises also DatabaseAway, and OutcomeUnknown when the connection
         was lost in the commit and nobody can be asked; then the next call sees what came of it."""
-        if any(step.away for step in steps):
-            raise InvalidInput(ONLY_HERE)
         steps = [*_missing_folders(steps), *steps]
         number = self.history.last + 1
         files = [each.touched() for each in steps]
@@ -230,22 +242,23 @@ class PostgresHome(Home):
             number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details,
             number if run == 0 else run, by,
         )  # fmt: skip
-        rows = [step for step in steps if not self._is_log(step.path, step.project)]
+        logs = [step for step in steps if self._is_log(step.path, step.project)]
+        rows = [step for step in steps if step not in logs]
         execution = Execution(self.history, strict=False, durable=False)
         try:
             try:
                 self._database.check_writable()
-                self._prepare(execution, steps, number)
-                self._database.commit(change, rows)
+                self._prepare(execution, rows, number)
+                self._database.commit(change, rows, logs)
             except Exception as error:
-                execution.remove_temps(steps)
+                execution.remove_temps(rows)
                 self._redo.drop()
                 if isinstance(error, (Conflict, Exists)):
                     self._mend(rows)
                 if isinstance(error, OSError):
                     raise refusal(about[1] or about[0], error) from None
                 raise
-            self._exchange(execution, steps, change)
+            self._exchange(execution, rows, change)
         finally:
             execution.close()
         with suppress(OSError):
@@ -283,4 +296,4 @@ class _NoLines(LineChanges):
     """Files used in place lie on one machine; here there are none."""
 
     def begin(self, change: Change, lines: LineChange) -> None:
-        raise StorageError(change.path, ONLY_HERE)
+        raise StorageError(change.path, "it is a file of this machine, and the notes are in PostgreSQL")

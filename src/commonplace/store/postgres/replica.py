@@ -23,7 +23,6 @@ from commonplace.store.postgres.database import Row
 
 Key = tuple[str, str]
 """(project, path)."""
-OWN_PROJECTS = "projects"
 _README = """This folder is a copy.
 
 The notes of this memory are in a PostgreSQL database; here are copies of them, a copy of the journal and the index,
@@ -77,7 +76,7 @@ class ReplicaFolder:
             return known
         if "/" in project or project in ("", ".", ".."):
             raise StorageError(project, "it is no name of a project")
-        return self._layout.root / OWN_PROJECTS / project
+        return self._layout.root / "projects" / project
 
     def place(self, project: str, path: str) -> Path:
         """Where a row lies. Raises StorageError for a path that leads out."""
@@ -155,7 +154,7 @@ class ReplicaFolder:
 
     def listed(self) -> list[Key]:
         """Everything in the projects, parents first."""
-        own = self._layout.root / OWN_PROJECTS
+        own = self._layout.root / "projects"
         names = [*self._built_in, *(sorted(os.listdir(own)) if own.is_dir() else ())]
         found = [key for name in names for key in self._below(name, "")]
         private = (self._layout.review, self._layout.requests)

@@ -13,8 +13,8 @@ from commonplace.store.layout import Layout
 from commonplace.store.postgres.database import Database
 from commonplace.store.shared import share
 
-_ATTACHED: dict[tuple[Path, str, str], SharedFiles] = {}
-"""Those of this process, by root, address and space."""
+_ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
+"""By process (one that was forked must not use these connections), root, address and space."""
 
 
 class SharedFiles:
@@ -70,7 +70,7 @@ class SharedFiles:
 def attach(root: Path, url: str, space: str) -> SharedFiles:
     """From now on this process has the shared files of the home at `root` from the space: as they are now, or, if the
     database cannot be asked, as they were."""
-    key = (root, url, space)
+    key = (os.getpid(), root, url, space)
     if key not in _ATTACHED:
         _ATTACHED[key] = SharedFiles(Layout(root), url, space)
     share(root, _ATTACHED[key])

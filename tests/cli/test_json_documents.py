@@ -78,7 +78,7 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["export", "--output", "FILE"], ["exported", "file"]),
     (["import"], ["imported", "updated", "unchanged", "skipped"]),
     (["mirror", "DIR"], ["files", "copied", "removed", "restored", "commits", "change", "left", "notices"]),
-    (["move-home", "HOME", "DIR"], ["files", "bytes", "changes", "texts", "checksum", "rewritten", "outside"]),
+    (["move-home", "HOME", "DIR"], ["files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left"]),
     (["graph", "show", "Anna"], ["entity", "relations"]),
     (["edit", "ID"], ["id", "path", "changed"]),
     (["config", "get", "timezone"], SETTING),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from commonplace.transfer.mirror import Mirrored
 
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
-_MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside")
+_MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 _LOOKS, _ANYWAY = 1.0, 60
 """Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
@@ -76,20 +76,32 @@ def _said(done: Mirrored, folder: str) -> str:
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
     """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there. FROM stays.
 
-    TO must be empty, or hold a move from FROM that was cut off: it goes on.
+    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move from FROM that was cut
+    off: it goes on.
     """
-    from commonplace.transfer.home_move import FolderMove
+    from commonplace.transfer.home_move import move
 
     if call.caller is not None:
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
     gc.enable()
-    move = FolderMove(Path(source), Path(target))
     with output.progress("Moving") as progress:
-        moved = move.run(dry_run=dry_run, progress=progress)
+        moved = move(source, target, dry_run=dry_run, progress=progress)
+    source, target = _shown(source), _shown(target)
     what = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
     lines = [f"{'Would move' if dry_run else 'Moved'} {what} from {source} to {target}"]
     lines += [f"All notes read again at {target} are the same: {moved.checksum}"] if moved.checksum else []
     lines += [f"{each}: its paths are now those of {target}" for each in moved.rewritten]
     lines += [f"project {each} lies elsewhere and stays there" for each in moved.outside]
+    lines += [f"{each} is no file of a memory and stays" for each in moved.left]
     lines += [] if dry_run else [f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."]
     call.answer("\n".join(lines), **asdict(moved))
+
+
+def _shown(place: str) -> str:
+    """A folder, or the address of a database without a password."""
+    from urllib.parse import urlsplit
+
+    if not place.startswith("postgres"):
+        return place
+    parts = urlsplit(place)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -132,6 +132,18 @@ class Contents:
         """The changes with a higher number than `after`, the oldest first, as far back as the history goes."""
         return list(self._newer(after))[::-1]
 
+    @verb
+    def have_texts(self) -> None:
+        """Have every text of the history in the home's folder, which for notes in a database holds those used here."""
+        for digest in sorted(each for each in self.engine.home.history.referenced() if each):
+            self.text(digest)
+
+    @verb
+    def reads(self) -> bytes:
+        """The access log of a home with these reads (docs/format.md)."""
+        with self.engine.access.locked() as log:
+            return log.lines(log.counts, log.used)
+
     def _newer(self, after: int) -> Iterator[Change]:
         for change in self.engine.home.history.changes():
             if change.number <= after:

@@ -31,7 +31,9 @@ class IntoDatabase:
     """Moves `session`'s home, the owner's, to the database at `address`.
 
     After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has them too, `size`
-    their bytes together; so many `texts` of the history, and `changes`. `left` is what a database does not take, `outside` projects whose notes do not lie in the home."""
+    their bytes together; so many `texts` of the history, and `changes`. `left` is what a database does not take,
+    `outside` projects whose notes do not lie in the home.
+    """
 
     session: HomeSession
     address: str

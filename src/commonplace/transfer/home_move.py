@@ -1,7 +1,8 @@
 """`memory move-home`: a whole memory to another place, with its history, and the proof that all of it is there.
 
-To a folder: everything is copied into `.moving` of the target, read again and compared with what was read at the
-source, and renamed into place at the end. A move that was cut off goes on where it was. The source is only read.
+To a database: `engine/database_move.py`. To a folder: everything is copied into `.moving` of the target, read again and
+compared with what was read at the source, and renamed into place at the end. A move that was cut off goes on where it
+was. The source is only read.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from commonplace.engine import open_memory
 from commonplace.engine.contents import OWN, Contents
+from commonplace.engine.database_move import IntoDatabase
 from commonplace.errors import InvalidInput, StorageError
-from commonplace.store.base import Values, sha256
+from commonplace.store.base import Stamp, Values, sha256
 from commonplace.store.files import make_private, put_derived, read_file, reason, stamp_of, write_file
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX, Layout
 
@@ -34,10 +36,15 @@ MOVING = ".moving"
 _STAGED, _NOTE = "home", "move.json"
 _JOURNAL = f"{PRIVATE}/history/journal.jsonl"
 _TEXTS = f"{PRIVATE}/history/objects/"
+_DATABASE = "postgres"
+"""How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
 _MADE_ANEW = ("index*.db*", "lock", "redo", "lines", "http", "access.lock", "journal.jsonl.new")
 """Names in `.commonplace` that are not moved."""
-_OWN_PATHS = ("config.yaml", f"{PRIVATE}/access.json")
+_OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
+"""Names in the folder of copies of a database's notes that are not moved."""
+_READS, _CONFIG = f"{PRIVATE}/access.log", "config.yaml"
+_OWN_PATHS = (_CONFIG, f"{PRIVATE}/access.json")
 """Files that may name the home by its path."""
 
 
@@ -47,7 +54,7 @@ class HomeMoved:
 
     `checksum`: the SHA-256 of one line `<SHA-256>  <name>` for each file of a project, sorted by name, as read at the
     source and as it is at the target. `rewritten`: files in which the source's path became the target's. `outside`:
-    projects in folders elsewhere, which stay there.
+    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a database does not take.
     """
 
     files: int = 0
@@ -57,25 +64,60 @@ class HomeMoved:
     checksum: str = ""
     rewritten: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def move(source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
+    """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it.
+
+    Raises InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again.
+    """
+    if target.startswith(_DATABASE):
+        if source.startswith(_DATABASE):
+            raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
+        return _to_database(Path(source), target, dry_run, progress)
+    with ExitStack() as held:
+        memory = None
+        if source.startswith(_DATABASE):
+            memory = held.enter_context(open_memory(source, watch=False))
+        place = Path(source) if memory is None else memory.home
+        return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
+
+
+def _to_database(source: Path, target: str, dry_run: bool, progress: Progress | None) -> HomeMoved:
+    place = _home_at(source)
+    with open_memory(place, watch=False) as memory:
+        into = IntoDatabase(memory, target)
+        into.run(dry_run=dry_run, progress=progress)
+        proof = "" if dry_run else checksum(into.digests)
+        return HomeMoved(len(into.digests), into.size, into.changes, into.texts, proof, [], into.outside, into.left)
+
+
+def _home_at(place: Path) -> Path:
+    """Where the home really is. Raises InvalidInput."""
+    real = Path(os.path.realpath(place.expanduser()))
+    if not Layout(real).private.is_dir():
+        raise InvalidInput(f"{place} is no memory home.")
+    if list(Layout(real).private.glob("redo-*")):
+        raise InvalidInput(f"{place} has a change that was not completed: run memory doctor --fix first.")
+    return real
 
 
 class FolderMove:
-    """A move from the home at `source` to the folder `target`. Raises InvalidInput when that cannot be."""
+    """A move from the home at `source` to the folder `target`; `memory` is given of notes in a database, of which
+    `source` has the copies. Raises InvalidInput when that cannot be."""
 
-    def __init__(self, source: Path, target: Path):
-        self.source, self.target = (Path(os.path.realpath(each.expanduser())) for each in (source, target))
+    def __init__(self, source: Path, target: Path, memory: Memory | None = None):
+        self.source, self.target = _home_at(source), Path(os.path.realpath(target.expanduser()))
+        self._memory = memory
         self._staged = self.target / MOVING / _STAGED
         self._note = self.target / MOVING / _NOTE
         self._digests: dict[str, str] = {}
         self._seen: dict[str, Values] = {}
-        if not Layout(self.source).private.is_dir():
-            raise InvalidInput(f"{source} is no memory home.")
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
             raise InvalidInput(f"{target} is or holds {source}, or lies in it; name another folder.")
         if not self._is_ours() and not self._is_free():
-            raise InvalidInput(
-                f"{target} is not empty, nor a move from {source} that did not end; name another folder."
-            )
+            raise InvalidInput(f"{target} is not empty, nor a move from {source} that was cut off; name another one.")
 
     def _is_ours(self) -> bool:
         """Whether a move from this source to this target began."""
@@ -100,10 +142,10 @@ class FolderMove:
             self._finish()
             return done
         with ExitStack() as held:
-            memory = held.enter_context(open_memory(self.source, watch=False))
-            Contents(memory)
-            if list(Layout(self.source).private.glob("redo-*")):
-                raise InvalidInput(f"{self.source} has a change that was not completed: run memory doctor --fix first.")
+            memory = self._memory or held.enter_context(open_memory(self.source, watch=False))
+            contents = Contents(memory)
+            if self._memory is not None:
+                contents.have_texts()
             root = f"{self.source}{os.sep}"
             moved.outside = [each.name for each in memory.projects if not f"{each.root}{os.sep}".startswith(root)]
             if dry_run:
@@ -119,7 +161,12 @@ class FolderMove:
                         space: Memory = memory if place == self.source else open_memory(place, watch=False)
                         held.callback(space.close)
                         held.enter_context(space.exclusive())
+                if self._memory is not None:
+                    contents.have_texts()
                 self._copy(None, 0.5)
+                if self._memory is not None and (reads := contents.reads()):
+                    self._put(_READS, reads, 0o600, 0)
+                    self._digests[_READS], self._seen[_READS] = sha256(reads), Stamp(len(reads), 0, 0)
             except OSError as error:
                 raise StorageError(str(self.target), reason(error)) from None
         try:
@@ -142,6 +189,8 @@ class FolderMove:
         with os.scandir(self.source / folder) as entries:
             for each in sorted(entries, key=lambda each: each.name):
                 name = folder + each.name
+                if self._memory is not None and name in _OF_A_COPY:
+                    continue
                 is_file = each.is_file(follow_symlinks=False)
                 if any(fnmatch(each.name, pattern) for pattern in left) and (inside or is_file or each.name == MOVING):
                     continue
@@ -206,6 +255,8 @@ class FolderMove:
                     data = in_journal.sub(lambda found: found[1] + new, file.data)
                 else:
                     data = anywhere.sub(lambda found: new, file.data)
+                    if self._memory is not None and name == _CONFIG:  # where projects of a database lie is told so
+                        data = re.sub(rb"(?m)(:\s*[\"']?)(?=projects/)", lambda found: found[0] + new + b"/", data)
                 if data != file.data:
                     self._put(name, data, file.mode, file.stamp.mtime_ns)
                     self._digests[name] = sha256(data)

@@ -50,12 +50,21 @@ _REASONS = {
 
 
 class State(NamedTuple):
-    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table."""
+    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table. `reads` and
+    `writes`: the oldest SCHEMA that may."""
 
     id: str
     last: int
     epoch: int
     files: int
+    reads: int
+    writes: int
+
+
+_STATE = (
+    "select id::text, last, epoch, files, (select max(reads) from commonplace.version), "
+    "(select max(writes) from commonplace.version) from commonplace.space where name = %s"
+)
 
 
 class Row(NamedTuple):
@@ -89,6 +98,8 @@ class Database:
         self._url, self.space = url, space
         self._connection: psycopg.Connection[Any] | None = None
         self._locked: psycopg.Connection[Any] | None = None
+        self._state: State | None = None
+        self._has_jobs = False
         self._away_until = 0.0
         self._away: DatabaseAway | None = None
         key = sha256(f"commonplace\0{space}".encode())
@@ -98,6 +109,9 @@ class Database:
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
         if self._connection is not None:
+            if self._has_jobs and not self._connection.closed:  # the next one need not wait until the server notices
+                with suppress(DatabaseRefused):
+                    self._run(lambda db: db.execute("select pg_advisory_unlock_all()"))
             with suppress(OSError):
                 self._connection.close()
             self._connection = None
@@ -199,20 +213,10 @@ class Database:
                            [number, *oldest])  # fmt: skip
 
     def _known(self, db: psycopg.Connection[Any]) -> int:
-        """The number of the last migration that was made, 0 for none. Raises DatabaseRefused for one too new."""
+        """The number of the last migration that was made, 0 for none."""
         if db.execute("select to_regclass('commonplace.version')").fetchall()[0][0] is None:
             return 0
-        row = db.execute("select number, reads from commonplace.version order by number desc limit 1").fetchone()
-        number, reads = row or (0, 0)
-        if reads > SCHEMA:
-            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
-        return int(number)
-
-    def check_writable(self) -> None:
-        """Raises DatabaseRefused when a later version has made the tables others than this one may write."""
-        sql = "select max(writes) from commonplace.version"
-        if self._run(lambda db: db.execute(sql).fetchall()[0][0]) > SCHEMA:
-            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace to write")
+        return int(db.execute("select coalesce(max(number), 0) from commonplace.version").fetchall()[0][0])
 
     def _make_space(self, db: psycopg.Connection[Any]) -> State:
         """A partition of each table, and the row that says that there is the space."""
@@ -243,9 +247,14 @@ class Database:
         return state
 
     def _newest(self, db: psycopg.Connection[Any]) -> State | None:
-        sql = "select id::text, last, epoch, files from commonplace.space where name = %s"
-        row = db.execute(sql, [self.space]).fetchone()
-        return State(*row) if row else None
+        row = db.execute(_STATE, [self.space]).fetchone()
+        return self._readable(State(*row)) if row else None
+
+    def _readable(self, state: State) -> State:
+        """The state. Raises DatabaseRefused when a later version has made the tables others than we can read."""
+        if state.reads > SCHEMA:
+            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
+        return state
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -311,24 +320,27 @@ class Database:
     def take_lock(self) -> State:
         """Keep all other writers of the space out, on any machine, until `release_lock` or the end of the connection.
         Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
-        state = self._again(self._try_lock)
-        if state is None:
+        if not self._again(self._try_lock):
             block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
-            state = self.newest()
+            self._state = None
         self._locked = self._connection
-        return state
+        try:
+            state = self._readable(self._state or self.newest())
+            if state.writes > SCHEMA:
+                raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace to write")
+            return state
+        except BaseException:
+            self.release_lock()
+            raise
 
-    def _try_lock(self, db: psycopg.Connection[Any]) -> State | None:
+    def _try_lock(self, db: psycopg.Connection[Any]) -> bool:
+        """Take the lock if it is free, and see in the same round trip where the space is then."""
         with db.pipeline():
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
-            sql = "select id::text, last, epoch, files from commonplace.space where name = %s"
-            state = db.execute(sql, [self.space])
-        if not got.fetchall()[0][0]:
-            return None
-        row = state.fetchone()
-        if row is None:
-            raise DatabaseRefused(self.server, f"there is no space {self.space} any more")
-        return State(*row)
+            found = db.execute(_STATE, [self.space])
+        row = found.fetchone()
+        self._state = State(*row) if row else None
+        return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
         if seconds <= 0:
@@ -362,7 +374,9 @@ class Database:
         sql = ("select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
                "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end")  # fmt: skip
         key = self._jobs & 0xFFFFFFFFFFFFFFFF
-        return bool(self._again(lambda db: db.execute(sql, [key >> 32, key & 0xFFFFFFFF, self._jobs]).fetchall())[0][0])
+        values = [key >> 32, key & 0xFFFFFFFF, self._jobs]
+        self._has_jobs = bool(self._again(lambda db: db.execute(sql, values).fetchall())[0][0])
+        return self._has_jobs
 
     # --- changes
 
@@ -567,8 +581,7 @@ class Snapshot:
 
     def state(self) -> State:
         """Where the space is."""
-        sql = "select id::text, last, epoch, files from commonplace.space where name = %s"
-        return State(*self._db.execute(sql, [self._space]).fetchall()[0])
+        return State(*self._db.execute(_STATE, [self._space]).fetchall()[0])
 
     def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The lines of the journal from this number on, the oldest first."""

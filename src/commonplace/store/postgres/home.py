@@ -247,7 +247,6 @@ class PostgresHome(Home):
         execution = Execution(self.history, strict=False, durable=False)
         try:
             try:
-                self._database.check_writable()
                 self._prepare(execution, rows, number)
                 self._database.commit(change, rows, logs)
             except Exception as error:

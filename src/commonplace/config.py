@@ -112,6 +112,21 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     @property
+    def address(self) -> str:
+        """The home as `load` takes it: the folder, or the address of the space."""
+        return str(self.home) if self.url is None else self.address_of(self.space)
+
+    def address_of(self, space: str) -> str:
+        """The address of a space of the database the notes are in."""
+        url = self.url or ""
+        return f"{url}{'&' if '?' in url else '?'}space={space}"
+
+    @property
+    def shown_home(self) -> str:
+        """The home for people: an address without the password."""
+        return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
+
+    @property
     def zone(self) -> tzinfo | None:
         """The configured time zone; None means the system's."""
         return _zone(self.timezone) if self.timezone else None
@@ -133,7 +148,7 @@ def load(
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
-    if isinstance(given, str) and _DATABASE.match(given):
+    if isinstance(given, str) and is_database(given):
         url, space = _database(given)
         folder = _replica(url, space, environ)
         path = _absolute(file) if file else folder / "config.yaml"
@@ -150,7 +165,7 @@ def load(
     found = _File(path, _read(path))
     storage = found.section("storage")
     if given is None and (address := storage.get("url")):
-        if not isinstance(address, str) or not _DATABASE.match(address):
+        if not isinstance(address, str) or not is_database(address):
             raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
         url, space = _database(address)
         folder = _absolute(storage["cache"]) if storage.get("cache") else _replica(url, space, environ)
@@ -167,8 +182,13 @@ def again(settings: Settings) -> Settings:
 
 
 _DATABASE = re.compile(r"postgres(?:ql)?://")
-_SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
+
+
+def is_database(home: str) -> bool:
+    """Whether this is the address of a database, not a folder."""
+    return bool(_DATABASE.match(home))
 
 
 def _database(address: str) -> tuple[str, str]:
@@ -184,7 +204,7 @@ def _database(address: str) -> tuple[str, str]:
     rows = parse_qsl(parts.query, keep_blank_values=True)
     space = dict(rows).get("space", DEFAULT_SPACE)
     if not _SPACE.fullmatch(space):
-        raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 40')
+        raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81')
     return parts._replace(query=urlencode([each for each in rows if each[0] != "space"])).geturl(), space
 
 

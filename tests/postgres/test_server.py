@@ -113,7 +113,7 @@ def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_a
             with open_memory(url) as later:
                 assert later.search("still").total == 1
             link.symlink_to(folder)
-            memory.engine.home._database._away = None  # the second in which reads do not try again is over
+            memory.engine.home._database._away = ""  # the second in which reads do not try again is over
             memory.write(Draft("y", title="M"))
             assert memory.search("still").total == 1
             assert memory.warnings == []

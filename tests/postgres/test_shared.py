@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, open_memory
-from commonplace.errors import ConfigError, ProjectRefused
+from commonplace.errors import ConfigError, InvalidInput, ProjectRefused
 from commonplace.serve.auth import Access
 from conftest import Terminal
 from postgres.conftest import Replica
@@ -23,6 +23,18 @@ def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
     assert [each.name for each in a.tokens()] == ["bot", "other"]
     a.revoke("bot")
     assert b.find(secret) is None
+
+
+def test_a_space_for_members_is_a_space_of_the_same_database(replica: Replica, tmp_path: Path):
+    a, b = replica("a"), replica("b")
+    made = Access(a.home).add_space("ann")
+    assert made.database == f"{a.settings.space}.ann"
+    assert Access(b.home).space("ann") == made
+    with pytest.raises(InvalidInput, match="leave the folder out"):
+        Access(b.home).add_space("bob", tmp_path)
+    with open_memory(a.settings.address_of(made.database)) as space:
+        space.write(Draft("hers", title="N"))
+    assert b.search("hers").total == 0
 
 
 def test_settings_made_on_one_replica_count_for_programs_started_on_another(replica: Replica):

@@ -139,10 +139,12 @@ class Homes:
             return self._memory
         from commonplace.engine import open_memory
 
-        key = (str(space.home) if space else None, tuple(sorted(projects)))
+        key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
             if key not in self._open:
-                home = space.home if space else self._memory.home
+                home = str(space.home if space else self._memory.home)
+                if space and space.database:
+                    home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
                 made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects)

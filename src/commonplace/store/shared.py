@@ -14,6 +14,8 @@ from typing import Protocol
 class Source(Protocol):
     """Where shared files come from: see `follow_shared`, `changing_shared`."""
 
+    space: str
+
     def follow(self) -> None: ...
 
     def changing(self, path: Path) -> AbstractContextManager[None]: ...
@@ -26,6 +28,12 @@ _SOURCES: dict[Path, Source] = {}
 def share(root: Path, source: Source) -> None:
     """From now on the files of the home at `root` are those of `source`."""
     _SOURCES[root] = source
+
+
+def shared_space(root: Path) -> str | None:
+    """The space of the database that the files at `root` are of; None for a home in a folder."""
+    source = _SOURCES.get(root)
+    return None if source is None else source.space
 
 
 def follow_shared(root: Path) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from commonplace.clock import block_for, parse_stamp
-from commonplace.errors import Busy, ConfigError, Conflict, DatabaseAway, DatabaseRefused, Exists, OutcomeUnknown
+from commonplace.errors import Busy, DatabaseAway, DatabaseRefused, OutcomeUnknown
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
+from commonplace.store.postgres.connection import Connection, reason_of
+from commonplace.store.postgres.snapshot import STATE, Snapshot, State
+from commonplace.store.postgres.statements import Statement, counted, of_log, of_step
 
 if TYPE_CHECKING:
     import psycopg
@@ -24,89 +22,30 @@ if TYPE_CHECKING:
     from commonplace.store.change import Step
     from commonplace.store.journal import Change
 
-T = TypeVar("T")
 SCHEMA = 1
 """The number of the last migration."""
-OLDEST_SERVER = 150000
 _PARTITIONED = ("note", "journal", "blob", "access")
-_CONNECT_SECONDS = 3
-_AWAY_SECONDS = 1.0
-"""For so long after a failed connection reads do not try again."""
-_ROWS = 200
-"""Rows of notes fetched at once."""
-_SETTINGS = {
-    "default_transaction_isolation": "read committed", "plan_cache_mode": "force_custom_plan",
-    "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
-}  # fmt: skip
-"""Plans are made for the one partition; the server notices within 25 s that a machine is gone, and frees its lock."""
-_REASONS = {
-    "28": "it refuses this user or password", "3D000": "it has no database of this name",
-    "42501": "this user may not do that; see docs/teams.md for the rights it needs",
-    "25006": "it is a read-only standby; name the primary, or all servers with target_session_attrs=read-write",
-    "53100": "its disk is full", "53300": "all its connections are in use", "53": "it is out of resources",
-    "54000": "the path is too long for it", "57014": "it took too long",
-}  # fmt: skip
-"""What a server says, by SQLSTATE or the first digits of it."""
 
 
-class State(NamedTuple):
-    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table."""
-
-    id: str
-    last: int
-    epoch: int
-    files: int
-
-
-class Row(NamedTuple):
-    """A file, folder or link of a project."""
-
-    project: str
-    path: str
-    kind: str
-    body: bytes | None
-    sha256: str | None
-    link: str | None
-    mode: int | None
-    changed_ns: int | None
-
-
-@dataclass(slots=True)
-class _Statement:
-    """One statement of a commit: how many rows it must touch (None: any), and what it is if it does not."""
-
-    sql: str
-    values: Sequence[Any]
-    rows: int | None = None
-    refused: Callable[[], Exception] | None = None
-
-
-class Database:
-    """A space of the database at `url`. For one thread at a time. The connection is made when it is needed, and made
-    again when it was lost; what was said before is then never said twice."""
+class Database(Connection):
+    """A space of the database at `url`. For one thread at a time."""
 
     def __init__(self, url: str, space: str):
-        self._url, self.space = url, space
-        self._connection: psycopg.Connection[Any] | None = None
+        super().__init__(url, space)
         self._locked: psycopg.Connection[Any] | None = None
-        self._away_until = 0.0
-        self._away: DatabaseAway | None = None
+        self._state: State | None = None
+        self._has_jobs = False
         key = sha256(f"commonplace\0{space}".encode())
         self._writers, self._jobs = (int.from_bytes(bytes.fromhex(key[at : at + 16]), signed=True) for at in (0, 16))
-        self.server = _server(url)
 
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
-        if self._connection is not None:
-            with suppress(OSError):
-                self._connection.close()
-            self._connection = None
-
-    @property
-    def _db(self) -> psycopg.Connection[Any]:
-        if self._connection is None or self._connection.closed:
-            self._connection = self._connect()
-        return self._connection
+        db = self._connection
+        if self._has_jobs and db is not None and not db.closed:  # the next one need not wait until the server notices
+            with suppress(DatabaseRefused):
+                self._run(lambda db: db.execute("select pg_advisory_unlock_all()"))
+        self._has_jobs = False
+        super().close()
 
     @property
     def _locked_connection(self) -> psycopg.Connection[Any]:
@@ -114,64 +53,6 @@ class Database:
         if self._locked is None or self._locked.closed:
             raise DatabaseAway(self.server, "the connection was lost")
         return self._locked
-
-    def _connect(self) -> psycopg.Connection[Any]:
-        try:
-            import psycopg
-        except ImportError:
-            raise ConfigError("notes in PostgreSQL need the extra: pip install 'commonplace[postgres]'") from None
-        self.close()
-        if self._away is not None and time.monotonic() < self._away_until:
-            raise self._away
-        name = f"commonplace {socket.gethostname()} {os.getpid()} {os.path.basename(sys.argv[0])[:16]}"
-        try:
-            db = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name=name,
-                client_encoding="utf8", tcp_user_timeout=5000,
-            )  # fmt: skip
-        except psycopg.Error as error:
-            self._away_until = time.monotonic() + _AWAY_SECONDS
-            self._away = DatabaseAway(self.server, _reason(error))
-            raise self._away from None
-        if db.info.server_version < OLDEST_SERVER:
-            db.close()
-            raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
-        self._away = None
-        settings = _SETTINGS | {"commonplace.space": self.space}
-        db.execute(
-            "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
-            [each for pair in settings.items() for each in pair],
-        )
-        return db
-
-    def _run(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """What `work` does with the connection; its errors in our words."""
-        import psycopg
-
-        db = self._db
-        try:
-            return work(db)
-        except psycopg.errors.LockNotAvailable:
-            raise Busy(self._holder()) from None
-        except psycopg.Error as error:
-            raise self._translated(db, error) from None
-
-    def _translated(self, db: psycopg.Connection[Any], error: psycopg.Error) -> DatabaseRefused:
-        """The error in our words; a connection that was lost is closed."""
-        if db.closed or db.broken:
-            db.close()
-            return DatabaseAway(self.server, "the connection was lost")
-        return DatabaseRefused(self.server, _reason(error))
-
-    def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """As `_run`, on a new connection if the one that was idle is gone; for what may be done twice."""
-        had_one = self._connection is not None
-        try:
-            return self._run(work)
-        except DatabaseAway:
-            if not had_one or self._away is not None:
-                raise
-            return self._run(work)
 
     # --- spaces and migrations
 
@@ -199,20 +80,10 @@ class Database:
                            [number, *oldest])  # fmt: skip
 
     def _known(self, db: psycopg.Connection[Any]) -> int:
-        """The number of the last migration that was made, 0 for none. Raises DatabaseRefused for one too new."""
+        """The number of the last migration that was made, 0 for none."""
         if db.execute("select to_regclass('commonplace.version')").fetchall()[0][0] is None:
             return 0
-        row = db.execute("select number, reads from commonplace.version order by number desc limit 1").fetchone()
-        number, reads = row or (0, 0)
-        if reads > SCHEMA:
-            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
-        return int(number)
-
-    def check_writable(self) -> None:
-        """Raises DatabaseRefused when a later version has made the tables others than this one may write."""
-        sql = "select max(writes) from commonplace.version"
-        if self._run(lambda db: db.execute(sql).fetchall()[0][0]) > SCHEMA:
-            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace to write")
+        return int(db.execute("select coalesce(max(number), 0) from commonplace.version").fetchall()[0][0])
 
     def _make_space(self, db: psycopg.Connection[Any]) -> State:
         """A partition of each table, and the row that says that there is the space."""
@@ -243,9 +114,14 @@ class Database:
         return state
 
     def _newest(self, db: psycopg.Connection[Any]) -> State | None:
-        sql = "select id::text, last, epoch, files from commonplace.space where name = %s"
-        row = db.execute(sql, [self.space]).fetchone()
-        return State(*row) if row else None
+        row = db.execute(STATE, [self.space]).fetchone()
+        return self._readable(State(*row)) if row else None
+
+    def _readable(self, state: State) -> State:
+        """The state. Raises DatabaseRefused when a later version has made the tables others than we can read."""
+        if state.reads > SCHEMA:
+            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
+        return state
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -288,19 +164,6 @@ class Database:
 
         self._run(work)
 
-    def _of_log(
-        self, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-    ) -> Iterator[_Statement]:
-        """What was counted `before` (reads, last use) and is not any more goes; what came since stays."""
-        for id, (count, used) in before.items():
-            left, still = after.get(id, (0, 0))
-            if (count, used) != (left, still):
-                sql = ("update commonplace.access set count = greatest(0, count - %s), "
-                       "used = case when used > %s then used else %s end where space = %s and id = %s")  # fmt: skip
-                yield _Statement(sql, [count - left, used, still, self.space, id])
-        sql = "delete from commonplace.access where space = %s and count = 0 and used = 0"
-        yield _Statement(sql, [self.space])
-
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""
         sql = "select name, data from commonplace.shared_file where space = %s"
@@ -311,32 +174,35 @@ class Database:
     def take_lock(self) -> State:
         """Keep all other writers of the space out, on any machine, until `release_lock` or the end of the connection.
         Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
-        state = self._again(self._try_lock)
-        if state is None:
+        if not self._again(self._try_lock):
             block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
-            state = self.newest()
+            self._state = None
         self._locked = self._connection
-        return state
+        try:
+            state = self._readable(self._state or self.newest())
+            if state.writes > SCHEMA:
+                raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace to write")
+            return state
+        except BaseException:
+            self.release_lock()
+            raise
 
-    def _try_lock(self, db: psycopg.Connection[Any]) -> State | None:
+    def _try_lock(self, db: psycopg.Connection[Any]) -> bool:
+        """Take the lock if it is free, and see in the same round trip where the space is then."""
         with db.pipeline():
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
-            sql = "select id::text, last, epoch, files from commonplace.space where name = %s"
-            state = db.execute(sql, [self.space])
-        if not got.fetchall()[0][0]:
-            return None
-        row = state.fetchone()
-        if row is None:
-            raise DatabaseRefused(self.server, f"there is no space {self.space} any more")
-        return State(*row)
+            found = db.execute(STATE, [self.space])
+        row = found.fetchone()
+        self._state = State(*row) if row else None
+        return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
         if seconds <= 0:
-            raise Busy(self._holder())
+            raise Busy(self.holder())
         db.execute("select set_config('lock_timeout', %s, false)", [f"{max(1, int(seconds * 1000))}ms"])
         db.execute("select pg_advisory_lock(%s)", [self._writers])
 
-    def _holder(self) -> str:
+    def holder(self) -> str:
         """Who holds the lock of the writers, as far as the server tells."""
         import psycopg
 
@@ -362,7 +228,9 @@ class Database:
         sql = ("select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
                "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end")  # fmt: skip
         key = self._jobs & 0xFFFFFFFFFFFFFFFF
-        return bool(self._again(lambda db: db.execute(sql, [key >> 32, key & 0xFFFFFFFF, self._jobs]).fetchall())[0][0])
+        values = [key >> 32, key & 0xFFFFFFFF, self._jobs]
+        self._has_jobs = bool(self._again(lambda db: db.execute(sql, values).fetchall())[0][0])
+        return self._has_jobs
 
     # --- changes
 
@@ -373,34 +241,33 @@ class Database:
         Raises Conflict when a file is not as read, Exists when a destination is taken, DatabaseRefused, DatabaseAway:
         then nothing changed. Raises OutcomeUnknown when the connection was lost and nobody can be asked.
         """
-        statements = [each for step in steps for each in self._of_step(change.number, step)]
+        statements = [each for step in steps for each in of_step(self.server, self.space, change.number, step)]
         for step in logs:
             assert step.old is not None
-            statements += self._of_log(counted(step.old.data), counted(step.data or b""))
+            statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
         self._write(statements, change, change.number - 1)
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
         sql = "insert into commonplace.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
-        statements = [_Statement(sql, [self.space, digest, data]) for digest, data in texts.items()]
+        statements = [Statement(sql, [self.space, digest, data]) for digest, data in texts.items()]
         self._write(statements, change, change.number - 1)
 
-    def _write(self, statements: Sequence[_Statement], change: Change, last: int) -> None:
+    def _write(self, statements: Sequence[Statement], change: Change, last: int) -> None:
         id, space = uuid4(), self.space
         line = [space, change.number, id, parse_stamp(change.time), change.dump()]
-        moved: list[_Statement] = [
+        moved: list[Statement] = [
             *statements,
-            _Statement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
+            Statement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
                        line),
-            _Statement("update commonplace.space set last = %s where name = %s and last = %s",
+            Statement("update commonplace.space set last = %s where name = %s and last = %s",
                        [change.number, space, last], 1,
                        lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
-            _Statement("select pg_notify('commonplace', %s)", [f"{space} {change.number}"]),
         ]  # fmt: skip
         self._transaction(moved)
         self._acknowledge(id)
 
-    def _transaction(self, statements: Sequence[_Statement]) -> None:
+    def _transaction(self, statements: Sequence[Statement]) -> None:
         """Begin a transaction and say these statements in it; roll it back when one of them is refused."""
         import psycopg
 
@@ -430,7 +297,7 @@ class Database:
             return
         except psycopg.Error as error:
             if not (db.closed or db.broken):
-                raise DatabaseRefused(self.server, _reason(error)) from None
+                raise DatabaseRefused(self.server, reason_of(error)) from None
         self.close()
         try:
             self.take_lock()  # whoever has it, the lost session has ended, so the answer stands
@@ -440,58 +307,6 @@ class Database:
             raise OutcomeUnknown(self.server) from None
         if not is_there:
             raise DatabaseAway(self.server, "the connection was lost")
-
-    def _of_step(self, number: int, step: Step) -> Iterator[_Statement]:
-        """What one step does to the rows."""
-        where = [self.space, step.project, step.path]
-        at = "where space = %s and project = %s and path = %s"
-        below = "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
-
-        def conflict() -> Exception:
-            return Conflict(step.path, "another text", step.old.etag[:8] if step.old else "none")
-
-        if step.do in ("put", "remove") and step.old is not None and step.kept:
-            yield _Statement("insert into commonplace.blob (space, sha256, body) select space, sha256, body "
-                             f"from commonplace.note {at} and sha256 = %s on conflict do nothing",
-                             [*where, step.old.etag])  # fmt: skip
-        if step.do == "put":
-            stamp, mode = step.stamp, step.mode if step.mode is not None else step.old.mode if step.old else 0o600
-            assert stamp is not None
-            values = [step.data, step.etag, mode, stamp.mtime_ns, number]
-            if step.old is None:
-                yield _Statement("insert into commonplace.note (space, project, path, kind, body, sha256, mode, "
-                                 "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
-                                 "on conflict do nothing", [*where, *values], 1, lambda: Exists(step.path))  # fmt: skip
-            else:
-                yield _Statement("update commonplace.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
-                                 f"number = %s {at} and kind = 'file' and sha256 = %s",
-                                 [*values, *where, step.old.etag], 1, conflict)  # fmt: skip
-        elif step.do == "remove":
-            assert step.old is not None
-            yield _Statement(f"delete from commonplace.note {at} and kind = 'file' and sha256 = %s",
-                             [*where, step.old.etag], 1, conflict)  # fmt: skip
-        elif step.do == "move":
-            inside = [self.space, step.project, step.path, step.path]
-            yield _Statement(f"select 1 from commonplace.note {at}", [self.space, step.project, step.to], 0,
-                             lambda: Exists(step.to))  # fmt: skip
-            yield _Statement("update commonplace.note set path = %s::text || substr(path, length(%s::text) + 1), "
-                             f"number = %s {below}", [step.to, step.path, number, *inside])  # fmt: skip
-            same, etag = (" and sha256 = %s", [step.old.etag]) if step.old else ("", [])
-            yield _Statement(f"update commonplace.note set path = %s, number = %s {at}{same}",
-                             [step.to, number, *where, *etag], 1, conflict)  # fmt: skip
-        elif step.do in ("mkdir", "symlink"):
-            kind, link = ("folder", None) if step.do == "mkdir" else ("link", step.link)
-            yield _Statement("insert into commonplace.note (space, project, path, kind, link, mode, number) "
-                             "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
-                             "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
-                             [*where, kind, link, 0o700, number], 1, lambda: Exists(step.path))  # fmt: skip
-        elif step.do == "unlink":
-            yield _Statement(f"delete from commonplace.note {at} and kind = 'link'", where, 1, conflict)
-        elif step.do == "rmdir":
-            yield _Statement(f"select 1 from commonplace.note {below} limit 1",
-                             [self.space, step.project, step.path, step.path], 0,
-                             lambda: DatabaseRefused(self.server, f"the folder {step.path} is not empty"))  # fmt: skip
-            yield _Statement(f"delete from commonplace.note {at} and kind = 'folder'", where)
 
     def rewrite(self, changes: Iterable[Change]) -> None:
         """Put these changes in place of the whole journal. The lock must be held."""
@@ -547,77 +362,3 @@ class Database:
             self._run(lambda db: db.execute(sql, [self.space, name, data]))
         sql = "update commonplace.space set files = files + 1 where name = %s"
         self._run(lambda db: db.execute(sql, [self.space]))
-
-
-def counted(log: bytes) -> dict[str, tuple[int, int]]:
-    """(reads, last use) by id of the lines of an access log with one line of a kind for each."""
-    found: dict[str, tuple[int, int]] = {}
-    for line in log.decode("utf-8", "replace").splitlines():
-        said, _, id = line.partition(" ")
-        count, used = found.get(id, (0, 0))
-        found[id] = (count, int(said[1:])) if said[:1] == "@" else (int(said), used)
-    return found
-
-
-class Snapshot:
-    """One state of a space, inside a transaction."""
-
-    def __init__(self, db: psycopg.Connection[Any], space: str):
-        self._db, self._space = db, space
-
-    def state(self) -> State:
-        """Where the space is."""
-        sql = "select id::text, last, epoch, files from commonplace.space where name = %s"
-        return State(*self._db.execute(sql, [self._space]).fetchall()[0])
-
-    def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
-        """The lines of the journal from this number on, the oldest first."""
-        sql = "select number, line from commonplace.journal where space = %s and number >= %s order by number"
-        with self._db.cursor("lines") as cursor:
-            cursor.itersize = _ROWS
-            yield from ((number, bytes(line)) for number, line in cursor.execute(sql, [self._space, since]))
-
-    def places(self, since: int) -> dict[tuple[str, str], str | None]:
-        """(project, path) of what changed after this number, all for -1, with the SHA-256 of files."""
-        sql = "select project, path, sha256 from commonplace.note where space = %s and number > %s"
-        return {(project, path): digest for project, path, digest in self._db.execute(sql, [self._space, since])}
-
-    def rows(self, since: int) -> Iterator[Row]:
-        """What changed after this number, all for -1."""
-        sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
-               "where space = %s and number > %s order by project, path")  # fmt: skip
-        with self._db.cursor("rows") as cursor:
-            cursor.itersize = _ROWS
-            yield from map(Row._make, cursor.execute(sql, [self._space, since]))
-
-    def row(self, project: str, path: str) -> Row | None:
-        """What is at one place."""
-        sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
-               "where space = %s and project = %s and path = %s")  # fmt: skip
-        found = self._db.execute(sql, [self._space, project, path]).fetchone()
-        return Row(*found) if found else None
-
-
-def _server(url: str) -> str:
-    """The server and database of an address, for people: no password."""
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2] or "the local server"
-    return f"{host}{parts.path}"
-
-
-def _reason(error: psycopg.Error) -> str:
-    """Why the server said no, in one line."""
-    state = error.sqlstate or ""
-    for known, words in _REASONS.items():
-        if state and state.startswith(known):
-            return words
-    text = " ".join(str(error).split())
-    for sign, words in (("Connection refused", "it refuses connections"), ("timeout", "it does not answer"),
-                        ("too many clients", _REASONS["53300"]), ("password", _REASONS["28"]),
-                        ("does not exist", _REASONS["3D000"]), ("not known", "its name is unknown"),
-                        ("read-only", _REASONS["25006"])):  # fmt: skip
-        if not state and sign in text:
-            return words
-    return text[:200] or "it refused"

@@ -30,10 +30,11 @@ from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
 from commonplace.store.postgres.access import ReplicaAccess
-from commonplace.store.postgres.database import Database, Snapshot, State
+from commonplace.store.postgres.database import Database
 from commonplace.store.postgres.history import ReplicaHistory
 from commonplace.store.postgres.replica import ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.shared import attach
+from commonplace.store.postgres.snapshot import Snapshot, State
 
 _FEW = 500
 """So many files that differ are fetched one by one."""
@@ -247,7 +248,6 @@ class PostgresHome(Home):
         execution = Execution(self.history, strict=False, durable=False)
         try:
             try:
-                self._database.check_writable()
                 self._prepare(execution, rows, number)
                 self._database.commit(change, rows, logs)
             except Exception as error:

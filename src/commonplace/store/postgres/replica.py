@@ -19,7 +19,7 @@ from commonplace.store.files import make_private, put_derived, write_file
 from commonplace.store.journal import Touched
 from commonplace.store.layout import PRIVATE, Layout
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.database import Row
+from commonplace.store.postgres.snapshot import Row
 
 Key = tuple[str, str]
 """(project, path)."""

@@ -24,6 +24,7 @@ class SharedFiles:
         self._places = {
             each.name: each for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
         }  # fmt: skip
+        self.space = space
         self._database = Database(url, space)
         self._threads = ThreadLock()
         self._seen = -1

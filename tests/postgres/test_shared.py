@@ -86,6 +86,17 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     assert replica("d").read(note.id, count=False).access_count == 3
 
 
+def test_reads_are_sent_once_however_often_they_are_exchanged(replica: Replica):
+    a = replica("a")
+    note = a.write(Draft("tea", project="categories", category="preferences"))
+    for _ in range(3):
+        a.read(note.id)
+        a.engine.access.exchange(now=True)
+    assert a.read(note.id, count=False).access_count == 3
+    a.close()
+    assert replica("b").read(note.id, count=False).access_count == 3
+
+
 def test_one_replica_does_the_upkeep_and_another_takes_over_when_it_ends(replica: Replica):
     a, b = replica("a"), replica("b")
     assert a.runs_jobs()

@@ -19,8 +19,8 @@ from commonplace.store.files import read_file, stamp_of
 from commonplace.store.journal import Change
 from commonplace.store.layout import PRIVATE
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.database import Row
 from commonplace.store.postgres.filling import Filling, Key
+from commonplace.store.postgres.snapshot import Row
 
 T = TypeVar("T")
 _ROWS, _BYTES = 500, 8 << 20

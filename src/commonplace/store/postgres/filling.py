@@ -15,7 +15,8 @@ from commonplace.clock import parse_stamp
 from commonplace.errors import InvalidInput
 from commonplace.store.base import sha256
 from commonplace.store.journal import Change
-from commonplace.store.postgres.database import _PARTITIONED, Database, Row
+from commonplace.store.postgres.database import _PARTITIONED, Database
+from commonplace.store.postgres.snapshot import Row
 
 if TYPE_CHECKING:
     import psycopg

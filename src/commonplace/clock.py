@@ -150,8 +150,7 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
     try:
         return wait(min(seconds, left))
     finally:
-        if _waits.left is not None:
-            _waits.left = max(0.0, left - (time.monotonic() - begun))
+        _note_wait(begun, left)
 
 
 def may_wait() -> bool:

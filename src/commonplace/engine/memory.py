@@ -57,10 +57,11 @@ class Memory(ReviewVerbs, ProjectVerbs):
         return journal_stamp(self)
 
     @verb
-    def lag(self) -> int:
-        """How many acknowledged changes are not shown here yet: 0, but where the index could not follow."""
+    def lag(self) -> int | None:
+        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow, or, of notes in
+        a database, this copy of them; None: the database cannot be asked."""
         self.engine.fresh()
-        return 1 if self.engine.freshness.behind else 0
+        return 1 if self.engine.freshness.behind else self.engine.home.lag()
 
     def __enter__(self) -> Self:
         return self

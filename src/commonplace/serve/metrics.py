@@ -78,9 +78,10 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
 
 
 class State(NamedTuple):
-    """How the server is: acknowledged changes it does not show yet, `notes` of the home, open `connections`."""
+    """How the server is: acknowledged changes it does not show yet (None: the database cannot be asked), `notes` of the
+    home, open `connections`."""
 
-    lag: int
+    lag: int | None
     notes: int
     connections: int
 

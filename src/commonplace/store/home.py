@@ -88,6 +88,10 @@ class Home:
         """Whether something was erased on another machine and may be in what is derived here (`Layout.erased`)."""
         return False
 
+    def lag(self) -> int | None:
+        """How many changes others committed are missing here; None: nobody can be asked. Raises DatabaseRefused."""
+        return 0
+
     def runs_jobs(self) -> bool:
         """Whether the upkeep is done here, and not on another machine."""
         return True

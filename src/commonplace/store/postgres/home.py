@@ -130,6 +130,15 @@ class PostgresHome(Home):
     def erased(self) -> bool:
         return self.layout.erased.exists()
 
+    def lag(self) -> int | None:
+        try:
+            newest = self._database.newest().last
+        except DatabaseAway:
+            return None
+        if self.history.last < newest:
+            self.follow()
+        return max(0, newest - self.history.last)
+
     def runs_jobs(self) -> bool:
         try:
             return self._database.runs_jobs()

@@ -18,6 +18,8 @@ from commonplace.clock import SYSTEM_ZONE, duration
 from commonplace.errors import ConfigError, InvalidInput
 from commonplace.note.model import CATEGORIES
 
+OWN_FOLDER = "projects"
+"""The folder of the home below which agents may make projects."""
 INSTRUCTIONS_CHARACTERS = 2000
 _GATE = ("allow", "warn", "redact", "refuse")
 _CHOICES = (
@@ -31,7 +33,7 @@ SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
 
 _FIELDS: dict[str, dict[str, str] | None] = {
-    "storage": {"root": "", "short_term_ttl": "short_term_ttl"},
+    "storage": {"root": "", "url": "", "cache": "", "short_term_ttl": "short_term_ttl"},
     "daemon": {"decay_exempt": "", "keep": ""}
     | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
     "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
@@ -62,6 +64,9 @@ class Settings:
 
     home: Path
     file: Path
+    url: str | None = field(default=None, repr=False)
+    """The database the notes are in, without the space; `home` is then the folder of the copies."""
+    space: str = ""
     short_term_ttl: timedelta = timedelta(hours=168)
     timezone: str | None = None
     offset: tzinfo | None = None
@@ -115,6 +120,21 @@ class Settings:
         return sha256(f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")).hexdigest()
 
     @property
+    def address(self) -> str:
+        """The home as `load` takes it: the folder, or the address of the space."""
+        return str(self.home) if self.url is None else self.address_of(self.space)
+
+    def address_of(self, space: str) -> str:
+        """The address of a space of the database the notes are in."""
+        url = self.url or ""
+        return f"{url}{'&' if '?' in url else '?'}space={space}"
+
+    @property
+    def shown_home(self) -> str:
+        """The home for people: an address without the password."""
+        return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
+
+    @property
     def zone(self) -> tzinfo | None:
         """The configured time zone; None means the system's."""
         return _zone(self.timezone) if self.timezone else None
@@ -136,14 +156,82 @@ def load(
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
+    if isinstance(given, str) and is_database(given):
+        url, space = _database(given)
+        folder = _replica(url, space, environ)
+        path = _absolute(file) if file else folder / "config.yaml"
+        if unread:
+            return Settings(folder, path, url, space)
+        found = _File(path, _read(path))
+        if file and (cache := found.section("storage").get("cache")):
+            folder = _absolute(cache)
+        return found.settings(folder, environ, url, space)
     folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
     if unread:
         return Settings(folder, path)
     found = _File(path, _read(path))
-    if given is None and (root := found.section("storage").get("root")):
+    storage = found.section("storage")
+    if given is None and (address := storage.get("url")):
+        if not isinstance(address, str) or not is_database(address):
+            raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
+        url, space = _database(address)
+        folder = _absolute(storage["cache"]) if storage.get("cache") else _replica(url, space, environ)
+        return found.settings(folder, environ, url, space)
+    if given is None and (root := storage.get("root")):
         folder = _absolute(root)
     return found.settings(folder, environ)
+
+
+def again(settings: Settings) -> Settings:
+    """What the file of `settings` says now for the same home. Raises ConfigError."""
+    found = _File(settings.file, _read(settings.file))
+    return found.settings(settings.home, {}, settings.url, settings.space)
+
+
+_DATABASE = re.compile(r"postgres(?:ql)?://")
+_SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
+DEFAULT_SPACE = "main"
+
+
+def is_database(home: str) -> bool:
+    """Whether this is the address of a database, not a folder."""
+    return bool(_DATABASE.match(home))
+
+
+def _database(address: str) -> tuple[str, str]:
+    """The address of a database as its library takes it, and the space in it. Raises ConfigError."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit
+
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        raise ConfigError(
+            "the address of the database cannot be read; use postgresql://HOST/DATABASE?space=NAME"
+        ) from None
+    rows = parse_qsl(parts.query, keep_blank_values=True)
+    space = dict(rows).get("space", DEFAULT_SPACE)
+    if not _SPACE.fullmatch(space):
+        raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81')
+    return parts._replace(query=urlencode([each for each in rows if each[0] != "space"])).geturl(), space
+
+
+def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
+    """The folder of the copies of a space: one for each server, database and space, whoever asks."""
+    import hashlib
+    from urllib.parse import parse_qsl, urlsplit
+
+    parts = urlsplit(url)
+    given = dict(parse_qsl(parts.query))
+    place = [
+        given.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
+        given.get("port") or environ.get("PGPORT", ""),
+        given.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
+        given.get("service", ""),
+        space,
+    ]
+    name = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
+    return _absolute(environ.get("XDG_CACHE_HOME") or "~/.cache") / "commonplace" / f"{space}-{name}"
 
 
 def stored(path: Path, key: str) -> Any:
@@ -174,14 +262,22 @@ class _File:
         self.path = path
         self.rows = rows
 
-    def settings(self, home: Path, environ: Mapping[str, str]) -> Settings:
-        """What it says for a home."""
+    def settings(
+        self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
+    ) -> Settings:  # fmt: skip
+        """What it says for a home, or for the copies of a space of the database at `url`."""
         values = self.plain() | self.choices() | self.names() | self.ingestion()
         values |= self.llm(environ) | self.semantic(environ)
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
         values["instructions"], warnings = self.instructions()
-        return Settings(home, self.path, warnings=(*warnings, *self.unknown()), **values)
+        if url is not None:
+            for name, place in values["projects"].items():
+                if place != f"{OWN_FOLDER}/{name}":
+                    raise self.refuse(f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
+                                      f"use {OWN_FOLDER}/{name}, or take it out")  # fmt: skip
+                values["projects"][name] = str(home / place)
+        return Settings(home, self.path, url, space, warnings=(*warnings, *self.unknown()), **values)
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")

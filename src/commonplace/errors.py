@@ -26,7 +26,10 @@ CommonplaceError            code           exit
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
-│   └── Busy            busy           1    somebody else has the lock; call again
+│   ├── Busy            busy           1    somebody else has the lock; call again
+│   └── DatabaseRefused storage        1    the database of the notes said no
+│       └── DatabaseAway storage       1    it cannot be reached
+├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
 ├── LimitExceeded           limit          1    a note too large, or more than an agent may write in a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
 └── ConfigError             config         1    config.yaml cannot be read
@@ -371,6 +374,36 @@ class Busy(StorageError):
     def __init__(self, holder: str):
         CommonplaceError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}")
         self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}. {_AGAIN}"
+
+
+class DatabaseRefused(StorageError):
+    """The database of the notes said no: `server` without a password, `reason` in plain words."""
+
+    def __init__(self, server: str, reason: str):
+        message = f"The database of the notes ({server}) refused: {reason}. Nothing was changed."
+        CommonplaceError.__init__(self, message)
+        self.path, self.reason = server, reason
+
+
+class DatabaseAway(DatabaseRefused):
+    """The database of the notes cannot be reached."""
+
+    def __init__(self, server: str, reason: str):
+        message = f"The database of the notes ({server}) cannot be reached: {reason}. Nothing was changed. Try again."
+        CommonplaceError.__init__(self, message)
+        self.path, self.reason = server, reason
+
+
+class OutcomeUnknown(CommonplaceError):
+    """The connection was lost while a change was committed, and the database cannot be asked whether it was."""
+
+    code = "unknown_outcome"
+
+    def __init__(self, server: str):
+        super().__init__(
+            f"The connection to the database of the notes ({server}) was lost while the change was committed. It may "
+            "have been made or not. Once the database answers, see `memory log` before you try again."
+        )
 
 
 class LimitExceeded(CommonplaceError):

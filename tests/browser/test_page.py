@@ -361,7 +361,9 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
         for by in (10, 20, 30, 40):
             fingers("touchMove", (corner[0] + by, corner[1] + by))
         fingers("touchEnd")
-        page.wait_for_function("x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3", arg=before["x"])
+        page.wait_for_function(
+            "x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3", arg=before["x"]
+        )
         fingers("touchStart", *spread(90))
         for by in (70, 50, 30, 20):
             fingers("touchMove", *spread(by))

@@ -31,6 +31,7 @@ _MODULES = (
     ("settings_commands", "project config"),
     ("kv_commands", "kv"),
     ("exchange_commands", "graph export import"),
+    ("copy_commands", "mirror move-home"),
     ("daemon_commands", "serve page"),
     ("token_commands", "token space"),
     ("install_commands", "install uninstall"),
@@ -44,7 +45,7 @@ _TITLES = {
     "lifecycle_commands": "Upkeep and reminders",
     "upkeep_commands": "Health", "history_commands": "History",
     "settings_commands": "Projects and settings",
-    "exchange_commands": "Moving in and out",
+    "exchange_commands": "Moving in and out", "copy_commands": "Moving in and out",
     "kv_commands": "Graph and entries", "daemon_commands": "For agents and programs",
     "tool_commands": "For agents and programs", "syntax": "This command", "manual": "This command",
 }  # fmt: skip

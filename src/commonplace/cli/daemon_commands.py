@@ -296,4 +296,4 @@ def _program(call: Invocation, settings: Settings) -> list[str]:
     start = [program] if program else [sys.executable, "-m", "commonplace"]
     config = ["--config", os.path.abspath(call.config)] if call.config else []
     agent = ["--agent", call.agent] if call.agent else []
-    return [*start, "--home", str(settings.home), *config, *agent, "serve"]
+    return [*start, "--home", settings.address, *config, *agent, "serve"]

@@ -17,6 +17,7 @@ import click
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, Row
 from commonplace.cli.syntax import Text, Usage, command, flag, option
+from commonplace.config import is_database
 
 if TYPE_CHECKING:
     from commonplace.clients.install import FileChange, Installer, Target
@@ -158,7 +159,9 @@ def _globals(call: Invocation) -> list[str]:
     home = call.home or os.environ.get("MEMORY_HOME")
     config = ["--config", os.path.abspath(os.path.expanduser(call.config))] if call.config else []
     agent = ["--agent", call.agent] if call.agent else []
-    return (["--home", os.path.abspath(os.path.expanduser(home))] if home else []) + config + agent
+    if home and not is_database(home):
+        home = os.path.abspath(os.path.expanduser(home))
+    return (["--home", home] if home else []) + config + agent
 
 
 def _chosen(

@@ -58,6 +58,10 @@ class Invocation:
         from commonplace.config import load
 
         settings = load(self.home, self.config)
+        if settings.url is not None:
+            from commonplace.engine.memory import load_settings
+
+            settings = load_settings(self.home, self.config)
         return settings if self.offset is None else replace(settings, offset=self.offset)
 
     @contextmanager

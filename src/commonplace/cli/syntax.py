@@ -174,7 +174,7 @@ def _global_options() -> dict[str, click.Option]:
     return {
         name: click.Option([f"--{name}"], help=text, expose_value=False, callback=_keep, **more)
         for name, text, more in (
-            ("home", "The memory home [MEMORY_HOME, else ~/.memory].", {"metavar": "DIR"}),
+            ("home", "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].", {"metavar": "DIR"}),
             ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
             ("agent", "Act as this agent [MEMORY_AGENT, else the owner].", {"metavar": "NAME"}),
             ("json", "Answer with one JSON document.", {"is_flag": True}),

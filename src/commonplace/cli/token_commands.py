@@ -114,7 +114,7 @@ def token_revoke(call: Invocation, name: str) -> None:
 
 
 def _space_row(each: Space) -> dict[str, Any]:
-    return dict(zip(_SPACE_KEYS, (each.name, str(each.home), each.members), strict=True))
+    return dict(zip(_SPACE_KEYS, (each.name, each.place, each.members), strict=True))
 
 
 @command("add", "NAME", "[DIR]", keys={"space": _SPACE_KEYS}, example="memory space add team")
@@ -125,7 +125,7 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
     """
     place = None if folder is None else Path(folder).expanduser().absolute()
     made = _access(call).add_space(name, place)
-    call.answer(f"Added space {made.name} ({made.home})", space=_space_row(made))
+    call.answer(f"Added space {made.name} ({made.place})", space=_space_row(made))
 
 
 @command("list", keys={"spaces": _SPACE_KEYS}, example="memory space list")
@@ -136,7 +136,7 @@ def space_list(call: Invocation) -> None:
     lines = [row.format("Name", "Members", "Folder")]
     for each in found:
         members = ", ".join(f"{name} ({role})" for name, role in sorted(each.members.items()))
-        lines.append(row.format(each.name, members or "-", each.home))
+        lines.append(row.format(each.name, members or "-", each.place))
     text = "\n".join(lines) if found else "No spaces. Make one: memory space add NAME"
     call.answer(text, spaces=[_space_row(each) for each in found])
 
@@ -145,7 +145,7 @@ def space_list(call: Invocation) -> None:
 def space_remove(call: Invocation, name: str) -> None:
     """Take a space off the list. Its notes stay."""
     gone = _access(call).remove_space(name)
-    call.answer(f"Removed space {gone.name}; its notes stay in {gone.home}", space=_space_row(gone))
+    call.answer(f"Removed space {gone.name}; its notes stay in {gone.place}", space=_space_row(gone))
 
 
 @command("member", "SPACE", "NAME", "ROLE", keys={"space": _SPACE_KEYS}, example="memory space member team ann reader")

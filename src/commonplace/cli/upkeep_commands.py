@@ -63,7 +63,7 @@ def _status(memory: Memory) -> dict[str, Any]:
     except OSError:
         owner = None
     return {
-        "home": str(memory.home),
+        "home": memory.settings.shown_home,
         "memories": _memories(counts.categories),
         "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
         "index": "stale" if changed else "fresh",

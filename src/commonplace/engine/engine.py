@@ -35,12 +35,12 @@ from commonplace.errors import (
     NotPutBack,
     ProjectNotFound,
     ProjectOutOfReach,
+    ProjectRefused,
     StorageError,
 )
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note
-from commonplace.store.access import AccessLog
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import lock_folders, reason
 from commonplace.store.folder import FolderStore
@@ -55,6 +55,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 GRAPH_FILE_SUFFIX = ".jsonl"
+ONLY_SHARED = (
+    "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
+    "use a memory in a folder (--home) for it"
+)
 _CONFLICT_RETRIES = 4
 _PIECE, _BETWEEN = 0.004, 0.004
 """Seconds of work behind the calls before the guard is given back, and until it is taken again."""
@@ -74,14 +78,16 @@ class Engine:
         self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
         only: frozenset[str] = frozenset(), serving: bool = False,
     ):  # fmt: skip
+        if settings.url is not None and extra:
+            raise ProjectRefused(", ".join(extra), ONLY_SHARED)
         self.settings = settings
         self.clock = clock
         self.layout = Layout(settings.home)
-        self.home = Home(self.layout, clock)
+        self.home = _open_home(settings, self.layout, clock)
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle
-        self.access = AccessLog(self.layout.access_log)
+        self.access = self.home.open_access()
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
@@ -133,7 +139,11 @@ class Engine:
         for name, given in {**self.settings.projects, **self.extra}.items():
             if name not in stores:
                 before = self.stores.get(name)
-                stores[name] = _open_store(name, absolute(given), before, optional=name in self.extra)
+                place = absolute(given)
+                if self.settings.url is not None:
+                    stores[name] = FolderStore(name, place, optional=True)
+                else:
+                    stores[name] = _open_store(name, place, before, optional=name in self.extra)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         for store in stores.values():
@@ -155,7 +165,7 @@ class Engine:
             return
         self._config_stamp = stamp
         try:
-            now = config.load(self.layout.root, self.settings.file, {})
+            now = config.again(self.settings)
         except ConfigError:
             return  # somebody is editing it; what was read at the start stays in force
         if now.projects != self.settings.projects:
@@ -201,6 +211,8 @@ class Engine:
             result = self._fresh_copy(error, progress)
         finally:
             self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
+        if self.home.erased():
+            self._drop_derived()
         if self._depth:
             self.freshness.is_current = True
         else:
@@ -222,6 +234,19 @@ class Engine:
                     self.writers = None
             except (CommonplaceError, OSError, sqlite3.Error):
                 continue  # a call is at work for long, or the next one says what is wrong
+
+    def _drop_derived(self) -> None:
+        """What was derived from notes that were erased elsewhere goes; it is made anew."""
+        layout = self.layout
+        with self.home.lock:
+            for path in layout.indexes():
+                if path != self.index.path:
+                    Index(path, self.home.lock).rebuild()
+            self.index.scrub()
+            lists = [layout.overview, *layout.pending_lists()]
+            for path in (*lists, *layout.sessions.glob("*"), *layout.vectors.glob("*")):
+                path.unlink(missing_ok=True)
+            layout.erased.unlink(missing_ok=True)
 
     def catch_up(self) -> None:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
@@ -299,6 +324,8 @@ class Engine:
     def enter(self) -> bool:
         """Begin a verb, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""
         self._check_open()
+        if not self._depth and not self._is_writing:
+            self.freshness.elsewhere = self.home.follow()
         self._depth += 1
         return self._depth == 1
 
@@ -321,7 +348,7 @@ class Engine:
                 if self._is_writing:
                     yield
                     return
-                with self.home.lock:
+                with self.home.writing():
                     if not self.guard.is_open:
                         self._folders.enter_context(lock_folders(self._shared_folders()))
                     self._is_writing = True
@@ -381,8 +408,10 @@ class Engine:
         """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
         with waits_at_most(CALL_WAITS), self.guard:
             self._check_open()
-            if not self._is_writing and self.home.unfinished():
-                self.home.try_to_recover()
+            if not self._is_writing:
+                if self.home.unfinished():
+                    self.home.try_to_recover()
+                self.freshness.elsewhere = self.home.follow()
             yield
 
     def _shared_folders(self) -> list[str]:
@@ -394,7 +423,7 @@ class Engine:
     def purge_history(self) -> int:
         """Forget changes older than `history.days`. Returns how many."""
         try:
-            with self.guard, self.home.lock:
+            with self.guard, self.home.writing():
                 if self.freshness.late:
                     return 0  # not all that live are known; there will be another time
                 return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), self._living)
@@ -406,6 +435,14 @@ class Engine:
         self.fresh(whole=True)
         self.index.unpin()
         return self.index.notes.etags()
+
+
+def _open_home(settings: Settings, layout: Layout, clock: Clock) -> Home:
+    if settings.url is None:
+        return Home(layout, clock)
+    from commonplace.store.postgres.home import PostgresHome
+
+    return PostgresHome(layout, clock, settings.url, settings.space)
 
 
 def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:

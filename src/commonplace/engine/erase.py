@@ -39,6 +39,7 @@ from commonplace.store.files import put_derived, read_file, reason, sync_folder,
 from commonplace.store.inplace.graph_store import GraphStore
 from commonplace.store.journal import ERASE, Change
 from commonplace.store.layout import PRIVATE
+from commonplace.store.shared import changing_shared
 
 if TYPE_CHECKING:
     from commonplace.engine.transaction import Transaction
@@ -279,10 +280,11 @@ class Erasure:
         record = self.engine.layout.erasing
         fresh = record.with_name(f".{record.name}-{os.getpid()}")  # which the next start removes
         try:
-            fresh.unlink(missing_ok=True)
-            write_file(str(fresh), json.dumps(asdict(plan)).encode())
-            os.replace(fresh, record)
-            sync_folder(record.parent)
+            with changing_shared(self.engine.layout.root, record):
+                fresh.unlink(missing_ok=True)
+                write_file(str(fresh), json.dumps(asdict(plan)).encode())
+                os.replace(fresh, record)
+                sync_folder(record.parent)
         except OSError as error:
             raise StorageError("the record of what is to be erased", reason(error)) from None
 
@@ -339,8 +341,9 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
             history.append(Change(number, moment, ERASE, "", "", None, memory.face, details=details))
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
-    engine.layout.erasing.unlink(missing_ok=True)
-    sync_folder(engine.layout.private)
+    with changing_shared(engine.layout.root, engine.layout.erasing):
+        engine.layout.erasing.unlink(missing_ok=True)
+        sync_folder(engine.layout.private)
     return changes, texts
 
 

@@ -78,6 +78,8 @@ class Freshness:
         """Whether the verb at work has looked at the disk already."""
         self.behind = ""
         """Why the index may not show the last changes."""
+        self.elsewhere = ""
+        """Why changes made on other machines may be missing."""
 
     def close(self) -> None:
         """Stop watching."""
@@ -107,7 +109,7 @@ class Freshness:
             for name in sorted(self.late)
         ]
         troubles = [text for name in sorted(self._troubles) for text in self._troubles[name]]
-        return troubles + late + [self.behind] * bool(self.behind)
+        return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
 
     def update(self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False) -> Result:
         """Make the index show every change on disk; unless `whole`, projects may be late. Returns what it found.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from commonplace import clock as clocks
 from commonplace.clock import Clock
 from commonplace.config import Settings, load
-from commonplace.engine.engine import Engine
+from commonplace.engine.engine import Engine, verb
 from commonplace.engine.projects import ProjectVerbs
 from commonplace.engine.reading import Ref
 from commonplace.engine.review import ReviewVerbs
@@ -58,6 +58,13 @@ class Memory(ReviewVerbs, ProjectVerbs):
             return "0-0"
         return f"{status.st_size}-{status.st_ino}"
 
+    @verb
+    def lag(self) -> int | None:
+        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow, or, of notes in
+        a database, this copy of them; None: the database cannot be asked."""
+        self.engine.fresh()
+        return 1 if self.engine.freshness.behind else self.engine.home.lag()
+
     def __enter__(self) -> Self:
         return self
 
@@ -82,7 +89,9 @@ class Memory(ReviewVerbs, ProjectVerbs):
         only: Collection[str] = (),
         serving: bool = False,
     ) -> Self:
-        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.root, ~/.memory).
+        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or storage.root, ~/.memory).
+
+        `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME` (docs/teams.md).
 
         `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
         `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
@@ -92,7 +101,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
         disk behind the calls, which are answered from the index and warn of it. With `only`, names of projects, there
         are no others: nothing of them is read, found, linked or written. Raises ConfigError, StorageError.
         """
-        settings = config if isinstance(config, Settings) else load(home, config)
+        settings = config if isinstance(config, Settings) else load_settings(home, config)
         few = frozenset(each.lower() for each in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if memory.engine.layout.erasing.exists():
@@ -100,6 +109,18 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
             finish_waiting(memory)
         return memory
+
+
+def load_settings(home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None) -> Settings:
+    """The settings for `home`; where the notes are in a database, with the configuration of their space. Raises
+    ConfigError, DatabaseAway, DatabaseRefused."""
+    settings = load(home, config)
+    if settings.url is None:
+        return settings
+    from commonplace.store.postgres.shared import attach
+
+    attach(settings.home, settings.url, settings.space)
+    return load(home, config)
 
 
 open_memory = Memory.open

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import config
+from commonplace.config import OWN_FOLDER
 from commonplace.engine import requests
-from commonplace.engine.engine import GRAPH_FILE_SUFFIX, verb
+from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
+from commonplace.store.shared import changing_shared
 
-OWN_FOLDER = "projects"
-"""The folder of the home below which agents may make projects."""
 _SYSTEM = frozenset(
     ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "private", "proc", "run", "sbin", "snap", "sys",
      "usr", "var", "Applications", "Library", "System")
@@ -69,7 +69,7 @@ class ProjectVerbs(ReadVerbs):
             name = name.strip()
             if not _NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
-            root = _root(folder)
+            root = _root(folder) if self.settings.url is None else self._shared_root(name, folder)
             known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
             if known is not None:
                 if known in BUILT_IN_PROJECTS or os.path.realpath(self.engine.stores[known].root) != os.path.realpath(
@@ -81,17 +81,25 @@ class ProjectVerbs(ReadVerbs):
                 if default:
                     self.set_default(known)
                 return self.project(known), "unchanged"
-            if self.agent is not None:
+            if self.agent is not None and self.settings.url is None:
                 root = _real(root)  # as it is now: a link could be set anew
                 if not self._may_add(root, folder):
                     requests.ask(self, name, root, default)
                     return Project(name, root, False), "asked"
             self._prepare_root(root, folder, default, make, hidden)
-            changes: dict[str, Any] = {f"projects.{name}": str(root)}
+            place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
+            changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes)
             return self.project(name), "created"
+
+    def _shared_root(self, name: str, folder: str) -> Path:
+        """The one folder a project of notes in a database can have. Raises ProjectRefused for others."""
+        own = self.home / OWN_FOLDER / name
+        if folder not in (str(own), f"{OWN_FOLDER}/{name}"):
+            raise ProjectRefused(folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share")
+        return own
 
     def _may_add(self, root: Path, shown: str) -> bool:
         """Whether an agent may add this folder, links resolved, without asking.
@@ -198,7 +206,7 @@ class ProjectVerbs(ReadVerbs):
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
         path = self.engine.settings.file
         self._replace_config(lambda: config.change(path, changes))
-        now = config.load(self.engine.layout.root, path, {})
+        now = config.again(self.engine.settings)
         before = self.engine.settings  # its default may be one of this process only, as a preset's is
         default = now.default_project if "notes.default_project" in changes else before.default_project
         self.engine.use_projects(replace(before, projects=now.projects, default_project=default))
@@ -214,7 +222,7 @@ class ProjectVerbs(ReadVerbs):
 
     def _replace_config(self, new: Callable[[], str]) -> None:
         path = self.engine.settings.file
-        with self.engine.home.lock:
+        with self.engine.home.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
             real = Path(os.path.realpath(path))  # a link stays one
             temp = real.with_name(f".{real.name}-{os.getpid()}")

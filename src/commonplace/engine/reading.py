@@ -112,6 +112,11 @@ class ReadVerbs(HomeSession):
         return {"index": index.identity[:2], "projects": self.engine.freshness.shown() if is_shared else {}}
 
     @verb
+    def runs_jobs(self) -> bool:
+        """Whether the upkeep of this memory is done by this process, and not on another machine that shares it."""
+        return self.engine.home.runs_jobs()
+
+    @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as `find`, NotText."""
         info = ref if self._is_current(ref) else self.find_ref(ref, project)

@@ -236,7 +236,7 @@ class Transaction:
 
     def _make_root(self, step: Step) -> None:
         """The folder of a built-in project is made at its first use; that of an added one is not ours to make."""
-        if step.project not in self._engine.layout.built_in():
+        if step.project not in self._engine.layout.built_in() and self._engine.settings.url is None:
             raise StorageError(step.path, f"the folder of project {step.project} is missing")
         try:
             make_private(self._engine.layout.root / step.root)

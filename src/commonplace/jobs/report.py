@@ -16,6 +16,7 @@ from commonplace.note.model import ARCHIVED, CATEGORIES
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.store.files import put_derived, read_file, reason
 from commonplace.store.layout import Layout
+from commonplace.store.shared import changing_shared
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -91,7 +92,9 @@ def store(memory: Memory, found: Report) -> None:
     if before and not found["actions"] and found["level"] < DEEP:
         found = before | {"last_dream": found["last_dream"]}
     data = json.dumps(found, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n"
-    put_derived(Layout(memory.home).dream_report, data)
+    path = Layout(memory.home).dream_report
+    with changing_shared(memory.home, path):
+        put_derived(path, data)
 
 
 def load(home: Path) -> Report | None:

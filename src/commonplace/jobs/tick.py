@@ -74,6 +74,8 @@ class Scheduler:
             self._purged = now
             return self.memory.purge_history()
 
+        if not self.memory.runs_jobs():  # another machine does them, for all
+            return [("sync", sync), ("embed", partial(self._embed, EMBED_SECONDS)), ("memory.md", self._overview)]
         return [
             ("sync", sync),
             ("fold", Upkeep(self.memory).fold),
@@ -83,8 +85,11 @@ class Scheduler:
             ("history", purge_history),
             ("dream", self._dream),
             ("embed", partial(self._embed, EMBED_SECONDS)),
-            ("memory.md", lambda: int(Overview(self.memory).refresh())),
+            ("memory.md", self._overview),
         ]
+
+    def _overview(self) -> int:
+        return int(Overview(self.memory).refresh())
 
     def keep_up(self) -> None:
         """Between two rounds: `memory.md` shows what this process changed; embedding goes on. Raises StorageError."""

@@ -26,6 +26,7 @@ from commonplace.faces.tool import Tool
 from commonplace.store.base import sha256
 from commonplace.store.files import lock_file, make_private, put_derived, reason, sync_folder
 from commonplace.store.layout import Layout
+from commonplace.store.shared import changing_shared, follow_shared, shared_space
 
 SCOPES = ("read", "write", "admin")
 """What a token may do, each more than the one before."""
@@ -124,6 +125,7 @@ class Access:
 
     def rows(self) -> Mapping[str, Any]:
         """Everything in the file; not to be changed. Raises Refused."""
+        follow_shared(self._layout.root)
         try:
             status = os.stat(self._layout.access)
         except FileNotFoundError:
@@ -151,10 +153,11 @@ class Access:
         except OSError as error:
             raise StorageError(self._layout.access.name, reason(error)) from None
         try:
-            rows = json.loads(json.dumps(self.rows()))
-            yield rows
-            put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
-            sync_folder(self._layout.private)
+            with changing_shared(self._layout.root, self._layout.access):
+                rows = json.loads(json.dumps(self.rows()))
+                yield rows
+                put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
+                sync_folder(self._layout.private)
         finally:
             os.close(lock)
 
@@ -240,7 +243,10 @@ class Access:
     def spaces(self) -> dict[str, Space]:
         """All spaces by name. Raises Refused."""
         found = self.rows().get("spaces", {})
-        return {name: Space(name, Path(row["home"]), dict(row["members"])) for name, row in found.items()}
+        return {
+            name: Space(name, Path(row["home"]), dict(row["members"]), row.get("database", ""))
+            for name, row in found.items()
+        }
 
     def space(self, name: str) -> Space:
         """The space of this name. Raises NoSuch."""
@@ -249,9 +255,17 @@ class Access:
         raise NoSuch(f"no such space: {name}")
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
-        """A new space, its notes in a home of their own: `home`, else a folder of this one. Raises InvalidInput,
-        Exists, StorageError."""
+        """A new space, its notes in a home of their own: `home`, else a folder of this one; where the notes of this one
+        are in a database, in a space of the same. Raises InvalidInput, Exists, StorageError."""
         check_name(name, "space")
+        if (shared := shared_space(self._layout.root)) is not None:
+            if home is not None:
+                raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
+            with self.changing() as rows:
+                if name in (spaces := rows.setdefault("spaces", {})):
+                    raise _exists(f"space exists: {name}")
+                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
+            return self.space(name)
         place = home or self._layout.spaces / name
         own = Path(os.path.realpath(self._layout.root))
         real = Path(os.path.realpath(place))
@@ -299,6 +313,13 @@ class Space:
     name: str
     home: Path
     members: dict[str, str]
+    database: str = ""
+    """The space of the database its notes are in; empty for a home in a folder."""
+
+    @property
+    def place(self) -> str:
+        """Where its notes are, for people."""
+        return f"space {self.database} of the database" if self.database else str(self.home)
 
 
 def check_name(name: str, what: str) -> str:

@@ -75,12 +75,14 @@ class Step:
 class Execution:
     """Carries out steps, remembers how to roll them back, and which folders to sync.
 
-    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict.
+    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict. `durable`: what is
+    written is synced; a copy of what is safe elsewhere need not be.
     """
 
-    def __init__(self, history: History, *, strict: bool):
+    def __init__(self, history: History, *, strict: bool, durable: bool = True):
         self._history = history
         self._strict = strict
+        self._durable = durable
         self._folders: dict[tuple[str, str], Folder] = {}
         self._reverse: list[tuple[str, Step]] = []
         self._held: list[tuple[Step, str]] = []
@@ -102,13 +104,19 @@ class Execution:
         folders = self._temp_folders(puts)
         if not durable or len(puts) < PARALLEL_WRITES:
             for step, folder in zip(puts, folders, strict=True):
-                _write_temp(step, folder, durable)
+                self._write_temp(step, folder, durable)
             return
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(PARALLEL_WRITES) as threads:
-            for _ in threads.map(_write_temp, puts, folders):
+            for _ in threads.map(self._write_temp, puts, folders):
                 continue
+
+    def _write_temp(self, step: Step, folder: int, durable: bool = True) -> None:
+        assert step.data is not None
+        mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
+        durable = durable and self._durable
+        step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable))
 
     def sync_temps(self, puts: Sequence[Step], threads: Executor) -> None:
         """Sync the temp files of `put` steps that were written without: the disk does many at once."""
@@ -351,12 +359,6 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
-
-
-def _write_temp(step: Step, folder: int, durable: bool = True) -> None:
-    assert step.data is not None
-    mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-    step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable))
 
 
 def _sync_temps(temps: Iterable[tuple[Step, int]]) -> None:

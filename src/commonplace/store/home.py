@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import Clock, stamp, waits_at_most
 from commonplace.errors import Busy, CommonplaceError, NotFound, NotPutBack, StorageError
+from commonplace.store.access import AccessLog
 from commonplace.store.base import Stamp
 from commonplace.store.change import KINDS, PARALLEL_WRITES, Execution, Step
 from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left
@@ -87,7 +88,7 @@ class Home:
             except OSError as error:
                 if error.errno not in UNWRITABLE or not layout.root.is_dir():
                     raise
-            self.history = History(layout)
+            self.history = self._open_history()
             self.lines = LineChanges(layout, self.history)
             self._redo = RedoRecord(layout.redo)
             self.lock = Lock(layout.lock, self._entered)
@@ -97,6 +98,34 @@ class Home:
                 remove_left(folder, HOME_TEMP)
         except OSError as error:
             raise StorageError("the memory home", reason(error)) from None
+
+    def _open_history(self) -> History:
+        return History(self.layout)
+
+    def open_access(self) -> AccessLog:
+        """The reads counted here."""
+        return AccessLog(self.layout.access_log)
+
+    def writing(self) -> AbstractContextManager[object]:
+        """Held by whoever changes notes: the lock. Raises as it."""
+        return self.lock
+
+    def follow(self) -> str:
+        """See what other machines changed, at the begin of every call. Returns why that may be missing here, "" for
+        nothing. In a folder there is nothing to do."""
+        return ""
+
+    def erased(self) -> bool:
+        """Whether something was erased on another machine and may be in what is derived here (`Layout.erased`)."""
+        return False
+
+    def lag(self) -> int | None:
+        """How many changes others committed are missing here; None: nobody can be asked. Raises DatabaseRefused."""
+        return 0
+
+    def runs_jobs(self) -> bool:
+        """Whether the upkeep is done here, and not on another machine."""
+        return True
 
     def try_to_recover(self) -> None:
         """Complete what a crashed writer left, if the lock is free: a writer that is alive needs no help, and in a

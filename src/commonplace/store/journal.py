@@ -340,10 +340,14 @@ class History:
 
     def unreferenced(self, spared: Collection[str | None] = ()) -> list[str]:
         """The kept texts no change refers to, but for those `spared`: by SHA-256."""
-        files = [each for change in self.changes() for each in change.files]
-        wanted = {each.old for each in files} | {each.new for each in files if each.do == LINES} | {*spared}
+        wanted = self.referenced() | {*spared}
         folders = os.scandir(self._layout.objects)
         return sorted(each.name for folder in folders for each in os.scandir(folder.path) if each.name not in wanted)
+
+    def referenced(self) -> set[str | None]:
+        """The texts that changes refer to: by SHA-256."""
+        files = [each for change in self.changes() for each in change.files]
+        return {each.old for each in files} | {each.new for each in files if each.do == LINES}
 
     def _origins(self, before: datetime, living: Collection[str]) -> list[Change]:
         """The line that keeps where texts come from of which only changes older than `before` tell; none for none."""

@@ -20,7 +20,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound
 from commonplace.serve.auth import AccessRefused
-from commonplace.serve.http import AdmittedRequest, HttpServer, RequestRefused, in_time
+from commonplace.serve.http import AdmittedRequest, HttpServer
+from commonplace.serve.middleware import RequestRefused, in_time
 from commonplace.serve.page.render import language_of, render
 from commonplace.serve.page.session import PageVisitors, csrf_of, is_csrf, name_of
 

@@ -1,0 +1,89 @@
+"""Reads counted on a replica: its own log holds what the database does not know yet; all replicas' sums are there."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from commonplace.errors import Busy, DatabaseRefused
+from commonplace.store.access import AccessLog, LockedLog
+from commonplace.store.base import File, Stamp, sha256
+from commonplace.store.files import put_derived
+from commonplace.store.postgres.database import Database
+
+_BETWEEN = 10.0
+"""Seconds between two exchanges with the database, so that a read is no write there."""
+
+
+class ReplicaAccess(AccessLog):
+    """As `AccessLog`. The counts shown are those of the database at the last exchange, and what was read here since."""
+
+    def __init__(self, path: Path, database: Database):
+        super().__init__(path)
+        self._log, self._database = path, database
+        self._totals: Counter[str] = Counter()
+        self._total_used: dict[str, int] = {}
+        self._next = 0.0
+
+    def exchange(self, *, now: bool = False) -> None:
+        """Add what was read here to the database and see what was read elsewhere, if it is time to or `now`."""
+        if now or time.monotonic() >= self._next:
+            with suppress(OSError, Busy, DatabaseRefused):  # what is not sent is counted here and sent later
+                self._send_and_fetch(now)
+
+    def _send_and_fetch(self, always: bool) -> None:
+        if always or super().stamp()[0]:
+            with super().locked() as log:
+                self._send(log)
+        self._fetch()
+        self._next = time.monotonic() + _BETWEEN
+
+    def _send(self, log: LockedLog) -> None:
+        if log.file.data:
+            resets = [line[2:] for line in log.file.data.decode("utf-8", "replace").splitlines() if line[:2] == "0 "]
+            self._database.add_reads(resets, log.counts, log.used)
+            put_derived(self._log, b"")
+
+    def _fetch(self) -> None:
+        rows = self._database.reads()
+        self._totals = Counter({id: count for id, count, _ in rows if count})
+        self._total_used = {id: used for id, _, used in rows if used}
+
+    @contextmanager
+    def locked(self) -> Iterator[LockedLog]:
+        """The counts of all replicas; what `Upkeep.log_step` leaves of them stays in the database. Raises also
+        DatabaseAway."""
+        with super().locked() as log:
+            self._send(log)
+        self._fetch()
+        counts, used = Counter(self._totals), dict(self._total_used)
+        whole = LockedLog(log.name, File(b"", Stamp(0, 0, 0), sha256(b"")), counts, log.changed, used)
+        data = whole.lines(counts, used)
+        yield LockedLog(log.name, File(data, Stamp(len(data), 0, 0), sha256(data)), counts, log.changed, used)
+        self._next = 0.0
+
+    def restart(self, key: str) -> None:
+        super().restart(key)
+        self._totals.pop(key, None)
+        self._total_used.pop(key, None)
+
+    def stamp(self) -> tuple[int, int]:
+        size, inode = super().stamp()
+        return size + self._totals.total(), inode
+
+    def counts(self) -> Counter[str]:
+        own = super().counts()
+        return self._totals + own if own and self._totals else own or self._totals
+
+    def used(self) -> Mapping[str, int]:
+        own = super().used()
+        return {**self._total_used, **own}
+
+    def close(self) -> None:
+        if os.path.exists(self._log) and os.path.getsize(self._log):
+            self.exchange(now=True)
+        super().close()

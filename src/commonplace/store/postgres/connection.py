@@ -1,0 +1,147 @@
+"""A connection to a PostgreSQL server that is made again when it was lost, and what the server says in our words."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from commonplace.errors import Busy, ConfigError, DatabaseAway, DatabaseRefused
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+OLDEST_SERVER = 150000
+_CONNECT_SECONDS = 3
+_AWAY_SECONDS = 1.0
+"""For so long after a failed connection reads do not try again."""
+_SETTINGS = {
+    "default_transaction_isolation": "read committed", "plan_cache_mode": "force_custom_plan",
+    "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+}  # fmt: skip
+"""Plans are made for the one partition; the server notices within 25 s that a machine is gone, and frees its lock."""
+_REASONS = {
+    "28": "it refuses this user or password", "3D000": "it has no database of this name",
+    "42501": "this user may not do that; see docs/teams.md for the rights it needs",
+    "25006": "it is a read-only standby; name the primary, or all servers with target_session_attrs=read-write",
+    "53100": "its disk is full", "53300": "all its connections are in use", "53": "it is out of resources",
+    "54000": "the path is too long for it", "57014": "it took too long",
+}  # fmt: skip
+"""What a server says, by SQLSTATE or the first digits of it."""
+
+
+class Connection:
+    """A space of the database at `url`. For one thread at a time. The connection is made when it is needed, and made
+    again when it was lost; what was said before is then never said twice."""
+
+    def __init__(self, url: str, space: str):
+        self._url, self.space = url, space
+        self._connection: psycopg.Connection[Any] | None = None
+        self._away_until = 0.0
+        self._away = ""  # why it could not be reached just now
+        self.server = _server(url)
+
+    def close(self) -> None:
+        """End the connection, and with it the locks it holds."""
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.close()
+            self._connection = None
+
+    @property
+    def _db(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        try:
+            import psycopg
+        except ImportError:
+            raise ConfigError("notes in PostgreSQL need the extra: pip install 'commonplace[postgres]'") from None
+        self.close()
+        if self._away and time.monotonic() < self._away_until:
+            raise DatabaseAway(self.server, self._away)
+        name = f"commonplace {socket.gethostname()} {os.getpid()} {os.path.basename(sys.argv[0])[:16]}"
+        try:
+            db = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name=name,
+                client_encoding="utf8", tcp_user_timeout=5000,
+            )  # fmt: skip
+        except psycopg.Error as error:
+            self._away_until = time.monotonic() + _AWAY_SECONDS
+            self._away = reason_of(error)
+            raise DatabaseAway(self.server, self._away) from None
+        if db.info.server_version < OLDEST_SERVER:
+            db.close()
+            raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
+        self._away = ""
+        settings = _SETTINGS | {"commonplace.space": self.space}
+        db.execute(
+            "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
+            [each for pair in settings.items() for each in pair],
+        )
+        return db
+
+    def _run(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """What `work` does with the connection; its errors in our words."""
+        import psycopg
+
+        db = self._db
+        try:
+            return work(db)
+        except psycopg.errors.LockNotAvailable:
+            raise Busy(self.holder()) from None
+        except psycopg.Error as error:
+            raise self._translated(db, error) from None
+
+    def holder(self) -> str:
+        """Who holds the lock that was waited for."""
+        return "another program"
+
+    def _translated(self, db: psycopg.Connection[Any], error: psycopg.Error) -> DatabaseRefused:
+        """The error in our words; a connection that was lost is closed."""
+        if db.closed or db.broken:
+            db.close()
+            return DatabaseAway(self.server, "the connection was lost")
+        return DatabaseRefused(self.server, reason_of(error))
+
+    def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """As `_run`, on a new connection if the one that was idle is gone; for what may be done twice."""
+        had_one = self._connection is not None
+        try:
+            return self._run(work)
+        except DatabaseAway:
+            if not had_one or self._away:
+                raise
+            return self._run(work)
+
+
+def _server(url: str) -> str:
+    """The server and database of an address, for people: no password."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] or "the local server"
+    return f"{host}{parts.path}"
+
+
+def reason_of(error: psycopg.Error) -> str:
+    """Why the server said no, in one line."""
+    state = error.sqlstate or ""
+    for known, words in _REASONS.items():
+        if state and state.startswith(known):
+            return words
+    text = " ".join(str(error).split())
+    for sign, words in (("Connection refused", "it refuses connections"), ("timeout", "it does not answer"),
+                        ("too many clients", _REASONS["53300"]), ("password", _REASONS["28"]),
+                        ("does not exist", _REASONS["3D000"]), ("not known", "its name is unknown"),
+                        ("read-only", _REASONS["25006"])):  # fmt: skip
+        if not state and sign in text:
+            return words
+    return text[:200] or "it refused"

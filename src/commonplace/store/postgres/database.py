@@ -1,0 +1,364 @@
+"""One connection to the database of a space: migrations, the lock of its writers, and all SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from commonplace.clock import block_for, parse_stamp
+from commonplace.errors import Busy, DatabaseAway, DatabaseRefused, OutcomeUnknown
+from commonplace.store.base import sha256
+from commonplace.store.files import LOCK_WAITS
+from commonplace.store.postgres.connection import Connection, reason_of
+from commonplace.store.postgres.snapshot import STATE, Snapshot, State
+from commonplace.store.postgres.statements import Statement, counted, of_log, of_step
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from commonplace.store.change import Step
+    from commonplace.store.journal import Change
+
+SCHEMA = 1
+"""The number of the last migration."""
+_PARTITIONED = ("note", "journal", "blob", "access")
+
+
+class Database(Connection):
+    """A space of the database at `url`. For one thread at a time."""
+
+    def __init__(self, url: str, space: str):
+        super().__init__(url, space)
+        self._locked: psycopg.Connection[Any] | None = None
+        self._state: State | None = None
+        self._has_jobs = False
+        key = sha256(f"commonplace\0{space}".encode())
+        self._writers, self._jobs = (int.from_bytes(bytes.fromhex(key[at : at + 16]), signed=True) for at in (0, 16))
+
+    def close(self) -> None:
+        """End the connection, and with it the locks it holds."""
+        db = self._connection
+        if self._has_jobs and db is not None and not db.closed:  # the next one need not wait until the server notices
+            with suppress(DatabaseRefused):
+                self._run(lambda db: db.execute("select pg_advisory_unlock_all()"))
+        self._has_jobs = False
+        super().close()
+
+    @property
+    def _locked_connection(self) -> psycopg.Connection[Any]:
+        """The connection that took the lock. Raises DatabaseAway when it was lost: another one does not have it."""
+        if self._locked is None or self._locked.closed:
+            raise DatabaseAway(self.server, "the connection was lost")
+        return self._locked
+
+    # --- spaces and migrations
+
+    def prepare(self) -> State:
+        """Bring the schema up to date, make the space if there is none. Raises DatabaseRefused, DatabaseAway."""
+        self._again(self._migrate)
+        state = self._newest(self._db)
+        return state if state is not None else self._run(self._make_space)
+
+    def _migrate(self, db: psycopg.Connection[Any]) -> None:
+        if self._known(db) >= SCHEMA:
+            return
+        with db.transaction():
+            db.execute("select pg_advisory_xact_lock(hashtext('commonplace migrations'))")
+            db.execute("create schema if not exists commonplace")
+            db.execute("create table if not exists commonplace.version (number integer primary key, "
+                       "reads integer not null, writes integer not null, at timestamptz not null default now())"
+                       )  # fmt: skip
+            scripts = files("commonplace.store.postgres").joinpath("migrations")
+            for number in range(self._known(db) + 1, SCHEMA + 1):
+                text = scripts.joinpath(f"{number:03}.sql").read_text("utf-8")
+                db.execute(text)
+                oldest = [int(line.partition(": ")[2]) for line in text.splitlines()[:2]]
+                db.execute("insert into commonplace.version (number, reads, writes) values (%s, %s, %s)",
+                           [number, *oldest])  # fmt: skip
+
+    def _known(self, db: psycopg.Connection[Any]) -> int:
+        """The number of the last migration that was made, 0 for none."""
+        if db.execute("select to_regclass('commonplace.version')").fetchall()[0][0] is None:
+            return 0
+        return int(db.execute("select coalesce(max(number), 0) from commonplace.version").fetchall()[0][0])
+
+    def _make_space(self, db: psycopg.Connection[Any]) -> State:
+        """A partition of each table, and the row that says that there is the space."""
+        from psycopg import sql
+
+        suffix = sha256(self.space.encode())[:12]
+        with db.transaction():
+            db.execute("select pg_advisory_xact_lock(hashtext('commonplace migrations'))")
+            if (state := self._newest(db)) is not None:
+                return state
+            for table in _PARTITIONED:
+                parent, own = sql.Identifier("commonplace", table), sql.Identifier("commonplace", f"{table}_{suffix}")
+                db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
+                db.execute(sql.SQL("alter table {} attach partition {} for values in ({})").format(
+                    parent, own, sql.Literal(self.space)))  # fmt: skip
+            db.execute("insert into commonplace.space (name) values (%s)", [self.space])
+            state = self._newest(db)
+        assert state is not None
+        return state
+
+    # --- what there is
+
+    def newest(self) -> State:
+        """Where the space is now: one round trip. Raises DatabaseAway, DatabaseRefused."""
+        state = self._again(self._newest)
+        if state is None:
+            raise DatabaseRefused(self.server, f"there is no space {self.space} any more")
+        return state
+
+    def _newest(self, db: psycopg.Connection[Any]) -> State | None:
+        row = db.execute(STATE, [self.space]).fetchone()
+        return self._readable(State(*row)) if row else None
+
+    def _readable(self, state: State) -> State:
+        """The state. Raises DatabaseRefused when a later version has made the tables others than we can read."""
+        if state.reads > SCHEMA:
+            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
+        return state
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
+        import psycopg
+
+        self.newest()  # a connection that was lost is made again
+        db = self._db
+        try:
+            with db.transaction():
+                db.execute("set transaction isolation level repeatable read, read only")
+                yield Snapshot(db, self.space)
+        except psycopg.Error as error:
+            raise self._translated(db, error) from None
+
+    def text(self, digest: str) -> bytes | None:
+        """A text of the history by its SHA-256."""
+        sql = "select body from commonplace.blob where space = %s and sha256 = %s"
+        row = self._again(lambda db: db.execute(sql, [self.space, digest]).fetchone())
+        return bytes(row[0]) if row else None
+
+    def reads(self) -> list[tuple[str, int, int]]:
+        """(id, reads, last use in seconds since 1970) of the notes whose reads are in no frontmatter yet."""
+        sql = "select id, count, used from commonplace.access where space = %s order by id"
+        return self._again(lambda db: db.execute(sql, [self.space]).fetchall())
+
+    def add_reads(self, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]) -> None:
+        """Add reads; those of `restarted` notes begin anew."""
+        rows = [[self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})]
+
+        def work(db: psycopg.Connection[Any]) -> None:
+            with db.transaction():
+                sql = "delete from commonplace.access where space = %s and id = any(%s)"
+                if restarted:
+                    db.execute(sql, [self.space, [*restarted]])
+                sql = ("insert into commonplace.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
+                       "(space, id) do update set count = access.count + excluded.count, "
+                       "used = greatest(access.used, excluded.used)")  # fmt: skip
+                db.cursor().executemany(sql, rows)
+
+        self._run(work)
+
+    def shared_files(self) -> dict[str, bytes]:
+        """The files that are the same on all replicas, by name."""
+        sql = "select name, data from commonplace.shared_file where space = %s"
+        return {name: bytes(data) for name, data in self._again(lambda db: db.execute(sql, [self.space]).fetchall())}
+
+    # --- locks
+
+    def take_lock(self) -> State:
+        """Keep all other writers of the space out, on any machine, until `release_lock` or the end of the connection.
+        Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
+        if not self._again(self._try_lock):
+            block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
+            self._state = None
+        self._locked = self._connection
+        try:
+            state = self._readable(self._state or self.newest())
+            if state.writes > SCHEMA:
+                raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace to write")
+            return state
+        except BaseException:
+            self.release_lock()
+            raise
+
+    def _try_lock(self, db: psycopg.Connection[Any]) -> bool:
+        """Take the lock if it is free, and see in the same round trip where the space is then."""
+        with db.pipeline():
+            got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
+            found = db.execute(STATE, [self.space])
+        row = found.fetchone()
+        self._state = State(*row) if row else None
+        return bool(got.fetchall()[0][0])
+
+    def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
+        if seconds <= 0:
+            raise Busy(self.holder())
+        db.execute("select set_config('lock_timeout', %s, false)", [f"{max(1, int(seconds * 1000))}ms"])
+        db.execute("select pg_advisory_lock(%s)", [self._writers])
+
+    def holder(self) -> str:
+        """Who holds the lock of the writers, as far as the server tells."""
+        import psycopg
+
+        sql = ("select application_name from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' "
+               "and granted and classid = %s and objid = %s and pid <> pg_backend_pid()")  # fmt: skip
+        key = self._writers & 0xFFFFFFFFFFFFFFFF
+        with suppress(psycopg.Error):
+            if row := self._db.execute(sql, [key >> 32, key & 0xFFFFFFFF]).fetchone():
+                return str(row[0]).removeprefix("commonplace ") or "another program"
+        return "another program"
+
+    def release_lock(self) -> None:
+        """Let other writers in. A connection that was lost has done so."""
+        import psycopg
+
+        db, self._locked = self._locked, None
+        if db is not None and not db.closed:
+            with suppress(psycopg.Error):
+                db.execute("select pg_advisory_unlock(%s)", [self._writers])
+
+    def runs_jobs(self) -> bool:
+        """Whether this replica does the upkeep of the space: the first that asks, until its connection ends."""
+        sql = ("select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
+               "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end")  # fmt: skip
+        key = self._jobs & 0xFFFFFFFFFFFFFFFF
+        values = [key >> 32, key & 0xFFFFFFFF, self._jobs]
+        self._has_jobs = bool(self._again(lambda db: db.execute(sql, values).fetchall())[0][0])
+        return self._has_jobs
+
+    # --- changes
+
+    def commit(self, change: Change, steps: Sequence[Step], logs: Sequence[Step] = ()) -> None:
+        """Commit `change` with these steps; the lock must be held. On return it is durable. `logs`: steps that leave
+        less in the access log.
+
+        Raises Conflict when a file is not as read, Exists when a destination is taken, DatabaseRefused, DatabaseAway:
+        then nothing changed. Raises OutcomeUnknown when the connection was lost and nobody can be asked.
+        """
+        statements = [each for step in steps for each in of_step(self.server, self.space, change.number, step)]
+        for step in logs:
+            assert step.old is not None
+            statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
+        self._write(statements, change, change.number - 1)
+
+    def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
+        """Commit a line of the journal that changes no note, with texts it keeps."""
+        sql = "insert into commonplace.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
+        statements = [Statement(sql, [self.space, digest, data]) for digest, data in texts.items()]
+        self._write(statements, change, change.number - 1)
+
+    def _write(self, statements: Sequence[Statement], change: Change, last: int) -> None:
+        id, space = uuid4(), self.space
+        line = [space, change.number, id, parse_stamp(change.time), change.dump()]
+        moved: list[Statement] = [
+            *statements,
+            Statement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
+                       line),
+            Statement("update commonplace.space set last = %s where name = %s and last = %s",
+                       [change.number, space, last], 1,
+                       lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
+        ]  # fmt: skip
+        self._transaction(moved)
+        self._acknowledge(id)
+
+    def _transaction(self, statements: Sequence[Statement]) -> None:
+        """Begin a transaction and say these statements in it; roll it back when one of them is refused."""
+        import psycopg
+
+        db = self._locked_connection
+        try:
+            with db.pipeline():
+                db.execute("begin")
+                done = [(each, db.execute(each.sql, each.values)) for each in statements]
+        except psycopg.Error as error:
+            refused = self._translated(db, error)
+            if not db.closed:
+                db.rollback()
+            raise refused from None
+        for each, cursor in done:
+            if each.rows is not None and cursor.rowcount != each.rows:
+                db.rollback()
+                assert each.refused is not None
+                raise each.refused()
+
+    def _acknowledge(self, id: UUID) -> None:
+        """Commit the transaction; the change is there by this id. When the connection is lost meanwhile, ask."""
+        import psycopg
+
+        db = self._locked_connection
+        try:
+            db.execute("commit")
+            return
+        except psycopg.Error as error:
+            if not (db.closed or db.broken):
+                raise DatabaseRefused(self.server, reason_of(error)) from None
+        self.close()
+        try:
+            self.take_lock()  # whoever has it, the lost session has ended, so the answer stands
+            sql = "select 1 from commonplace.journal where space = %s and id = %s"
+            is_there = bool(self._run(lambda db: db.execute(sql, [self.space, id]).fetchall()))
+        except (Busy, DatabaseRefused):
+            raise OutcomeUnknown(self.server) from None
+        if not is_there:
+            raise DatabaseAway(self.server, "the connection was lost")
+
+    def rewrite(self, changes: Iterable[Change]) -> None:
+        """Put these changes in place of the whole journal. The lock must be held."""
+        space = self.space
+
+        def work(db: psycopg.Connection[Any]) -> None:
+            with db.transaction():
+                sql = "select number, id from commonplace.journal where space = %s"
+                ids = dict(db.execute(sql, [space]).fetchall())
+                db.execute("delete from commonplace.journal where space = %s", [space])
+                rows = ([space, each.number, ids.get(each.number) or uuid4(), parse_stamp(each.time), each.dump()]
+                        for each in changes)  # fmt: skip
+                sql = "insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)"
+                db.cursor().executemany(sql, rows)
+                db.execute("update commonplace.space set epoch = epoch + 1 where name = %s", [space])
+
+        self._locked_connection  # noqa: B018
+        self._run(work)
+
+    def sweep(self, wanted: set[str]) -> int:
+        """Remove the texts of the history but for these. The lock must be held. Returns how many."""
+        space = self.space
+
+        def work(db: psycopg.Connection[Any]) -> int:
+            every = db.execute("select sha256 from commonplace.blob where space = %s", [space]).fetchall()
+            gone = [digest for (digest,) in every if digest not in wanted]
+            if gone:
+                db.execute("delete from commonplace.blob where space = %s and sha256 = any(%s)", [space, gone])
+            return len(gone)
+
+        return self._run(work)
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Inside, nobody else changes a shared file; what is changed is committed at the end."""
+        import psycopg
+
+        self.newest()  # a connection that was lost is made again
+        db = self._db
+        try:
+            with db.transaction():
+                db.execute("select pg_advisory_xact_lock(hashtext('commonplace files'), hashtext(%s))", [self.space])
+                yield
+        except psycopg.Error as error:
+            raise self._translated(db, error) from None
+
+    def put_shared(self, name: str, data: bytes | None) -> None:
+        """Write a shared file, or remove it; inside `sharing`."""
+        sql = "delete from commonplace.shared_file where space = %s and name = %s"
+        self._run(lambda db: db.execute(sql, [self.space, name]))
+        if data is not None:
+            sql = "insert into commonplace.shared_file (space, name, data) values (%s, %s, %s)"
+            self._run(lambda db: db.execute(sql, [self.space, name, data]))
+        sql = "update commonplace.space set files = files + 1 where name = %s"
+        self._run(lambda db: db.execute(sql, [self.space]))

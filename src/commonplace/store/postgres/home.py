@@ -1,0 +1,308 @@
+"""A home whose truth is a space of a database: `Home` over the replica folder.
+
+A change is one transaction in the database, under the lock of the space's writers; COMMIT is the acknowledgement. Only
+then the files of the replica are exchanged and its journal gets the line. Whoever comes next, here or elsewhere, sees
+by the numbers of the journal what is missing in its folder and brings it. So a process that dies between the two
+leaves nothing to repair, and the folder's own redo record is never carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from commonplace.clock import Clock, stamp, waits_at_most
+from commonplace.errors import (
+    Busy,
+    CommonplaceError,
+    Conflict,
+    DatabaseAway,
+    DatabaseRefused,
+    Exists,
+    StorageError,
+)
+from commonplace.store.access import AccessLog
+from commonplace.store.change import Execution, Step
+from commonplace.store.files import put_derived, reason, refusal
+from commonplace.store.home import Home, _missing_folders, _Record
+from commonplace.store.inplace import LineChange, LineChanges
+from commonplace.store.journal import ERASE, Change, History
+from commonplace.store.layout import Layout
+from commonplace.store.postgres.access import ReplicaAccess
+from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.history import ReplicaHistory
+from commonplace.store.postgres.replica import ReplicaFolder, ReplicaState, boot_id
+from commonplace.store.postgres.shared import attach
+from commonplace.store.postgres.snapshot import Snapshot, State
+
+_FEW = 500
+"""So many files that differ are fetched one by one."""
+_FOLLOWS = 1.0
+"""Seconds a call waits for the folder's lock to bring what other replicas changed."""
+
+
+class PostgresHome(Home):
+    """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is neither a server nor
+    a whole copy of it, DatabaseRefused, StorageError."""
+
+    history: ReplicaHistory
+
+    def __init__(self, layout: Layout, clock: Clock, url: str, space: str):
+        self._database = Database(url, space)
+        try:
+            self._open(layout, clock, url, space)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _open(self, layout: Layout, clock: Clock, url: str, space: str) -> None:
+        self._folder = ReplicaFolder(layout)
+        self._depth = 0
+        self._boot = boot_id()
+        super().__init__(layout, clock)
+        self.lines.close()
+        self.lines = _NoLines(layout, self.history)
+        self._shared = attach(layout.root, url, space)
+        state = self._folder.state()
+        try:
+            newest = self._database.prepare()
+        except DatabaseAway:
+            if state is None:
+                raise
+            return  # every call says that it answers from the copy
+        if state is None or state.boot != self._boot or self._lacks(newest):
+            with self.lock:
+                self._bring()
+
+    def _open_history(self) -> History:
+        return ReplicaHistory(self.layout, self._database, self._note_epoch)
+
+    def open_access(self) -> AccessLog:
+        self._access = ReplicaAccess(self.layout.access_log, self._database)
+        return self._access
+
+    def close(self) -> None:
+        super().close()
+        self._database.close()
+        self._shared.close()
+
+    def _finish(self, record: _Record, begun: Sequence[tuple[Change, list[Step]]]) -> None:
+        super()._finish(record, ())  # what is so is in the database
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The lock of the space's writers, on all machines, then that of the folder, brought up to date. Raises Busy,
+        DatabaseAway, DatabaseRefused, OSError."""
+        if self._depth:
+            yield
+            return
+        state = self._database.take_lock()
+        try:
+            with self.lock:
+                if self._lacks(state):
+                    self._bring()
+                self._depth = 1
+                try:
+                    yield
+                finally:
+                    self._depth = 0
+        finally:
+            self._database.release_lock()
+
+    def follow(self) -> str:
+        """See what other replicas committed before now: one round trip, and the folder's lock if there is anything."""
+        if self._depth:
+            return ""
+        try:
+            if self._lacks(self._database.newest()):
+                with waits_at_most(_FOLLOWS), self.lock:
+                    self._bring()
+            self._access.exchange()
+        except DatabaseAway as error:
+            return f"What others changed lately may be missing here: {error.reason} ({error.path})."
+        except Busy as error:
+            return f"What others changed lately may be missing here: {error.reason}"
+        except OSError as error:
+            return f"What others changed lately may be missing here: {reason(error)}."
+        return ""
+
+    def erased(self) -> bool:
+        return self.layout.erased.exists()
+
+    def lag(self) -> int | None:
+        try:
+            newest = self._database.newest().last
+        except DatabaseAway:
+            return None
+        if self.history.last < newest:
+            self.follow()
+        return max(0, newest - self.history.last)
+
+    def runs_jobs(self) -> bool:
+        try:
+            return self._database.runs_jobs()
+        except DatabaseRefused:
+            return False
+
+    def _lacks(self, state: State) -> bool:
+        """Whether the folder is not at this state, as far as this process knows."""
+        mine = self._folder.state()
+        known = mine is not None and (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files)
+        return not known or self.history.last != state.last
+
+    # --- bringing what the database has
+
+    def _bring(self) -> None:
+        """Make the folder what the database says. The folder's lock is held. Raises StorageError, OSError."""
+        mine, last = self._folder.state(), self.history.last
+        with self._database.snapshot() as seen:
+            state = seen.state()
+            is_same = mine is not None and mine.id == state.id and mine.boot == self._boot and last <= state.last
+            if is_same and mine is not None and mine.epoch == state.epoch:
+                if not self._bring_changes(seen, last):
+                    self._bring_all(seen, state, None)
+            else:
+                self._bring_all(seen, state, last if is_same else None)
+        if mine is None or mine.files != state.files:
+            self._shared.show(self._database.shared_files())
+        self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
+
+    def _bring_changes(self, seen: Snapshot, last: int) -> bool:
+        """Bring the changes after `last`. Returns False when the journal here is not the beginning of theirs."""
+        numbered = list(seen.lines(last or 1))
+        if last:
+            own = next(self.history.changes(), None)
+            if not numbered or own is None or Change.load(numbered[0][1]) != own:
+                return False
+            del numbered[0]
+        if not numbered:
+            return True
+        there = seen.places(last)
+        changes = [Change.load(line) for _, line in numbered]
+        self._folder.begin()
+        for each in (each for change in changes for each in change.files if not self._is_log(each.path, each.project)):
+            for key in self._folder.gone(each, there):
+                self._folder.remove(*key)
+        for row in seen.rows(last):
+            self._folder.put(row)
+        self.history.follow(b"".join(line for _, line in numbered), numbered[-1][0])
+        self._note_erased(changes)
+        return True
+
+    def _bring_all(self, seen: Snapshot, state: State, last: int | None) -> None:
+        """Compare everything. `last`: what is older is here as it should be; None: every file is read."""
+        self._folder.set_state(None)
+        self._folder.begin()
+        wanted = seen.places(-1)
+        for key in reversed(self._folder.listed()):
+            if key not in wanted:
+                self._folder.remove(*key)
+        if last is not None:
+            differing = list(seen.places(last))
+        else:
+            differing = [key for key, digest in wanted.items() if not self._folder.holds(key, digest)]
+        if len(differing) <= _FEW:
+            for key in differing:
+                if (row := seen.row(*key)) is not None:
+                    self._folder.put(row)
+        else:
+            missing = set(differing)
+            for row in seen.rows(-1 if last is None else last):
+                if (row.project, row.path) in missing:
+                    self._folder.put(row)
+        before = self.history.last
+        lines = [line for _, line in seen.lines(0)]
+        self.history.replace(lines)
+        self._note_erased([Change.load(line) for line in lines], before)
+
+    def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
+        if any(each.verb == ERASE and each.details and each.number > before for each in changes):
+            put_derived(self.layout.erased, b"")
+
+    def _note_epoch(self) -> None:
+        """The journal was written anew by this process, the copy here with it."""
+        state = self._database.newest()
+        self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
+
+    def _is_log(self, path: str, project: str) -> bool:
+        return path == self.layout.access_log.name and self._folder.root(project) == self.layout.private
+
+    # --- changing
+
+    def commit(
+        self,
+        verb: str,
+        steps: Sequence[Step],
+        *,
+        about: tuple[str, str],
+        agent: str | None = None,
+        face: str | None = None,
+        undoes: int | None = None,
+        details: dict[str, Any] | None = None,
+        run: int | None = None,
+        by: dict[str, str] | None = None,
+    ) -> Change:
+        """As `Home.commit`; durable in the database. Raises also DatabaseAway, and OutcomeUnknown when the connection
+        was lost in the commit and nobody can be asked; then the next call sees what came of it."""
+        steps = [*_missing_folders(steps), *steps]
+        number = self.history.last + 1
+        files = [each.touched() for each in steps]
+        change = Change(
+            number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details,
+            number if run == 0 else run, by,
+        )  # fmt: skip
+        logs = [step for step in steps if self._is_log(step.path, step.project)]
+        rows = [step for step in steps if step not in logs]
+        execution = Execution(self.history, strict=False, durable=False)
+        try:
+            try:
+                self._prepare(execution, rows, number)
+                self._database.commit(change, rows, logs)
+            except Exception as error:
+                execution.remove_temps(rows)
+                self._redo.drop()
+                if isinstance(error, (Conflict, Exists)):
+                    self._mend(rows)
+                if isinstance(error, OSError):
+                    raise refusal(about[1] or about[0], error) from None
+                raise
+            self._exchange(execution, rows, change)
+        finally:
+            execution.close()
+        with suppress(OSError):
+            self._redo.drop()
+        return change
+
+    def _exchange(self, execution: Execution, steps: Sequence[Step], change: Change) -> None:
+        """Show a committed change in the folder. Raises CommonplaceError when even its rows cannot be fetched."""
+        try:
+            for step in steps:
+                execution.run(step)
+            self.history.follow(change.dump(), change.number)
+        except (OSError, CommonplaceError) as error:  # something lay in the way that is in no row
+            try:
+                self._bring()
+            except (OSError, CommonplaceError):
+                why = reason(error) if isinstance(error, OSError) else str(error)
+                raise CommonplaceError(
+                    f"Change {change.number} is made, but the copy on this machine could not follow: {why}."
+                ) from None
+
+    def _mend(self, steps: Sequence[Step]) -> None:
+        """Make the places of a refused change what the database says: somebody wrote there by hand."""
+        with suppress(DatabaseAway, OSError), self._database.snapshot() as seen:
+            self._folder.begin()
+            for project, path in {(step.project, each) for step in steps for each in (step.path, step.to) if each}:
+                if (row := seen.row(project, path)) is not None:
+                    if not self._folder.holds((project, path), row.sha256):
+                        self._folder.put(row)
+                else:
+                    self._folder.remove(project, path)
+
+
+class _NoLines(LineChanges):
+    """Files used in place lie on one machine; here there are none."""
+
+    def begin(self, change: Change, lines: LineChange) -> None:
+        raise StorageError(change.path, "it is a file of this machine, and the notes are in PostgreSQL")

@@ -1,0 +1,81 @@
+"""What a space holds at one moment, read in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import psycopg
+
+_ROWS = 200
+"""Rows of notes fetched at once."""
+
+
+class State(NamedTuple):
+    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table. `reads` and
+    `writes`: the oldest SCHEMA that may."""
+
+    id: str
+    last: int
+    epoch: int
+    files: int
+    reads: int
+    writes: int
+
+
+STATE = (
+    "select id::text, last, epoch, files, (select max(reads) from commonplace.version), "
+    "(select max(writes) from commonplace.version) from commonplace.space where name = %s"
+)
+
+
+class Row(NamedTuple):
+    """A file, folder or link of a project."""
+
+    project: str
+    path: str
+    kind: str
+    body: bytes | None
+    sha256: str | None
+    link: str | None
+    mode: int | None
+    changed_ns: int | None
+
+
+class Snapshot:
+    """One state of a space, inside a transaction."""
+
+    def __init__(self, db: psycopg.Connection[Any], space: str):
+        self._db, self._space = db, space
+
+    def state(self) -> State:
+        """Where the space is."""
+        return State(*self._db.execute(STATE, [self._space]).fetchall()[0])
+
+    def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
+        """The lines of the journal from this number on, the oldest first."""
+        sql = "select number, line from commonplace.journal where space = %s and number >= %s order by number"
+        with self._db.cursor("lines") as cursor:
+            cursor.itersize = _ROWS
+            yield from ((number, bytes(line)) for number, line in cursor.execute(sql, [self._space, since]))
+
+    def places(self, since: int) -> dict[tuple[str, str], str | None]:
+        """(project, path) of what changed after this number, all for -1, with the SHA-256 of files."""
+        sql = "select project, path, sha256 from commonplace.note where space = %s and number > %s"
+        return {(project, path): digest for project, path, digest in self._db.execute(sql, [self._space, since])}
+
+    def rows(self, since: int) -> Iterator[Row]:
+        """What changed after this number, all for -1."""
+        sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
+               "where space = %s and number > %s order by project, path")  # fmt: skip
+        with self._db.cursor("rows") as cursor:
+            cursor.itersize = _ROWS
+            yield from map(Row._make, cursor.execute(sql, [self._space, since]))
+
+    def row(self, project: str, path: str) -> Row | None:
+        """What is at one place."""
+        sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
+               "where space = %s and project = %s and path = %s")  # fmt: skip
+        found = self._db.execute(sql, [self._space, project, path]).fetchone()
+        return Row(*found) if found else None

@@ -1,0 +1,194 @@
+"""A commit is there as a whole or not at all, whatever dies in the middle of it, and the answer about it is true."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from commonplace import Conflict, Draft, Memory, open_memory
+from commonplace.errors import DatabaseAway, OutcomeUnknown, StorageError
+from commonplace.note.edit import Append
+from commonplace.store import change
+from postgres.conftest import Replica
+from postgres.test_replicas import files, journal
+
+DRAFTS = [Draft("first half", title="One"), Draft("second half", title="Two")]
+Execute = Callable[..., Any]
+
+
+def intercept(monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+    """Call these around every statement this process says to a server."""
+    execute: Execute = psycopg.Connection.execute
+
+    def wrapped(self: psycopg.Connection[Any], query: Any, *more: Any, **named: Any) -> Any:
+        before(str(query))
+        found = execute(self, query, *more, **named)
+        after(str(query))
+        return found
+
+    monkeypatch.setattr(psycopg.Connection, "execute", wrapped)
+
+
+def killed_at(space: str, cache: Path, number: int) -> bool:
+    """Write two notes in a process that is killed before its statement of this number. Returns whether it came to the
+    end before."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = 0
+
+        def before(_: str) -> None:
+            nonlocal said
+            said += 1
+            if said == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            os.environ["XDG_CACHE_HOME"] = str(cache)
+            memory = open_memory(space)
+            intercept(pytest.MonkeyPatch(), before, lambda _: None)
+            memory.write_many(DRAFTS)
+            os.write(writing, b"done")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    try:
+        return os.read(reading, 4) == b"done"
+    finally:
+        os.close(reading)
+
+
+@pytest.mark.slow
+def test_killed_before_any_statement_a_change_is_whole_or_not_there(space: str, replica: Replica, tmp_path: Path):
+    b = replica("b")
+    acknowledged, number = False, 0
+    while not acknowledged:
+        number += 1
+        assert number < 60
+        before = b.list()[1]
+        acknowledged = killed_at(space, tmp_path / "cache" / "killed", number)
+        there = b.list()[1] - before
+        assert there in ((2,) if acknowledged else (0, 2)), number
+        b.write(Draft(f"after {number}", title=f"After {number}"))  # nobody is kept out
+        a = replica("killed")
+        assert files(a.home) == files(b.home)
+        assert journal(a.home) == journal(b.home)
+        a.close()
+        for note in b.list(limit=0)[0]:
+            if note.title in ("One", "Two"):
+                b.delete(note.id)
+    assert number > 10
+
+
+def cut(database: str, memory: Memory) -> None:
+    """End the connections of `memory`, as a server that is restarted does."""
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute("select pg_terminate_backend(pid) from pg_stat_activity "
+                   "where application_name like 'commonplace%%' and pid <> pg_backend_pid()")  # fmt: skip
+
+
+def test_a_connection_cut_before_the_commit_changes_nothing_and_says_so(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    a = replica("a")
+    a.write(Draft("x", title="Zero"))
+    before = files(a.home)
+    with monkeypatch.context() as patch:
+        intercept(patch, lambda query: cut(database, a) if query == "commit" else None, lambda _: None)
+        with pytest.raises(DatabaseAway, match="Nothing was changed"):
+            a.write_many(DRAFTS)
+    assert files(a.home) == before
+    assert a.list()[1] == 1
+    a.write_many(DRAFTS)
+    assert a.list()[1] == 3
+    assert not list(a.home.rglob(".tmp-*"))
+
+
+def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    a, b = replica("a"), replica("b")
+
+    def after(query: str) -> None:
+        if query == "commit":
+            cut(database, a)
+            raise psycopg.OperationalError("the connection is lost")
+
+    with monkeypatch.context() as patch:
+        intercept(patch, lambda _: None, after)
+        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        written = a.write_many(DRAFTS)
+    assert [each.title for each in written] == ["One", "Two"]
+    assert b.list()[1] == 2
+    assert len(b.log()) == 1
+    assert files(a.home) == files(b.home)
+
+
+def test_when_nobody_can_be_asked_the_outcome_is_unknown_and_the_next_call_sees_it(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    a = replica("a")
+
+    def after(query: str) -> None:
+        if query == "commit":
+            patch.setattr(psycopg, "connect", refuse)
+            raise psycopg.OperationalError("the connection is lost")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise psycopg.OperationalError("Connection refused")
+
+    with monkeypatch.context() as patch:
+        intercept(patch, lambda _: None, after)
+        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        with pytest.raises(OutcomeUnknown, match="memory log"):
+            a.write_many(DRAFTS)
+    b = replica("b")
+    assert b.list()[1] == 2
+    assert replica("a").list()[1] == 2
+    a.engine.home._database._away = ""  # the second in which reads do not try again is over
+    assert a.list()[1] == 2
+    assert files(a.home) == files(b.home)
+
+
+def test_an_idle_connection_that_was_cut_is_made_again_unseen(replica: Replica, database: str):
+    a = replica("a")
+    a.write(Draft("x", title="One"))
+    cut(database, a)
+    assert a.search("x").total == 1
+    cut(database, a)
+    a.write(Draft("y", title="Two"))
+    assert len(a.log()) == 2
+
+
+def test_of_two_writers_who_read_the_same_text_one_gets_a_conflict(replica: Replica):
+    a, b = replica("a"), replica("b")
+    note = a.write(Draft("start", title="N"))
+    read = b.read(note.id)
+    a.tag(note.id, add=["first"])
+    with pytest.raises(Conflict):
+        b.edit(note.id, Append("more"), checksum=read.checksum)
+    assert a.read(note.id).tags == ("first",)
+
+
+def test_text_that_a_full_disk_of_copies_cannot_take_is_not_committed(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    a, b = replica("a"), replica("b")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(change, "write_file", full)
+        with pytest.raises(StorageError, match="disk is full"):
+            a.write(Draft("x", title="One"))
+    assert b.list()[1] == 0
+    a.write(Draft("x", title="One"))
+    assert b.list()[1] == 1

@@ -1,0 +1,100 @@
+"""Two machines on one space: each sees at once what the other has committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from commonplace import Draft, NotFound
+from postgres.conftest import Replica
+
+
+def files(home: Path) -> dict[str, bytes]:
+    """All notes in a folder of copies."""
+    return {
+        str(each.relative_to(home)): each.read_bytes()
+        for name in ("notes", "memories", "categories", "archive", "graph", "banks", "kv")
+        for each in sorted((home / name).rglob("*"))
+        if each.is_file()
+    }
+
+
+def journal(home: Path) -> bytes:
+    return (home / ".commonplace/history/journal.jsonl").read_bytes()
+
+
+def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: Replica):
+    a, b = replica("a"), replica("b")
+    note = a.write(Draft("likes dark mode", title="Taste"))
+    assert b.read(note.id).text == a.read(note.id).text
+    assert [hit.note.title for hit in b.search("dark")] == ["Taste"]
+    b.write(Draft("likes 深色 windows", title="Windows"))
+    assert [hit.note.title for hit in a.search("深色")] == ["Windows"]
+    assert files(a.home) == files(b.home)
+    assert journal(a.home) == journal(b.home)
+
+
+def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
+    a, b = replica("a"), replica("b")
+    one, two = (a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two"))
+    a.link(one, two)
+    assert [each.title for each in b.backlinks(two.id)] == ["One"]
+    a.move(one.id, "new/One.md")
+    assert b.read(("notes", "new/One.md")).title == "One"
+    b.delete(two.id)
+    with pytest.raises(NotFound):
+        a.read(two.id)
+    assert files(a.home) == files(b.home)
+
+
+def test_a_new_replica_has_everything_older_ones_have(replica: Replica):
+    a = replica("a")
+    notes = a.write_many([Draft(f"note number {n}", title=f"N{n}") for n in range(20)])
+    a.delete(notes[3].id)
+    b = replica("b")
+    assert files(b.home) == files(a.home)
+    assert journal(b.home) == journal(a.home)
+    assert [each.number for each in b.log()] == [each.number for each in a.log()]
+    assert b.search("number").total == 19
+
+
+def test_undo_and_restore_on_a_replica_that_never_saw_the_old_text(replica: Replica):
+    a = replica("a")
+    note = a.write(Draft("first", title="N"))
+    before = files(a.home)
+    a.delete(note.id)
+    b = replica("b")
+    b.undo()
+    assert files(a.home) == {}
+    a.read(note.id)
+    assert files(a.home) == files(b.home) == before
+
+
+def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Replica, database: str):
+    a, b = replica("a"), replica("b")
+    note = a.write(Draft("the unspeakable xyzzy", title="N"))
+    b.write(Draft("something else", title="Other"))
+    assert [hit.note.id for hit in b.search("xyzzy")] == [note.id]
+    assert a.erase(note.id).remains == ()
+    assert b.search("xyzzy").total == 0
+    b.close()
+    found = [each for each in b.home.rglob("*") if each.is_file() and b"xyzzy" in each.read_bytes()]
+    assert found == []
+    with psycopg.connect(database) as db:
+        db.execute("select set_config('commonplace.space', %s, false)", [b.engine.settings.space])
+        for table in ("note", "blob"):
+            rows = db.execute(f"select body from commonplace.{table}").fetchall()
+            assert not any(b"xyzzy" in bytes(body or b"") for (body,) in rows)
+
+
+def test_a_note_edited_by_hand_in_the_folder_of_copies_is_put_back(replica: Replica):
+    a = replica("a")
+    note = a.write(Draft("as it is", title="N"))
+    place = a.home / "notes" / note.path
+    before = place.read_bytes()
+    place.write_bytes(before + b"by hand\n")
+    a.tag(note.id, add=["x"])
+    assert b"by hand" not in place.read_bytes()
+    assert a.read(note.id).tags == ("x",)

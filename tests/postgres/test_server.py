@@ -1,0 +1,134 @@
+"""The server's side: spaces kept apart, migrations, a server that is away."""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
+from commonplace.store.postgres.database import SCHEMA, Database
+from postgres.test_commits import cut
+
+
+def connected(database: str, space: str = "") -> psycopg.Connection[tuple[object, ...]]:
+    db = psycopg.connect(database, autocommit=True)
+    db.execute("select set_config('commonplace.space', %s, false)", [space])
+    return db
+
+
+def test_spaces_of_one_database_know_nothing_of_each_other(space: str):
+    with open_memory(space) as one, open_memory(f"{space}-other") as other:
+        note = one.write(Draft("only here", title="N"))
+        assert other.search("here").total == 0
+        other.write(Draft("and there", title="N"))
+        assert one.read(note.id).text.count("only here") == 1
+        assert [each.number for each in other.log()] == [1]
+        assert one.home != other.home
+
+
+def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: str, database: str):
+    with open_memory(space) as one:
+        one.write(Draft("x", title="N"))
+        name = one.engine.settings.space
+    with connected(database, "somebody-else") as db:
+        passes = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
+        if db.execute(passes).fetchone() != (False,):
+            pytest.skip("this role passes by row-level security")
+        for table in ("note", "journal", "blob", "access", "shared_file", "space"):
+            assert db.execute(f"select count(*) from commonplace.{table}").fetchone() == (0,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            db.execute("insert into commonplace.note (space, project, path, kind, number) "
+                       "values (%s, 'notes', 'evil.md', 'file', 1)", [name])  # fmt: skip
+    with connected(database, name) as db:
+        assert db.execute("select count(*) from commonplace.note").fetchone() == (1,)
+
+
+def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
+    with open_memory(space) as one:
+        name = one.engine.settings.space
+        one.write(Draft("x", title="N"))
+    with connected(database, name) as db:
+        plan = str(db.execute("explain select * from commonplace.note where space = %s", [name]).fetchall())
+        assert len(set(re.findall("note_[0-9a-f]{12}", plan))) == 1
+
+
+def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
+    url, _, rest = space.partition("&space=")
+    databases = [Database(url, rest) for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        states = set(pool.map(lambda each: each.prepare(), databases))
+    for each in databases:
+        each.close()
+    assert len(states) == 1
+
+
+def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(space: str, database: str):
+    with open_memory(space) as one:
+        note = one.write(Draft("x", title="N"))
+        sql = "insert into commonplace.version (number, reads, writes) values (%s, %s, %s)"
+        with connected(database) as db:
+            try:
+                db.execute(sql, [SCHEMA + 1, SCHEMA, SCHEMA + 1])
+                assert one.read(note.id).title == "N"
+                with pytest.raises(DatabaseRefused, match="upgrade"):
+                    one.write(Draft("y", title="M"))
+                db.execute(sql, [SCHEMA + 2, SCHEMA + 1, SCHEMA + 1])
+                with pytest.raises(DatabaseRefused, match="upgrade"):
+                    open_memory(space)
+            finally:
+                db.execute("delete from commonplace.version where number > %s", [SCHEMA])
+
+
+@pytest.fixture
+def door(space: str, tmp_path: Path) -> tuple[str, Path]:
+    """The same space through a link to the folder of the server's socket, which can be taken away."""
+    folder = space.partition("?host=")[2].partition("&")[0]
+    if not folder.startswith("/"):
+        pytest.skip("the server listens on no socket")
+    link = Path(f"/tmp/cpl-{os.getpid()}-{tmp_path.name[-20:]}")
+    link.symlink_to(folder)
+    return space.replace(folder, str(link)), link
+
+
+def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_are_refused(
+    door: tuple[str, Path], database: str
+):
+    url, link = door
+    folder = os.readlink(link)
+    try:
+        with open_memory(url) as memory:
+            memory.write(Draft("still here", title="N"))
+            link.unlink()
+            cut(database, memory)
+            assert memory.search("still").total == 1
+            assert any("may be missing here" in each for each in memory.warnings)
+            with pytest.raises(DatabaseAway, match="Nothing was changed"):
+                memory.write(Draft("y", title="M"))
+            with open_memory(url) as later:
+                assert later.search("still").total == 1
+            link.symlink_to(folder)
+            memory.engine.home._database._away = ""  # the second in which reads do not try again is over
+            memory.write(Draft("y", title="M"))
+            assert memory.search("still").total == 1
+            assert memory.warnings == []
+    finally:
+        link.unlink(missing_ok=True)
+
+
+def test_without_a_server_and_without_copies_the_error_names_the_server(door: tuple[str, Path]):
+    url, link = door
+    link.unlink()
+    with pytest.raises(DatabaseAway, match=r"team\) cannot be reached"):
+        open_memory(url)
+
+
+@pytest.mark.parametrize("address", ["postgresql://h/db?space=No%20Space", "postgresql://[h/db"])
+def test_an_address_that_is_none_is_refused_before_anything_is_made(address: str, tmp_path: Path):
+    with pytest.raises(ConfigError):
+        open_memory(address)

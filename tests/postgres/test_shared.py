@@ -1,0 +1,144 @@
+"""What replicas share besides notes: tokens, configuration, projects, counts of reads, whose turn the upkeep is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
+from commonplace.serve.auth import Access
+from conftest import Terminal
+from postgres.conftest import Replica
+
+
+def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
+    a, b = (Access(replica(name).home) for name in "ab")
+    _, secret = a.add("bot")
+    found = b.find(secret)
+    assert found is not None
+    assert found.name == "bot"
+    b.add("other")
+    assert [each.name for each in a.tokens()] == ["bot", "other"]
+    a.revoke("bot")
+    assert b.find(secret) is None
+
+
+def test_a_space_for_members_is_a_space_of_the_same_database(replica: Replica, tmp_path: Path):
+    a, b = replica("a"), replica("b")
+    made = Access(a.home).add_space("ann")
+    assert made.database == f"{a.settings.space}.ann"
+    assert Access(b.home).space("ann") == made
+    with pytest.raises(InvalidInput, match="leave the folder out"):
+        Access(b.home).add_space("bob", tmp_path)
+    with open_memory(a.settings.address_of(made.database)) as space:
+        space.write(Draft("hers", title="N"))
+    assert b.search("hers").total == 0
+
+
+def test_settings_made_on_one_replica_count_for_programs_started_on_another(replica: Replica):
+    a, b = replica("a"), replica("b")
+    a.configure("history.days", 7)
+    b.list()
+    assert (b.home / "config.yaml").read_bytes() == (a.home / "config.yaml").read_bytes()
+    assert replica("c").settings.history_days == 7
+
+
+def test_a_project_of_the_space_is_there_on_every_replica(replica: Replica):
+    a, b = replica("a"), replica("b")
+    a.add_project("plans", "projects/plans")
+    note = a.write(Draft("build a house", title="House", project="plans"))
+    assert [hit.note.project for hit in b.search("house")] == ["plans"]
+    b.delete(("plans", note.path))
+    assert a.search("house").total == 0
+    assert [each.name for each in replica("c").projects][-1] == "plans"
+
+
+def test_folders_and_files_of_one_machine_are_refused_in_one_sentence(replica: Replica, space: str, tmp_path: Path):
+    a = replica("a")
+    with pytest.raises(ProjectRefused, match="the notes are in PostgreSQL"):
+        a.add_project("mine", str(tmp_path))
+    with pytest.raises(ProjectRefused, match="the notes are in PostgreSQL"):
+        open_memory(space, projects={"vault": tmp_path})
+    (a.home / "config.yaml").write_text(f"projects:\n  mine: {tmp_path}\n")
+    with pytest.raises(ConfigError, match="the notes are in PostgreSQL"):
+        open_memory(space, config=a.home / "config.yaml")
+
+
+def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
+    a, b = replica("a"), replica("b")
+    note = a.write(Draft("tea", project="categories", category="preferences"))
+    a.read(note.id)
+    a.read(note.id)
+    b.read(note.id)
+    assert b.read(note.id, count=False).access_count == 1  # its own, until the next exchange
+    a.close()
+    b.close()
+    c = replica("c")
+    assert c.read(note.id, count=False).access_count == 3
+    c.upkeep()
+    from commonplace.engine.upkeep import Upkeep
+
+    Upkeep(c).fold()
+    assert b"access_count: 3" in (c.home / "categories" / note.path).read_bytes()
+    assert c.engine.home._database.reads() == []
+    assert replica("d").read(note.id, count=False).access_count == 3
+
+
+def test_reads_are_sent_once_however_often_they_are_exchanged(replica: Replica):
+    a = replica("a")
+    note = a.write(Draft("tea", project="categories", category="preferences"))
+    for _ in range(3):
+        a.read(note.id)
+        a.engine.access.exchange(now=True)
+    assert a.read(note.id, count=False).access_count == 3
+    a.close()
+    assert replica("b").read(note.id, count=False).access_count == 3
+
+
+def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(replica: Replica, monkeypatch: pytest.MonkeyPatch):
+    a, b = replica("a"), replica("b")
+    a.write(Draft("tea"))
+    assert (a.lag(), b.lag()) == (0, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(b.engine.home), "follow", lambda self: "")
+        a.write(Draft("milk"))
+        a.write(Draft("sugar"))
+        assert (a.lag(), b.lag()) == (0, 2)
+    assert b.lag() == 0
+
+    def away(self):
+        raise DatabaseAway("here", "it refuses connections")
+
+    monkeypatch.setattr(type(b.engine.home._database), "newest", away)
+    assert b.lag() is None
+
+
+def test_one_replica_does_the_upkeep_and_another_takes_over_when_it_ends(replica: Replica):
+    a, b = replica("a"), replica("b")
+    assert a.runs_jobs()
+    assert a.runs_jobs()
+    assert not b.runs_jobs()
+    a.close()
+    assert b.runs_jobs()
+
+
+def test_the_command_works_on_an_address(space: str, terminal: Terminal, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(terminal.folder / "one"))
+    id = terminal.write("--home", space, "I like tea", "--category", "preferences")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(terminal.folder / "two"))
+    monkeypatch.setenv("MEMORY_HOME", space)
+    assert id[:8] in terminal.ok("list")
+    assert "tea" in terminal.ok("read", id)
+    terminal.ok("delete", id)
+    assert "delete" in terminal.ok("log")
+    assert "undid" in terminal("undo").out.lower()
+    assert "0 problems" in terminal.ok("doctor")
+    ran = terminal("mcp", "--as", "server-memory", stdin="")
+    assert "Error" not in ran.err
+    monkeypatch.delenv("MEMORY_HOME")
+    (terminal.home).mkdir(parents=True)
+    (terminal.home / "config.yaml").write_text(f'storage:\n  url: "{space}"\n  cache: "{terminal.folder}/three"\n')
+    assert id[:8] in terminal.ok("list")
+    assert (terminal.folder / "three" / "README.txt").exists()

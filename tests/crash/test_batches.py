@@ -117,6 +117,7 @@ def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal
             (folders if stat.S_ISDIR(os.fstat(fd).st_mode) else files).append(fd)
             fsync(fd)
 
+        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
         monkeypatch.setattr(os, "fsync", synced)
         monkeypatch.setattr(os, "fdatasync", lambda fd: (journals.append(fd), fdatasync(fd)))
         with at_once(memory, NEW) as replies:

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         " a number of callers: socket:20 [socket,http]")  # fmt: skip
     parser.add_argument("--processes", type=int, default=16, help="MCP servers at once [16]")
     given = parser.parse_args(arguments)
-    titles = ("calls", "a second", "median ms", "p95", "p99", "written", "refused", "lost", "cpu ms")
+    titles = ("calls", "a second", "median ms", "p95", "p99", "cpu ms", "written", "refused", "lost")
     print(" " * 14 + "".join(f"{title:>11}" for title in titles))
     lost = 0
     for way in given.ways.split(","):
@@ -112,7 +112,7 @@ def _show(
 ) -> None:
     ordered = sorted(times)
     times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
-    cells = (len(times), len(times) / seconds, *times_of, kept, refused, lost, cpu)
+    cells = (len(times), len(times) / seconds, *times_of, cpu, kept, refused, lost)
     print(f"{way:14}" + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells))
 
 

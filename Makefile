@@ -86,10 +86,10 @@ bench-page: .venv/ready
 screenshots: .venv/ready
 	@$(BIN)/python tools/screenshots.py
 
-# Writes only: MCP processes, callers of the socket, both, beside threads that write files. OPTIONS: say, --seconds 30.
+# Writes only: callers of the socket, MCP processes, both, beside threads that write files. OPTIONS: say, --seconds 30.
 bench-crowd: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/callers.py --pause 0 --every 1 --seconds 10 \
-		--ways raw,processes,socket,mixed $(OPTIONS)
+		--ways raw:1,raw:16,socket:1,socket:20,socket:100,processes:4,processes:16,mixed:16 $(OPTIONS)
 
 # From 1,000 to 1,000,000 notes, resumable. OPTIONS: say, --to 100000, or --folder FOLDER on a disk with 12 GB.
 bench-growth: .venv/ready

@@ -1,10 +1,11 @@
 """Many callers of one home at once: what a call takes, and whether anything is lost.
 
     python bench/callers.py [--callers 100] [--seconds 60] [--notes 2000] [--ways socket,http]
-    python bench/callers.py --pause 0 --every 1 --ways raw,processes,socket,mixed --processes 16      (make bench-crowd)
+    python bench/callers.py --pause 0 --every 1 --ways raw:1,socket:1,socket:100,processes:16    (make bench-crowd)
 
 `socket` and `http` are callers of one daemon, `processes` each have an MCP server of their own, `mixed` is as many of
-these beside callers of the socket; `raw` are threads that write a file with two syncs each, and nothing else. Each
+these beside callers of the socket; `raw` are threads that write a file with two syncs each, and nothing else. A number
+behind a colon is how many. `cpu ms` is the processor time of the daemon for each call, where the system tells it. Each
 caller writes a note of its own in one call of `--every` and searches in the others, with a pause after each. Then every
 note that was acknowledged is looked for. All in a temporary folder; two cores serve and call.
 """
@@ -50,15 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pause", type=float, default=1.0, help="seconds each takes between two calls [1]; 0: none")
     parser.add_argument("--notes", type=int, default=2000, help="notes in the home before [2000]")
     parser.add_argument("--every", type=int, default=5, help="one call in so many writes [5]")
-    parser.add_argument("--ways", default="socket,http", help="of raw, processes, socket, http, mixed [socket,http]")
+    parser.add_argument("--ways", default="socket,http", help="of raw, processes, socket, http, mixed, each also with"
+                        " a number of callers: socket:20 [socket,http]")  # fmt: skip
     parser.add_argument("--processes", type=int, default=16, help="MCP servers at once [16]")
     given = parser.parse_args(arguments)
-    titles = ("calls", "a second", "median ms", "p95", "p99", "written", "refused", "lost")
-    print(" " * 10 + "".join(f"{title:>11}" for title in titles))
+    titles = ("calls", "a second", "median ms", "p95", "p99", "cpu ms", "written", "refused", "lost")
+    print(" " * 14 + "".join(f"{title:>11}" for title in titles))
     lost = 0
     for way in given.ways.split(","):
+        name, _, number = way.partition(":")
+        if number:
+            given.callers = given.processes = int(number)
         with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
-            lost += _raw(Path(folder), given) if way == "raw" else _measured(way, Path(folder) / "home", given)
+            lost += _raw(way, Path(folder), given) if name == "raw" else _measured(way, Path(folder) / "home", given)
     return int(lost > 0)
 
 
@@ -67,10 +72,10 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
         memory.write_many([Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(given.notes)])
     secret = Access(home).add("bench", rate=0)[1]
     command = [*MEMORY, "serve", "--home", str(home), "--interval", "1h", "--http", "127.0.0.1:0"]
-    daemon = None
+    daemon, kind, cpu = None, way.partition(":")[0], 0.0
     try:
         processes = [_process(home)] * given.processes
-        if way == "processes":
+        if kind == "processes":
             connects = processes
         else:
             daemon = subprocess.Popen(command, env=_ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -78,27 +83,40 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
             assert daemon.stdout is not None
             found = re.search(r"http://[^,]*", daemon.stdout.readline())
             assert found is not None
-            served = [_http(found[0], secret) if way == "http" else _socket(home)] * given.callers
-            connects = served + (processes if way == "mixed" else [])
+            served = [_http(found[0], secret) if kind == "http" else _socket(home)] * given.callers
+            connects = served + (processes if kind == "mixed" else [])
+        before = _processor_seconds(daemon)
         times, kept, refused = asyncio.run(_crowd(connects, given))
+        cpu = 1e3 * (_processor_seconds(daemon) - before) / len(times)
     finally:
         if daemon is not None:
             daemon.terminate()
             daemon.communicate(timeout=60)
     with open_memory(home) as memory:
         lost = sum(f"# New {title}" not in memory.read(f"new-{title}").text for title in kept)
-    _show(way, times, given.seconds, len(kept), refused, lost)
+    _show(way, times, given.seconds, len(kept), refused, lost, cpu)
     return lost
 
 
-def _show(way: str, times: Sequence[float], seconds: float, kept: int, refused: int = 0, lost: int = 0) -> None:
+def _processor_seconds(process: subprocess.Popen[str] | None) -> float:
+    """What the process has used so far, 0 where only its end would tell."""
+    try:
+        fields = Path(f"/proc/{process.pid if process else 0}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _show(
+    way: str, times: Sequence[float], seconds: float, kept: int, refused: int = 0, lost: int = 0, cpu: float = 0.0
+) -> None:
     ordered = sorted(times)
     times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
-    cells = (len(times), len(times) / seconds, *times_of, kept, refused, lost)
-    print(f"{way:10}" + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells))
+    cells = (len(times), len(times) / seconds, *times_of, cpu, kept, refused, lost)
+    print(f"{way:14}" + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells))
 
 
-def _raw(folder: Path, given: argparse.Namespace) -> int:
+def _raw(way: str, folder: Path, given: argparse.Namespace) -> int:
     """Nothing but durable files, by as many threads."""
     end = time.perf_counter() + given.seconds
 
@@ -111,7 +129,7 @@ def _raw(folder: Path, given: argparse.Namespace) -> int:
 
     with ThreadPoolExecutor(given.processes) as threads:
         times = [each for some in threads.map(writer, range(given.processes)) for each in some]
-    _show("raw", times, given.seconds, len(times))
+    _show(way, times, given.seconds, len(times))
     return 0
 
 

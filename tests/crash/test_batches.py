@@ -117,12 +117,48 @@ def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal
             (folders if stat.S_ISDIR(os.fstat(fd).st_mode) else files).append(fd)
             fsync(fd)
 
+        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
         monkeypatch.setattr(os, "fsync", synced)
         monkeypatch.setattr(os, "fdatasync", lambda fd: (journals.append(fd), fdatasync(fd)))
         with at_once(memory, NEW) as replies:
             pass
         assert not any(reply is None or reply.is_error for reply in replies.values())
         assert (len(files), len(folders), len(journals)) == (6, 1, 1)
+
+
+def test_each_step_of_a_batch_reaches_the_disk_only_after_what_it_needs(tmp_path, monkeypatch):
+    with open_memory(prepared(tmp_path / "home")) as memory:
+        memory.sync()
+        layout, done = memory.engine.layout, []
+        names = {os.stat(path).st_ino: path.name for path in (layout.journal, layout.redo, layout.objects)}
+
+        def noted(call, word):
+            def noting(*args, **more):
+                if word == "rename":
+                    done.append("rename" if args[0].startswith(".tmp-") else "")
+                else:
+                    status = os.fstat(args[0])
+                    kind = "folder" if stat.S_ISDIR(status.st_mode) else "temp"
+                    done.append(f"{word} {names.get(status.st_ino, kind)}")
+                return call(*args, **more)
+
+            return noting
+
+        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)
+        for name, word in {"rename": "rename", "fsync": "sync", "fdatasync": "sync", "pwrite": "write"}.items():
+            monkeypatch.setattr(os, name, noted(getattr(os, name), word))
+        with at_once(memory, CALLS) as replies:
+            done.clear()
+        assert not any(reply is None or reply.is_error for reply in replies.values())
+    count = dict.fromkeys(done, 0)
+    for each in done:
+        count[each] += 1
+    assert count["sync temp"] == count["rename"] == 6
+    assert (count["sync redo"], count["sync folder"], count["sync journal.jsonl"]) == (1, 2, 1)
+    last = {each: len(done) - 1 - done[::-1].index(each) for each in count}
+    assert last["sync temp"] < done.index("sync redo") < done.index("rename")
+    assert last["rename"] < done.index("sync folder")
+    assert last["sync folder"] < done.index("write journal.jsonl") < done.index("sync journal.jsonl")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from commonplace.errors import Busy, NotPutBack, StorageError
+from commonplace.errors import NotPutBack, StorageError
 from commonplace.store.files import ThreadLock
 
 T = TypeVar("T")
@@ -47,39 +47,29 @@ class Guard(ThreadLock):
         super().__init__()
         self._carry_out = carry_out
         self._staged = staged
-        self._depth = 0
-        self._inside = 0
         self._batch: _Batch | None = None
         self.waiting = 0
         """How many wait to come in with a change."""
-        self._counting = threading.Lock()
         self._may_repeat = self._has_part = False
 
     def __enter__(self) -> None:
-        self._come_in()
-        if self._depth == 1 and self._batch is not None:
-            try:
-                with suppress(Again, StorageError):  # those it is of are told
-                    self.settle()
-            except BaseException:
-                self.__exit__()
-                raise
-
-    def _come_in(self) -> None:
         super().__enter__()
-        self._depth += 1
-        self._inside = threading.get_ident()
+        if self._depth == 1 and self._batch is not None:
+            self._settle_first()
 
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._inside = 0
-        super().__exit__()
+    def _settle_first(self) -> None:
+        """Put what is staged on disk before this thread does anything; those it is of are told when that fails."""
+        try:
+            with suppress(Again, StorageError):
+                self.settle()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def run(self, work: Callable[[], T]) -> T:
         """The result of `work`, which may be repeated as a whole, once what it staged is on disk, and what it saw
         staged by others."""
-        if self._inside == threading.get_ident():
+        if self.is_mine:
             return work()
         try:
             return self._together(work)
@@ -92,7 +82,7 @@ class Guard(ThreadLock):
         with self._counting:
             self.waiting += 1
         try:
-            self._come_in()
+            super().__enter__()
         finally:
             with self._counting:
                 self.waiting -= 1
@@ -118,10 +108,9 @@ class Guard(ThreadLock):
     def _wait(self, batch: _Batch) -> None:
         """Until the batch is over. Raises Again, or NotPutBack, if it failed."""
         while not batch.is_over.wait(_LOOK_AGAIN):
-            if self._lock.acquire(blocking=False):
-                self._lock.release()
-                with suppress(Busy), self:
-                    pass
+            if self.take_if_free():
+                self._settle_first()
+                self.__exit__()
         error = batch.error
         if isinstance(error, Again):
             raise Again

@@ -10,6 +10,7 @@ import stat
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -355,17 +356,68 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 
 class ThreadLock:
-    """A re-entrant lock between the threads of this process; a wait for it is bounded. Raises Busy."""
+    """A re-entrant lock between the threads of this process, which get it in the order they came; a wait for it is
+    bounded. Raises Busy."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._counting = threading.Lock()
+        self._queue: deque[tuple[int, threading.Lock]] = deque()
+        self._owner = 0
+        self._depth = 0
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread has it."""
+        return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False) and not wait_for(lambda: self._lock.acquire(timeout=0.25)):
-            raise Busy(f"another call of this process ({os.getpid()})")
+        if not self.is_mine:
+            self._take(threading.get_ident())
+        self._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self._depth -= 1
+        if not self._depth:
+            self._pass_on()
+
+    def take_if_free(self) -> bool:
+        """Enter without waiting, if nobody is inside."""
+        with self._counting:
+            if self._owner:
+                return False
+            self._owner, self._depth = threading.get_ident(), 1
+            return True
+
+    def _take(self, me: int) -> None:
+        turn = threading.Lock()
+        with self._counting:
+            if not self._owner:
+                self._owner = me
+                return
+            turn.acquire()
+            self._queue.append((me, turn))
+        try:
+            if not wait_for(lambda: turn.acquire(timeout=0.25)):
+                raise Busy(f"another call of this process ({os.getpid()})")
+        except BaseException:
+            if not self._give_up((me, turn)):
+                self._pass_on()  # it came at the last moment
+            raise
+
+    def _give_up(self, place: tuple[int, threading.Lock]) -> bool:
+        """Leave the queue; False when this thread was let in meanwhile."""
+        with self._counting:
+            if place in self._queue:
+                self._queue.remove(place)
+                return True
+            return False
+
+    def _pass_on(self) -> None:
+        with self._counting:
+            self._owner = 0
+            if self._queue:
+                self._owner, turn = self._queue.popleft()
+                turn.release()
 
 
 class Lock:

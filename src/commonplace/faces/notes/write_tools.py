@@ -36,7 +36,8 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     except Exists as error:
         return _taken(memory, draft, error, args["overwrite"])
     note, action = stored.note, "created" if stored.created else "updated"
-    states = Counter(edge.state for edge in memory.outgoing(note))
+    edges = memory.outgoing(note) if note.relations or note.links else ()
+    states = Counter(edge.state for edge in edges)
     named: Counter[str] = Counter()  # categories as first written, "" for none
     spelled: dict[str, str] = {}
     for each in note.observations:

@@ -181,16 +181,21 @@ class TermScorer(dict[int, float]):
         self._title = table.title
         self._words = [(word.weight * few.get(word.text, 1.0), word.longer) for word in words]
 
+    def weight(self, at: int, bits: int) -> float:
+        """What a word counts, by its number, in a text that contains these."""
+        weight, longer = self._words[at]
+        return weight if bits >> 3 * at & 1 else weight * longer
+
     def __missing__(self, bits: int) -> float:
-        score = 0.0
-        for at, (weight, longer) in enumerate(self._words):
-            one = bits >> 3 * at & 7
-            if one & 1:
-                score += weight
-            elif one & 2:
-                score += weight * longer
+        score, left = 0.0, bits
+        while left:
+            at = (left.bit_length() - 1) // 3
+            one = left >> 3 * at
+            left -= one << 3 * at
+            if one & 3:
+                score += self.weight(at, bits)
             if one & 4:
-                score += weight * self._title
+                score += self._words[at][0] * self._title
         self[bits] = score
         return score
 
@@ -231,7 +236,7 @@ class Ranking:
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
             self._compare_meanings(near, _without_names(focus, self.words, lookup.size))
-        own = {row: sum(self._own_score(row)) for row in self.features} if self.cosines else self._word_scores
+        own = {row: sum(self.own_score(row)) for row in self.features} if self.cosines else self._word_scores
         self._best, self._together = self._gather(own)
         self._neighbor_scores = self._score_neighbors(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
@@ -300,7 +305,7 @@ class Ranking:
         if note is None:
             return {}
         table, place = self._table, note.conversation
-        words, meaning = self._own_score(row)
+        words, meaning = self.own_score(row)
         together = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
         parts = {
             "words": table.words * words,
@@ -355,7 +360,7 @@ class Ranking:
                 seen[place] = before + 1
         return {row: round(score + self._table.several * self._better.get(row, 0), 6) for row, score in scores.items()}
 
-    def _own_score(self, row: int) -> tuple[float, float]:
+    def own_score(self, row: int) -> tuple[float, float]:
         """A note's score by words and by meaning, together up to 1; by words alone where there is no vector."""
         words, cosine, share = self._word_scores.get(row, 0.0), self.cosines.get(row), self._table.meaning
         return (words, 0.0) if cosine is None else (words * (1 - share), cosine * share)

@@ -239,7 +239,7 @@ class Reading:
         every = [one for some in self.chunks.values() for one in some]
         there = {one.speaker for one in every}
         speakers = ranking.speakers | {word.text for word in ranking.words if word.text in there}
-        scorer = TermScorer(ranking.words, speakers - ranking.speakers)
+        scorer = TermScorer(ranking.words)
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
@@ -359,7 +359,7 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         one.own = scorer[one.bits] / (1 + slow)
         for at, often in one.often.items():
             if often > 1 and not one.bits & 4 << 3 * at:  # what stands in the title counts as often as can be
-                one.own += scorer.weight(at, one.bits) * (often / (often + slow) - 1 / (1 + slow))
+                one.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((one.own for one in some), default=0.0) or 1.0
     for one in some:
         one.own /= most

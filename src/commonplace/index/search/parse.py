@@ -240,8 +240,8 @@ class Question:
 
 
 def read_question(text: str, today: date | None = None) -> Question:
-    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last week" counts from; without it
-    only written dates are understood."""
+    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last week" counts from;
+    without it only written dates are understood."""
     asked = focus_of(text)
     named = periods(asked, today)
     found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))

@@ -32,7 +32,8 @@ READ, READ_LONG = 40, 20
 
 _MAX_CHARACTERS, _MAX_PER_NOTE = 250_000, 40_000
 _MIN_ROOT = 4
-_READ_CLOSELY = 60
+_READ_CLOSELY, _READ_NEAR = 60, 20
+"""Of the best chunks so many are looked at word by word, and of so many it is counted how near these are."""
 _MIN_LIST, _MIN_ITEMS = 200, 3
 _CACHED_TEXTS = 500
 """The chunks of so many long texts are cached, and the styles of some chunks: `bench/recall.py --notes session` takes
@@ -238,7 +239,7 @@ class Reading:
         every = [one for some in self.chunks.values() for one in some]
         there = {one.speaker for one in every}
         speakers = ranking.speakers | {word.text for word in ranking.words if word.text in there}
-        scorer = TermScorer(ranking.words, speakers - ranking.speakers)
+        scorer = TermScorer(ranking.words)
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
@@ -309,7 +310,7 @@ class Reading:
             "conversation": table.conversation * rest * whole,
             "conversation_words": table.conversation_words * coverage,
             "date": table.date * sum(period.share(note.day) for period in self._question.periods),
-            "meaning": self._ranking.shares(row).get("meaning", 0.0),
+            "meaning": table.words * self._ranking.own_score(row)[1],
         }
         usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
         for one in some:
@@ -322,10 +323,10 @@ class Reading:
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
         table, count = self._table, len(self._ranking.words)
-        for one in nlargest(_READ_CLOSELY, every, key=lambda one: one.score):
+        for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
             style = _style_of(self.texts[one.row].text[one.start : one.stop])
             more = {"own": table.own * style.first_person / 4}
-            if len(one.often) > 1:
+            if len(one.often) > 1 and number < _READ_NEAR:
                 more["near"] = table.near * nearness(sorted(one.places), count)
             if one.speaker is not None:
                 more["asks"] = table.asks * style.question / 100
@@ -358,7 +359,7 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         one.own = scorer[one.bits] / (1 + slow)
         for at, often in one.often.items():
             if often > 1 and not one.bits & 4 << 3 * at:  # what stands in the title counts as often as can be
-                one.own += scorer[one.bits & 3 << 3 * at] * (often / (often + slow) - 1 / (1 + slow))
+                one.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((one.own for one in some), default=0.0) or 1.0
     for one in some:
         one.own /= most

@@ -35,7 +35,6 @@ _PREFIX_FROM = 4
 _MAX_HELD = 1_500
 """Of a word that more notes contain, the newest are looked at."""
 _MIN_SIZE = 4
-_COMMON = 100
 _MIN_COSINE = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
 _FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
@@ -57,17 +56,16 @@ without a vector is left out."""
 class Word:
     """A word of the query.
 
-    `rows`: the notes that contain it or a form of it; `longer_rows`: those that contain a longer word it begins;
+    `rows`: the notes that contain it or a form of it, or, where none does, a longer word it begins (`is_open`);
     `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has this
     name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
     `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what it is in a search
-    for all words. `is_open`: longer words that it begins count too, `longer` times as much.
+    for all words.
     """
 
     text: str
     weight: float
     rows: Sequence[int] = ()
-    longer_rows: Sequence[int] = ()
     is_speaker: bool = False
     match: str = ""
     name_rows: Sequence[int] = ()
@@ -75,12 +73,11 @@ class Word:
     is_weak: bool = False
     term: Term | None = None
     is_open: bool = False
-    longer: float = 1.0
 
     @property
     def is_cut(self) -> bool:
         """Whether more notes contain it than were looked at."""
-        return max(len(self.rows), len(self.longer_rows)) >= _MAX_HELD
+        return len(self.rows) >= _MAX_HELD
 
 
 class _WordLookup:
@@ -100,16 +97,13 @@ class _WordLookup:
         texts = question.words[: MAX_TERMS * 8]
         speakers = self.context.speakers(texts)
         found = [self._word(text, text in speakers) for text in texts]
-        found = [word for word in found if word.rows or word.longer_rows or word.is_speaker]
+        found = [word for word in found if word.rows or word.is_speaker]
         for word in found:
             if word.text in question.weak:
                 word.is_weak, word.weight = True, word.weight * weights.WEIGHTS.weak
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
-        if not all(word.is_speaker for word in found):
-            for word in found:
-                word.weight *= weights.WEIGHTS.name if word.is_speaker else 1.0
         self._look_up_names(found)
         return found
 
@@ -120,27 +114,23 @@ class _WordLookup:
     def _word(self, text: str, is_speaker: bool) -> Word:
         is_latin = not is_cjk(text)
         own = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
-        rows = self._rows(own)
-        longer = f"{quoted(text)}*" if is_latin and len(rows) < _COMMON and len(text) >= _PREFIX_FROM else ""
-        longer_rows = self._rows(longer) if longer else []
-        weight = self._rarity_of(rows or longer_rows)
-        spelled = () if rows or longer_rows or is_speaker else self.context.spellings(text)
-        if spelled:
-            own = _match(spelled)
+        rows, share = self._rows(own), 1.0
+        spelled: Sequence[str] = ()
+        is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
+        if is_open:
+            own = f"{quoted(text)}*"
             rows = self._rows(own)
-            weight = self._rarity_of(rows) * weights.WEIGHTS.spelled
-        return Word(
-            text, weight, rows, longer_rows, is_speaker, f"{own} OR {longer}" if longer else own, spelled=spelled,
-            is_open=bool(longer_rows), longer=weights.WEIGHTS.longer if rows else 1.0,
-        )  # fmt: skip
+        if not rows and not is_speaker and (spelled := self.context.spellings(text)):
+            own, is_open, share = _match(spelled), False, weights.WEIGHTS.spelled
+            rows = self._rows(own)
+        return Word(text, share * self._rarity_of(rows), rows, is_speaker, own, spelled=spelled, is_open=is_open)
 
     def term_words(self, query: ParsedQuery) -> list[Word]:
         """The terms of a search for all words; how rare a single one is does not matter."""
         terms, found = query.terms, []
         for one in terms:
             weight = 1.0 if len(terms) == 1 else self._rarity(self.context.frequency(one))
-            longer = weights.WEIGHTS.longer if one.open and self.context.held(one) else 1.0
-            found.append(Word(one.text, weight, term=one, is_open=one.open, longer=longer))
+            found.append(Word(one.text, weight, term=one, is_open=one.open))
         return found
 
     def _look_up_names(self, words: Sequence[Word]) -> None:
@@ -171,26 +161,20 @@ class _WordLookup:
 
 
 class TermScorer(dict[int, float]):
-    """The sum of the weights of words, by bitmask. Names of speakers (`names`, besides the words that are known as
-    such) count little, unless all words are."""
+    """The sum of the weights of words, by bitmask."""
 
-    def __init__(self, words: Sequence[Word], names: Collection[str] = ()):
+    def __init__(self, words: Sequence[Word]):
         super().__init__()
-        table = weights.WEIGHTS
-        few = {} if all(word.is_speaker or word.text in names for word in words) else dict.fromkeys(names, table.name)
-        self._title = table.title
-        self._words = [(word.weight * few.get(word.text, 1.0), word.longer) for word in words]
+        self._title = weights.WEIGHTS.title
+        self.weights = [word.weight for word in words]
 
     def __missing__(self, bits: int) -> float:
-        score = 0.0
-        for at, (weight, longer) in enumerate(self._words):
-            one = bits >> 3 * at & 7
-            if one & 1:
-                score += weight
-            elif one & 2:
-                score += weight * longer
-            if one & 4:
-                score += weight * self._title
+        score, left = 0.0, bits
+        while left:
+            at = (left.bit_length() - 1) // 3
+            one = left >> 3 * at
+            left -= one << 3 * at
+            score += self.weights[at] * (bool(one & 3) + self._title * (one >> 2))
         self[bits] = score
         return score
 
@@ -231,7 +215,7 @@ class Ranking:
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
             self._compare_meanings(near, _without_names(focus, self.words, lookup.size))
-        own = {row: sum(self._own_score(row)) for row in self.features} if self.cosines else self._word_scores
+        own = {row: sum(self.own_score(row)) for row in self.features} if self.cosines else self._word_scores
         self._best, self._together = self._gather(own)
         self._neighbor_scores = self._score_neighbors(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
@@ -285,14 +269,9 @@ class Ranking:
 
     @cached_property
     def _rarities(self) -> list[float]:
-        """How rare each word is, from 0 to 1; a speaker's name too, which counts little in scores."""
-        rarest, less = log(1 + (self._lookup.size + 0.5) / 1.5), weights.WEIGHTS.name
-        if all(word.is_speaker for word in self.words):
-            less = 1.0
-        return [
-            0.0 if word.is_weak else min(1.0, word.weight / (less if word.is_speaker else 1.0) / rarest)
-            for word in self.words
-        ]
+        """How rare each word is, from 0 to 1."""
+        rarest = log(1 + (self._lookup.size + 0.5) / 1.5)
+        return [0.0 if word.is_weak else min(1.0, word.weight / rarest) for word in self.words]
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note, without those that add nothing; {} if it was not scored."""
@@ -300,7 +279,7 @@ class Ranking:
         if note is None:
             return {}
         table, place = self._table, note.conversation
-        words, meaning = self._own_score(row)
+        words, meaning = self.own_score(row)
         together = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
         parts = {
             "words": table.words * words,
@@ -355,7 +334,7 @@ class Ranking:
                 seen[place] = before + 1
         return {row: round(score + self._table.several * self._better.get(row, 0), 6) for row, score in scores.items()}
 
-    def _own_score(self, row: int) -> tuple[float, float]:
+    def own_score(self, row: int) -> tuple[float, float]:
         """A note's score by words and by meaning, together up to 1; by words alone where there is no vector."""
         words, cosine, share = self._word_scores.get(row, 0.0), self.cosines.get(row), self._table.meaning
         return (words, 0.0) if cosine is None else (words * (1 - share), cosine * share)
@@ -465,7 +444,7 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     lists = [
         (bit << 3 * at, rows)
         for at, word in enumerate(words)
-        for bit, rows in ((1, word.rows), (2, word.longer_rows), (4, word.name_rows))
+        for bit, rows in ((2 if word.is_open else 1, word.rows), (4, word.name_rows))
         if rows
     ]
     found: dict[int, set[int]] = {}

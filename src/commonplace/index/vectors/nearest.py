@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sqlite3
 import threading
+import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +23,7 @@ _QUESTIONS = 128
 """The vectors of so many questions are remembered: a search asks for its question's several times."""
 _ENDING, _KNOWN_ENDING = ".vectors", ".known"
 _LEARNT_AT_ONCE = 32
+_UNUSED = 7 * 86_400
 
 
 class VectorHit(NamedTuple):
@@ -186,16 +191,22 @@ class Vectors:
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
         """Drop vectors of texts that are in none of the index files, if they are at least that share of all, and the
-        vectors of other models. Returns how many of this model's went. Raises StorageError."""
+        vectors of other models: where a share is given only those nobody used for a week, so that two processes may
+        have a model each. Returns how many of this model's went. Raises StorageError."""
         if not self._file.path.exists():
             return 0
+        os.utime(self._file.path)  # in use
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
             wanted, dead = self._wanted(indexes)
             gone = self._file.keep(wanted) if dead and dead >= least_share * len(self._file.keys) else 0
             self._match()
-        for other in self._folder.iterdir():
-            if other.stem != self.identity.key and other.suffix in (_ENDING, _KNOWN_ENDING, ".lock"):
-                other.unlink(missing_ok=True)
+        since = time.time() - _UNUSED if least_share else math.inf
+        with suppress(FileNotFoundError):  # another process is at it
+            every = list(self._folder.iterdir())
+            used = {each.stem for each in every if each.suffix == _ENDING and each.stat().st_mtime > since}
+            for other in every:
+                if other.stem not in used | {self.identity.key} and other.suffix in (_ENDING, _KNOWN_ENDING, ".lock"):
+                    other.unlink(missing_ok=True)
         return gone
 
     def _refresh(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.exchange import Ingested
+from commonplace.engine.memory_rows import content_of
 from commonplace.engine.upkeep import Upkeep
 from commonplace.ingest import plan
 from commonplace.ingest.sources import SOURCES, Tree
@@ -40,7 +41,7 @@ class Ground:
         return done.ingested, done.updated, done.skipped
 
     def texts(self):
-        return sorted(self.upkeep.content(info) for info in self.upkeep.every())
+        return sorted(content_of(self.memory, info) for info in self.upkeep.every())
 
     def one(self, name):
         return next(info for info in self.upkeep.every() if info.header.get("source_ref") == f"obsidian:{name}.md")

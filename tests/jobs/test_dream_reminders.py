@@ -9,6 +9,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from commonplace.engine import open_memory
+from commonplace.engine.memory_rows import content_of
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
 from jobs.homes import MOMENT, Home
@@ -66,7 +67,7 @@ def test_a_reminder_holds_the_paragraph_that_names_the_time(home: Home) -> None:
     text = "# Plans\n\nFirst things first.\n\nCall Bob\ntomorrow at 3pm\n \nAnd on 2026-06-01 at 9:00 the tax."
     home.write(text, "people")
     deep(home)
-    assert sorted(home.upkeep.content(each) for each in reminders(home)) == [
+    assert sorted(content_of(home.memory, each) for each in reminders(home)) == [
         "And on 2026-06-01 at 9:00 the tax.", "Call Bob\ntomorrow at 3pm",
     ]  # fmt: skip
 

@@ -48,15 +48,13 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
     if category is not None and category not in _ORGANIZED:
         raise Failure(f'invalid category "{category}"', hint=choices(category, _ORGANIZED))
     with call.memory() as memory:
-        from commonplace.engine.upkeep import Upkeep
         from commonplace.jobs.lifecycle import upgrade_named
 
         infos, actions, back = upgrade_named(memory, refs, category, dry_run=dry_run)
-        upkeep = Upkeep(memory)
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(each for each in actions if each)]
-        rows = [record(memory, info, upkeep.content(info)) for info in infos]
+        rows = [record(memory, info, content_of(memory, info)) for info in infos]
         changed = (action is not None or info.id in back for info, action in zip(infos, actions, strict=True))
         call.answer_each(texts, [{"memory": row, "changed": has} for row, has in zip(rows, changed, strict=True)])
 

@@ -132,16 +132,14 @@ _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
 _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
 
-def graph_file(
-    option: str | None, like: str | None, configured: str | None, environ: Mapping[str, str] = os.environ
-) -> Path | None:
+def graph_file(option: str | None, like: str | None, configured: str | None) -> Path | None:
     """The graph file to serve (contract 002, 8); None: the notes of project `graph`.
 
     The first of the option, the two variables, the configuration; then thoughtbox's file in the working folder,
     which must exist unless that server is stood in for.
     """
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
-    for place in (option, *(environ.get(name) for name in names), configured):
+    for place in (option, *map(os.environ.get, names), configured):
         if place:
             return Path(os.path.abspath(os.path.expanduser(place)))
     own = Path(os.path.abspath(_THOUGHTBOX_FILE))

@@ -58,10 +58,10 @@ def _age() -> float:
     return max(0.0, age)
 
 
-def read_event(fd: int = 0) -> bytes:
+def read_event() -> bytes:
     """What the client sends, to its end; nothing when that is too much."""
     data = bytearray()
-    while block := os.read(fd, 1 << 16):
+    while block := os.read(0, 1 << 16):
         data += block
         if len(data) > LIMIT:
             return b""

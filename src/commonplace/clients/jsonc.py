@@ -86,23 +86,20 @@ def drop(text: str, path: Sequence[str], name: Name, hint: Hint = NO_HINT) -> st
     at = None if node is None or missing else _position(text, node, name)
     if node is None or at is None:
         return text
-    text = _remove(text, path, node, at)
-    for level in range(min(hint.made, len(path))):
-        place = path[: len(path) - level]
-        child, _ = _container(text, _parse(text), place)
-        assert child is not None
-        if text[child.start + 1 : child.end - 1].strip(_SPACE):
-            return text
-        parent, _ = _container(text, _parse(text), place[:-1])
-        assert parent is not None
-        at = _position(text, parent, place[-1])
+    made = hint.made
+    while made and path and _is_alone(text, node):
+        *path, name = path
+        made -= 1
+        node, _ = _container(text, root, path)
+        assert node is not None
+        at = _position(text, node, name)
         assert at is not None
-        text = _remove(text, place[:-1], parent, at)
-    left, _ = _container(text, _parse(text), path[: max(0, len(path) - hint.made)])
+    text = _remove(text, path, node, at)
+    left, _ = _container(text, _parse(text), path)
     assert left is not None
     if hint.inner is None or text[left.start + 1 : left.end - 1].strip(_SPACE):
         return text
-    if hint.made > len(path):
+    if made:
         return (BOM if text.startswith(BOM) else "") + hint.inner
     return text[: left.start + 1] + hint.inner + text[left.end - 1 :]
 
@@ -146,6 +143,13 @@ def _add(text: str, node: Node, key: str | None, value: Any, unit: str, end: str
     return text[:comma] + "," + text[comma:point] + gap + member + text[point:], None
 
 
+def _is_alone(text: str, node: Node) -> bool:
+    """Whether a container has one member and nothing else, no comment either."""
+    (first, *others) = node.items
+    around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
+    return not others and not around.strip(_SPACE + ",")
+
+
 def _remove(text: str, path: Sequence[str], node: Node, at: int) -> str:
     """The text without a member of the container `node` at `path`."""
     item, wanted = node.items[at], changed(_tree(text, _parse(text)), path, at, None)
@@ -157,9 +161,7 @@ def _remove(text: str, path: Sequence[str], node: Node, at: int) -> str:
         comma = item.comma if item.comma >= 0 or at == 0 else node.items[at - 1].comma
         commas = [(comma, comma + 1)] if comma >= 0 else []
         tries = [[(before, item.node.end), *commas], [(item.start, item.node.end), *commas]]
-        if len(node.items) == 1 and not (text[node.start + 1 : item.start] + text[item.node.end : node.end - 1]).strip(
-            _SPACE + ","
-        ):
+        if _is_alone(text, node):
             tries.insert(0, [(node.start + 1, node.end - 1)])
     for spans in tries:
         new = cut(text, *spans)

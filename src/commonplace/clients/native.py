@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,10 @@ _PLACES = (
 _NAME = 64
 
 
-def native_folders(environ: Mapping[str, str] = os.environ) -> Iterator[tuple[str, Path]]:
+def native_folders() -> Iterator[tuple[str, Path]]:
     """The folders in which Claude Code, Codex and Gemini CLI keep memories of their own, with a name for a project."""
     for client, variable, usual, below in _PLACES:
-        root = Path(os.path.expanduser(environ.get(variable) or usual))
+        root = Path(os.path.expanduser(os.environ.get(variable) or usual))
         for folder in sorted(root.glob(below)):
             if folder.is_dir() and any(folder.rglob("*.md")):
                 yield _name(client, folder.relative_to(root).parts[1:-1]), folder

@@ -27,24 +27,21 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
     old = _tree(root)
     shown = _block(name, value, end)
     fresh = _tree(_root(end.join(shown)))[1][0]
-    if container is None:
+    at, node = container or (0, None)
+    there, place, hint = None if node is None else _child(node, name), _tree_of(key), Hint()
+    made = ("{" if isinstance(name, str) else "[", [fresh])
+    if node is None:
         if root is not None and root.flow_style:
             raise Unsure("it is written in brackets")
         new = _insert(body, len(body), [f"{key}:", *("  " + line for line in shown)], end)
-        kind = "{" if isinstance(name, str) else "["
-        wanted = changed(old or ("{", []), (), None, (_tree_of(key), (kind, [fresh])))
-        check(_tree(_root(new)), wanted)
-        return start + new, Hint(1)
-    at, node = container
-    there, place = _child(node, name), _tree_of(key)
-    if there is None and _is_null(node):
+        wanted, hint = changed(old or ("{", []), (), None, (place, made)), Hint(1)
+    elif there is None and _is_null(node):
         if body[node.start_mark.index : node.end_mark.index]:
             raise Unsure(f"{key} is written as {body[node.start_mark.index : node.end_mark.index]}")
         line = _line_end(body, root.value[at][0].end_mark.index)
         new = _insert(body, line, ["  " + each for each in shown], end)
-        check(_tree(_root(new)), changed(old, (), at, (place, ("{" if isinstance(name, str) else "[", [fresh]))))
-        return start + new, Hint()
-    if node.flow_style:
+        wanted = changed(old, (), at, (place, made))
+    elif node.flow_style:
         if there is not None:
             raise Unsure(f"{key} is written in brackets")
         last = _last(node.value[-1]) if node.value else node.start_mark.index + 1
@@ -52,18 +49,18 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
             raise Unsure(f"{key} is written in brackets and ends in a comma or a comment")
         inner = json.dumps({name: value} if isinstance(name, str) else [value], ensure_ascii=False)[1:-1]
         new = body[:last] + (", " if node.value else "") + inner + body[last:]
-        check(_tree(_root(new)), changed(old, (place,), None, fresh))
-        return start + new, Hint()
-    indent = " " * node.start_mark.column
-    lines = [indent + line for line in shown]
-    if there is None:
-        new = _insert(body, _line_end(body, _last(node.value[-1])), lines, end)
+        wanted = changed(old, (place,), None, fresh)
     else:
-        first, last = _lines(body, node, there[0])
-        closed = body[first:last].endswith("\n")
-        new = body[:first] + end.join(lines) + (end if closed else "") + body[last:]
-    check(_tree(_root(new)), changed(old, (place,), there[0] if there else None, fresh))
-    return start + new, Hint()
+        lines = [" " * node.start_mark.column + line for line in shown]
+        if there is None:
+            new = _insert(body, _line_end(body, _last(node.value[-1])), lines, end)
+        else:
+            first, last = _lines(body, node, there[0])
+            closed = body[first:last].endswith("\n")
+            new = body[:first] + end.join(lines) + (end if closed else "") + body[last:]
+        wanted = changed(old, (place,), there[0] if there else None, fresh)
+    check(_tree(_root(new)), wanted)
+    return start + new, hint
 
 
 def drop(text: str, path: Sequence[str], name: Name, hint: Hint = _EMPTIED) -> str:
@@ -80,12 +77,10 @@ def drop(text: str, path: Sequence[str], name: Name, hint: Hint = _EMPTIED) -> s
         last = _last(node.value[index])
         if not index and len(node.value) > 1:
             last = _first(node.value[1]).start_mark.index
-        body = cut(body, (first, last))
-        check(_tree(_root(body)), changed(old, (_tree_of(key),), index, None))
-        return start + body
-    first, last = _lines(body, node, index)
+    else:
+        first, last = _lines(body, node, index)
     wanted = changed(old, (_tree_of(key),), index, None)
-    if len(node.value) == 1:
+    if len(node.value) == 1 and not node.flow_style:
         wanted = changed(old, (), at, (_tree_of(key), ("tag:yaml.org,2002:null", "")))
         if hint.made:
             name_node = root.value[at][0]
@@ -94,7 +89,7 @@ def drop(text: str, path: Sequence[str], name: Name, hint: Hint = _EMPTIED) -> s
                 first, wanted = name_node.start_mark.index, changed(old, (), at, None)
     if last == len(body) and not body.endswith("\n") and body[:first].endswith(end):
         first -= len(end)
-    new = body[:first] + body[last:]
+    new = cut(body, (first, last))
     check(_tree(_root(new)) or ("{", []), wanted)
     return start + new
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from commonplace.clock import stamp
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
+from commonplace.engine.memory_rows import content_of
 from commonplace.engine.transaction import HomeSession
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list, scope_of
@@ -244,7 +245,7 @@ class Ingested:
         known, merged = IngestedTexts(), set[str]()
         with self.engine.writing():
             for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
-                known.hold(info.id, frozenset(_texts_of(upkeep.content(info), info.header)))
+                known.hold(info.id, frozenset(_texts_of(content_of(self.memory, info), info.header)))
                 if isinstance(ref := info.header.get(SOURCE_REF), str):
                     known.refs.setdefault(ref, info)
                 merged.update(id_list(info.header.get("merged")))

@@ -89,11 +89,6 @@ class Upkeep:
         return sorted(infos, key=lambda info: (info.created, info.id))
 
     @verb
-    def content(self, info: NoteInfo) -> str:
-        """The content as indexed: the text without frontmatter and the writer's final newline."""
-        return self._index.notes.text_of(info.row)[1].removesuffix("\n")
-
-    @verb
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
         """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
         found = self._index.links.targets(sorted(info.row for info in infos))

@@ -120,6 +120,11 @@ class MemoryState:
         return (self.scope, until, True, self.due_at, self.repeat)
 
 
+def states_of(memory: Memory, infos: Sequence[NoteInfo]) -> list[MemoryState]:
+    """These memories as the index has them."""
+    return [MemoryState.of(*each) for each in zip(infos, contents(memory, infos), strict=True)]
+
+
 def texts(value: Any) -> tuple[str, ...]:
     """The items of a header's list as texts; () for anything else."""
     return tuple(str(each) for each in value) if isinstance(value, list) else ()

@@ -13,7 +13,7 @@ from commonplace.clock import stamp
 from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs.classify import Classifier
 from commonplace.jobs.dedup import plan_duplicates
-from commonplace.jobs.job import OWNER, SET_BY, Action, MemoryState, Outcome, Plan, Round, organize_all
+from commonplace.jobs.job import OWNER, SET_BY, Action, MemoryState, Outcome, Plan, Round, organize_all, states_of
 from commonplace.note.model import ARCHIVED, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder
@@ -132,14 +132,13 @@ def upgrade_named(
     Returns them as they are then, what was done with each, and the ids of those that came back from the archive.
     """
     upkeep = Upkeep(memory)
-    classifier = _classifier(memory, upkeep)
+    classifier = _classifier(memory)
     by = OWNER if memory.agent is None else None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         back = {each.id for each in infos if each.phase == ARCHIVED and not dry_run}
         infos = [memory.find_ref(memory.bring_back(each, category)) if each.id in back else each for each in infos]
-        states = (MemoryState.of(each, upkeep.content(each)) for each in infos)
-        actions = [plan_upgrade_of(each, classifier, category, by) for each in states]
+        actions = [plan_upgrade_of(each, classifier, category, by) for each in states_of(memory, infos)]
         return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, back
 
     return upkeep.retried(refs, organized)
@@ -147,18 +146,16 @@ def upgrade_named(
 
 def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False) -> list[NoteInfo]:
     """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
-    upkeep = Upkeep(memory)
     infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
-    classifier = _classifier(memory, upkeep)
-    chosen = {each.id: organize("", "", MemoryState.of(each, upkeep.content(each)), classifier) for each in infos}
-    categories = {id: action.category for id, action in chosen.items()}
-    return infos if dry_run else upkeep.archive_all(infos, categories)
+    classifier = _classifier(memory)
+    categories = {each.id: organize("", "", each, classifier).category for each in states_of(memory, infos)}
+    return infos if dry_run else Upkeep(memory).archive_all(infos, categories)
 
 
-def _classifier(memory: Memory, upkeep: Upkeep) -> Classifier:
+def _classifier(memory: Memory) -> Classifier:
     """What knows the owner's corrections."""
-    corrected = [MemoryState.of(each, upkeep.content(each)) for each in upkeep.every() if each.may_say((SET_BY,))]
-    return Classifier(memory.settings, corrected)
+    corrected = [each for each in Upkeep(memory).every() if each.may_say((SET_BY,))]
+    return Classifier(memory.settings, states_of(memory, corrected))
 
 
 def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "") -> Action:

@@ -23,7 +23,7 @@ from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
-from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply
+from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, states_of
 from commonplace.jobs.lifecycle import plan_decay, plan_upgrade_of
 from commonplace.jobs.reminders import VAGUE_DAY, plan_from_text
 from commonplace.note.edit import FindReplace
@@ -83,12 +83,11 @@ def _categories(memory: Memory) -> Iterator[ReviewItem]:
 def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
     if choice == "n":
         return False
-    upkeep = Upkeep(memory)
     info = memory.memory_id(item.refs[0])
-    state = MemoryState.of(info, upkeep.content(info))
+    (state,) = states_of(memory, [info])
     action = plan_upgrade_of(state, Classifier(memory.settings), dict(item.choices)[choice], OWNER)
     if action is not None:
-        apply(upkeep, action, info, None)
+        apply(Upkeep(memory), action, info, None)
     return True
 
 

@@ -353,8 +353,9 @@ def _clock(match: re.Match[str], before: str) -> _Values:
     if half := has("half"):
         if not (1 <= hour <= 12 and minute < 60):
             return _WRONG
-        # Of a range such as 11-1pm the first hour may lie in the other half.
-        is_afternoon = (half == "p") != bool(has("until") and hour % 12 > int(match["until"]) % 12)
+        # Of a range such as 11-1pm the first hour may lie in the other half, and so does a quarter to 12.
+        is_before = has("to") and hour == 11
+        is_afternoon = (half == "p") != bool(is_before or (has("until") and hour % 12 > int(match["until"]) % 12))
         return [("clock", TimeOfDay(hour % 12 + (12 if is_afternoon else 0), minute))]
     soft, second = has("soft") not in (None, "at"), int(has("s") or 0)
     if soft and not 1 <= hour <= 23:

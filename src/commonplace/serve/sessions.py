@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace import __version__
+from commonplace.engine.writing import is_agent
 from commonplace.errors import CommonplaceError
 from commonplace.serve.proxy import METHOD, PROGRAM
 from commonplace.serve.pump import BLOCK, END, LIMIT, STOP, Lines
@@ -125,6 +126,8 @@ class McpSessions:
         if request.get("program") != self._program:
             raise SessionRefused("this daemon is another version, or configured otherwise")
         agent = request.get("agent")
+        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
+            raise SessionRefused(f'invalid agent "{agent}"')
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
         try:

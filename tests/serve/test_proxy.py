@@ -334,6 +334,8 @@ def test_a_client_that_is_configured_otherwise_has_a_server_of_its_own(home, cli
     (tmp_path / "other.yaml").write_text("gate:\n  secrets: allow\n")
     server = client("--config", str(tmp_path / "other.yaml"))
     assert not passes_on(server)
+    said = daemon.stop()[2]
+    assert "served by its own process: this daemon has another configuration" in said
 
 
 @pytest.mark.slow
@@ -373,7 +375,14 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(h
 @pytest.mark.slow
 def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, client, daemon):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
-    asked = {"program": f"{PROGRAM} {load(home).digest()}", "tools": ["notes"], "like": None, "name": "n", "agent": "a"}
+    asked = {
+        "program": PROGRAM,
+        "settings": load(home).digest(),
+        "tools": ["notes"],
+        "like": None,
+        "name": "n",
+        "agent": "a",
+    }
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
     read = {"name": "read_note", "arguments": {"identifier": "large"}}
     with Client(home) as silent:
@@ -391,7 +400,7 @@ def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
     monkeypatch.setattr(sessions, "_AT_ONCE", 1)
     with open_memory(home, watch=False) as memory:
         served = sessions.McpSessions(memory, lambda names, like: registry(names, memory.settings, like=like))
-        wanted = {"program": f"{PROGRAM} {memory.settings.digest()}", "tools": ["kv"], "like": None, "name": "n"}
+        wanted = {"program": PROGRAM, "settings": memory.settings.digest(), "tools": ["kv"], "like": None, "name": "n"}
 
         async def ask(connection):
             with connection:

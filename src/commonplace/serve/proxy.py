@@ -37,7 +37,7 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
             os.fstat(fd)
     except OSError:  # closed, which the server reports
         return
-    params = {**wanted, "program": f"{PROGRAM} {settings.digest()}"}
+    params = {**wanted, "program": PROGRAM, "settings": settings.digest()}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
         daemon.settimeout(_SECONDS)
         try:

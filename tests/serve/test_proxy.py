@@ -124,6 +124,7 @@ def transcript(server):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-mcp")
 def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, client, daemons):
     alone = client()
     expected = [alone.hello, *transcript(alone)]
@@ -137,6 +138,7 @@ def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, clie
     assert served.errors() == ""
 
 
+@pytest.mark.promise("daemon-mcp")
 def test_each_client_is_its_own_agent(home, client, daemon):
     claude, cursor, other = client(name="claude-code"), client(name="cursor-vscode"), client("--agent", "claude")
     secret = {"identifier": "notes/secret"}
@@ -183,6 +185,7 @@ def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, client
     assert titles(home) == ["first", "secret", "tea"]
 
 
+@pytest.mark.promise("daemon-gone")
 def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_is_unknown(
     home, client, daemon, locked
 ):
@@ -203,6 +206,7 @@ def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-gone")
 def test_a_session_goes_on_with_the_daemon_that_comes_next(home, client, daemon, daemons):
     server = client(name="claude-code")
     for end in (signal.SIGTERM, signal.SIGKILL):
@@ -217,6 +221,7 @@ def test_a_session_goes_on_with_the_daemon_that_comes_next(home, client, daemon,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.promise("daemon-gone")
 def test_the_official_client_does_not_notice_that_its_daemon_was_killed(home, daemon, mode):
     with OfficialClient(memory_mcp(home), home.parent, "claude-code", mode) as client:
         tools, secret = client.tools(), {"identifier": "notes/secret"}
@@ -229,6 +234,7 @@ def test_the_official_client_does_not_notice_that_its_daemon_was_killed(home, da
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", [0, 7, 40])
+@pytest.mark.promise("daemon-gone")
 def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_done_twice(home, client, daemon, answers):
     server = client()
     operation = {"identifier": "notes/tea", "operation": "append"}
@@ -252,6 +258,7 @@ def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_do
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-gone")
 def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has_gone(home, client, daemon):
     server = client("--tools", "graph")
     assert server.ask("resources/subscribe", {"uri": GRAPH})["result"] == {}
@@ -267,6 +274,7 @@ def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-gone")
 def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(home, client, daemon, locked):
     server = client()
     with locked():
@@ -334,6 +342,8 @@ def test_a_client_that_is_configured_otherwise_has_a_server_of_its_own(home, cli
     (tmp_path / "other.yaml").write_text("gate:\n  secrets: allow\n")
     server = client("--config", str(tmp_path / "other.yaml"))
     assert not passes_on(server)
+    said = daemon.stop()[2]
+    assert "served by its own process: this daemon has another configuration" in said
 
 
 @pytest.mark.slow
@@ -351,6 +361,7 @@ def test_a_preset_with_files_of_its_own_has_a_server_of_its_own(home, client, da
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-mcp")
 def test_messages_of_20_mb_go_both_ways(home, client, daemon):
     server = client()
     content = "".join(f"{number:019}\n" for number in range(1 << 20))
@@ -361,6 +372,7 @@ def test_messages_of_20_mb_go_both_ways(home, client, daemon):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-bounds")
 def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(home, client, daemon):
     server = client()
     call = write(server, "before")
@@ -371,9 +383,17 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(h
 
 
 @pytest.mark.slow
+@pytest.mark.promise("daemon-bounds")
 def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, client, daemon):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
-    asked = {"program": f"{PROGRAM} {load(home).digest()}", "tools": ["notes"], "like": None, "name": "n", "agent": "a"}
+    asked = {
+        "program": PROGRAM,
+        "settings": load(home).digest(),
+        "tools": ["notes"],
+        "like": None,
+        "name": "n",
+        "agent": "a",
+    }
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
     read = {"name": "read_note", "arguments": {"identifier": "large"}}
     with Client(home) as silent:
@@ -387,11 +407,12 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
         assert daemon.stop()[0] == 0
 
 
+@pytest.mark.promise("daemon-bounds")
 def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
     monkeypatch.setattr(sessions, "_AT_ONCE", 1)
     with open_memory(home, watch=False) as memory:
         served = sessions.McpSessions(memory, lambda names, like: registry(names, memory.settings, like=like))
-        wanted = {"program": f"{PROGRAM} {memory.settings.digest()}", "tools": ["kv"], "like": None, "name": "n"}
+        wanted = {"program": PROGRAM, "settings": memory.settings.digest(), "tools": ["kv"], "like": None, "name": "n"}
 
         async def ask(connection):
             with connection:

@@ -48,7 +48,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
 
     With --agent NAME before the command, that agent is who calls. Without, it is who the client says it is, which
-    is a filter and no boundary: docs/trust.md.
+    is a filter and no boundary: docs/trust.md. Where memory serve runs, that serves this client too.
     """
     if project is not None and as_ != "basic-memory":
         raise Usage("--project goes with --as basic-memory only")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,3 +52,21 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
     while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
         data += block
     return json.loads(data)
+
+
+def from_folder(path: Path, use: Callable[[str], None]) -> None:
+    """`use` with the path; if that is too long for the system, with its name, from its folder.
+
+    Call it before other threads run."""
+    try:
+        return use(str(path))
+    except OSError as error:
+        if "too long" not in str(error):
+            raise
+    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.chdir(path.parent)
+        use(path.name)
+    finally:
+        os.fchdir(before)
+        os.close(before)

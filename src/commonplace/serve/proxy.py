@@ -13,7 +13,7 @@ from typing import Any
 
 from commonplace import __version__
 from commonplace.config import Settings
-from commonplace.engine.daemon_client import call
+from commonplace.engine.daemon_client import call, from_folder
 from commonplace.serve import pump
 from commonplace.store.layout import Layout
 
@@ -37,11 +37,11 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
             os.fstat(fd)
     except OSError:  # closed, which the server reports
         return
-    params = {**wanted, "program": f"{PROGRAM} {settings.digest()}"}
+    params = {**wanted, "program": PROGRAM, "settings": settings.digest()}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
         daemon.settimeout(_SECONDS)
         try:
-            daemon.connect(str(path))
+            from_folder(path, daemon.connect)
             if "result" not in call(daemon, METHOD, params):
                 return
         except (OSError, ValueError):

@@ -164,6 +164,8 @@ class Pump:
     def _read(self) -> None:
         try:
             block = posix.read(0, BLOCK)
+        except BlockingIOError:
+            return
         except OSError:  # the terminal or socket behind it is gone: the same as its end
             block = b""
         if block:
@@ -241,6 +243,8 @@ class Pump:
     def _write(self) -> None:
         try:
             del self._output[: posix.write(1, self._output[:_AT_ONCE])]
+        except BlockingIOError:
+            return
         except OSError:  # the client is gone: running calls finish, their replies are dropped
             self._output.clear()
             self._end()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from commonplace import __version__
+from commonplace.engine.writing import is_agent
 from commonplace.errors import CommonplaceError
 from commonplace.serve.proxy import METHOD, PROGRAM
 from commonplace.serve.pump import BLOCK, END, LIMIT, STOP, Lines
@@ -31,6 +33,7 @@ _AT_ONCE = 128
 """Sessions; the clients beyond are served by processes of their own."""
 _UNANSWERED = 1000
 """Requests of one session that are in hand before more is read."""
+_log = logging.getLogger("commonplace.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
@@ -59,7 +62,7 @@ class McpSessions:
 
     def __init__(self, memory: Memory, registry_for: Callable[[Sequence[str], str | None], Registry]):
         self._memory, self._registry_for = memory, registry_for
-        self._program = f"{PROGRAM} {memory.settings.digest()}"
+        self._settings = memory.settings.digest()
         self._open: set[McpSession] = set()
         self._is_stopping = False
 
@@ -91,6 +94,7 @@ class McpSessions:
             writer.write(_GRANTED)
             await self._converse(session, reader, writer, *served)
         except SessionRefused as refused:
+            _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
         finally:
@@ -122,9 +126,13 @@ class McpSessions:
         """What serves the request; the first time this takes a second, for the SDK. Raises SessionRefused."""
         if self._is_stopping or len(self._open) > _AT_ONCE:
             raise SessionRefused("this daemon serves no more sessions")
-        if request.get("program") != self._program:
-            raise SessionRefused("this daemon is another version, or configured otherwise")
+        if request.get("program") != PROGRAM:
+            raise SessionRefused("this daemon is of another version or installation")
+        if request.get("settings") != self._settings:
+            raise SessionRefused("this daemon has another configuration, environment or time zone")
         agent = request.get("agent")
+        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
+            raise SessionRefused(f'invalid agent "{agent}"')
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
         try:

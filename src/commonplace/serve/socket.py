@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+from commonplace.engine.daemon_client import from_folder
 from commonplace.errors import StorageError
 from commonplace.serve.rpc import LIMIT, too_large
 from commonplace.serve.sessions import McpSessions
@@ -39,7 +40,7 @@ class Listener:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
         try:
-            _from_folder(path, self.socket.bind)
+            from_folder(path, self.socket.bind)
             self.socket.listen(128)
             self._inode = os.lstat(path).st_ino
         except OSError as error:
@@ -52,7 +53,7 @@ class Listener:
     def _refuse_live(self) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             try:
-                _from_folder(self.path, probe.connect)
+                from_folder(self.path, probe.connect)
             except OSError:
                 return
         raise StorageError(self.path.name, "another program listens on it")
@@ -63,22 +64,6 @@ class Listener:
         with suppress(FileNotFoundError):
             if os.lstat(self.path).st_ino == self._inode:
                 os.unlink(self.path)
-
-
-def _from_folder(path: Path, use: Callable[[str], None]) -> None:
-    """`use` with the path; if that is too long for the system, with its name, from its folder."""
-    try:
-        return use(str(path))
-    except OSError as error:
-        if "too long" not in str(error):
-            raise
-    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.chdir(path.parent)
-        use(path.name)
-    finally:
-        os.fchdir(before)
-        os.close(before)
 
 
 async def _let_it_send(reader: StreamReader) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 from commonplace import Draft, Exists, Memory, NotFound, open_memory
 from commonplace.engine import freshness
 from commonplace.engine.engine import Engine
+from contract.note_tools import Tools
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 
 
 @pytest.fixture
@@ -66,6 +70,13 @@ def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> Non
     (warning,) = opened.warnings
     assert "project vault" in warning
     assert "may be missing" in warning
+
+
+def test_the_reply_of_a_tool_says_so(opened: Memory) -> None:
+    reply = Tools(opened)("search_notes", query="first", project="vault")
+    assert any("still being compared" in each for each in reply["warnings"])
+    catch_up(opened)
+    assert not Tools(opened)("search_notes", query="first", project="vault").get("warnings")
 
 
 def test_behind_the_calls_all_of_it_is_found_in_pieces(opened: Memory, vault: Path) -> None:

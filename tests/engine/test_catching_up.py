@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +148,17 @@ def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
     assert opened.warnings == []
     put(vault / "new/later.md", "a wagtail\n")
     assert found(opened, "wagtail") == {"new/later.md"}
+
+
+def test_a_write_the_index_could_not_take_is_not_late(opened: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opened.engine.index, "put", full)
+        opened.write(Draft("a plover\n", project="vault", title="Plover"))
+    assert found(opened, "plover") == {"Plover.md"}
+    assert opened.warnings == []
 
 
 def test_a_folder_that_went_while_it_was_compared_loses_its_notes(opened: Memory, vault: Path) -> None:

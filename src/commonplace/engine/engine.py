@@ -197,7 +197,7 @@ class Engine:
             self.freshness.is_current = True
         else:
             self.index.unpin()
-        if self.freshness.late and self._behind is None:
+        if self.freshness.late and (self._behind is None or not self._behind.is_alive()):
             self._behind = threading.Thread(target=self._work_behind, name="catching-up", daemon=True)
             self._behind.start()
         return result

@@ -217,7 +217,7 @@ class Transaction:
             self._show(self.done)
         except (sqlite3.Error, OSError, StorageError) as error:
             # The files are safe and acknowledged; the index catches up by a sweep.
-            engine.freshness.forget()
+            engine.freshness.forget(whole=True)
             if isinstance(error, sqlite3.Error) and engine.index.is_corrupt(error):
                 engine.rebuild_index()
 

@@ -91,10 +91,11 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
         sum(each.stat().st_size for each in (home / ".commonplace").glob("index.db*")) / there
     ]
     found["index size, plain FTS5"] = [size(folder / "plain.db") / there]
-    with open_memory(home) as memory:
+    with open_memory(home, serving=True) as memory:
         begin = time.process_time()
         memory.search(vault.rare_word(1))
         found["first look with a watch, ms"] = [(time.process_time() - begin) * 1e3]
+        _catch_up(memory, notes, found)
         _look(memory, raw, notes, found)
         _write(memory, folder, found)
     raw.close()
@@ -127,6 +128,18 @@ def _grow_plain(file: Path, before: int, notes: int, found: Figures) -> sqlite3.
     db.execute("commit")
     found["index, a note, us, plain FTS5"] = [(time.process_time() - begin) / (notes - before) * 1e6]
     return db
+
+
+def _catch_up(memory: Memory, notes: int, found: Figures) -> None:
+    """How long calls wait while all files are compared with the index behind them, and what that takes."""
+    waits, begin, number = [0.0], time.process_time(), 0
+    while memory.warnings:
+        called, number = time.perf_counter(), number + 1
+        memory.search(vault.rare_word(number % notes))
+        waits.append((time.perf_counter() - called) * 1e3)
+        time.sleep(0.005)
+    found["caught up behind the calls, ms"] = [(time.process_time() - begin) * 1e3]
+    found["calls meanwhile, wall ms"] = [median(waits), mean(waits), p99(waits)]
 
 
 def _look(memory: Memory, raw: sqlite3.Connection, notes: int, found: Figures) -> None:
@@ -165,6 +178,11 @@ def _write(memory: Memory, folder: Path, found: Figures) -> None:
     drafts = [Draft(text, project=PROJECT, title=f"Thought {name} {at}", folder="journal/bench")
               for at, text in enumerate(texts)]  # fmt: skip
     found["write, ms"] = _times([lambda draft=each: memory.write(draft) for each in drafts])
+    more = iter(drafts)
+    found["search: rare, after a write, ms"] = _times(
+        [lambda at=at: memory.search(vault.rare_word(at)) for at in range(30)],
+        lambda: memory.store(next(more), overwrite=True),
+    )
     found["write, ms, file + fsyncs"] = _times(
         [
             lambda at=at, text=text: plain.write(target, f"{name}-{at}.md", text.encode())
@@ -173,10 +191,12 @@ def _write(memory: Memory, folder: Path, found: Figures) -> None:
     )
 
 
-def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
-    """Median, mean and p99 of the processor time of the calls but the first, in milliseconds."""
+def _times(calls: Sequence[Callable[[], object]], before: Callable[[], object] = lambda: None) -> list[float]:
+    """Median, mean and p99 of the processor time of the calls but the first, in milliseconds; `before` each, which does
+    not count."""
     times = []
     for call in calls:
+        before()
         begin = time.process_time()
         call()
         times.append((time.process_time() - begin) * 1e3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,9 @@ import pytest
 from commonplace import Draft, Exists, Memory, NotFound, open_memory
 from commonplace.engine import freshness
 from commonplace.engine.engine import Engine
+from contract.note_tools import Tools
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 
 
 @pytest.fixture
@@ -66,6 +71,13 @@ def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> Non
     (warning,) = opened.warnings
     assert "project vault" in warning
     assert "may be missing" in warning
+
+
+def test_the_reply_of_a_tool_says_so(opened: Memory) -> None:
+    reply = Tools(opened)("search_notes", query="first", project="vault")
+    assert any("still being compared" in each for each in reply["warnings"])
+    catch_up(opened)
+    assert not Tools(opened)("search_notes", query="first", project="vault").get("warnings")
 
 
 def test_behind_the_calls_all_of_it_is_found_in_pieces(opened: Memory, vault: Path) -> None:
@@ -136,6 +148,17 @@ def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
     assert opened.warnings == []
     put(vault / "new/later.md", "a wagtail\n")
     assert found(opened, "wagtail") == {"new/later.md"}
+
+
+def test_a_write_the_index_could_not_take_is_not_late(opened: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opened.engine.index, "put", full)
+        opened.write(Draft("a plover\n", project="vault", title="Plover"))
+    assert found(opened, "plover") == {"Plover.md"}
+    assert opened.warnings == []
 
 
 def test_a_folder_that_went_while_it_was_compared_loses_its_notes(opened: Memory, vault: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from commonplace.errors import InvalidInput
+from commonplace.index import listing
+from commonplace.query import Query
 from index.conftest import START, Desk
 
 
@@ -157,3 +159,19 @@ METADATA: list[tuple[dict[str, Any], set[str]]] = [
     ({"title": "plain"}, {"plain.md"}),
     ({"tags": "x"}, set()),
 ]
+
+
+def test_notes_since_a_time_are_counted_from_either_end_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        scope = "---\nscope: agent:ada\n---\n" if number % 3 == 0 else ""
+        desk.put(f"{number}.md", f"{scope}text", project="vault", at=START + timedelta(hours=number))
+    desk.put("other.md", "text", at=START + timedelta(hours=3))
+
+    def totals(viewer: str | None) -> list[int]:
+        queries = (Query(projects=("vault",), after=START + timedelta(hours=hour)) for hour in range(-1, 14))
+        return [desk.index.notes.listing(each, viewer=viewer)[1] for each in queries]
+
+    expected = [totals(viewer) for viewer in (None, "ada", "bob")]
+    assert expected[0] == [12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]
+    monkeypatch.setattr(listing, "_FEW", 4)
+    assert [totals(viewer) for viewer in (None, "ada", "bob")] == expected

@@ -217,7 +217,7 @@ class Engine:
             self.freshness.is_current = True
         else:
             self.index.unpin()
-        if self.freshness.late and self._behind is None:
+        if self.freshness.late and (self._behind is None or not self._behind.is_alive()):
             self._behind = threading.Thread(target=self._work_behind, name="catching-up", daemon=True)
             self._behind.start()
         return result
@@ -382,7 +382,7 @@ class Engine:
                     self.home.flush()
                 except BaseException:
                     self.index.end(commit=False)
-                    self.freshness.forget()
+                    self.freshness.forget(whole=True)
                     raise
                 try:
                     self.index.end()
@@ -399,7 +399,7 @@ class Engine:
     def unshown(self, error: Exception) -> None:
         """The index could not take up a change that is on disk: a sweep will tell it."""
         self.index.end(commit=False)
-        self.freshness.forget()
+        self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
             self.rebuild_index()
 

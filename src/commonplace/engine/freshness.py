@@ -62,7 +62,7 @@ class Freshness:
         self.stores = stores
         self._load = load
         self._clock = clock
-        self._wants_watch, self._may_be_late = watch, may_be_late
+        self._wants_watch, self._may_be_late, self._must_be_whole = watch, may_be_late, False
         self._socket = socket
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
@@ -89,8 +89,9 @@ class Freshness:
             self._wants_watch = True
         self.late.clear()
 
-    def forget(self) -> None:
-        """Look at every file next time."""
+    def forget(self, *, whole: bool = False) -> None:
+        """Look at every file next time; with `whole` no project may be late then."""
+        self._must_be_whole |= whole
         self._pending = set(self.stores)
         self.is_current = False
         self.close()
@@ -119,10 +120,12 @@ class Freshness:
         from commonplace.index.sync import Result
 
         result = Result()
+        whole = whole or self._must_be_whole
         if whole and self.late:
             self.close()
         try:
             self._update(result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS, whole)
+            self._must_be_whole = False
         except BaseException:
             if self.late:
                 self.close()

@@ -20,9 +20,9 @@ from commonplace.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
 """A walk stops after so many notes, however large the graph."""
-MOST_SHOWN = 250
+MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
-_SOURCES = 250
+_SOURCES = 200
 """The notes that link to a hub are read so many at a time."""
 
 

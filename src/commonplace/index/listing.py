@@ -115,10 +115,13 @@ def listing(
             total = db.execute("select count(*) from note_fts where note_fts match ?", (facets,)).fetchone()[0]
             return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
     if known is None and is_since and not facets and held_there > _FEW:
-        before = where.replace("n.changed >= ?", "n.changed < ?")  # all but these: of a long time, they are the fewer
-        earlier = db.execute(f"select count(*) from (select 1 from note n where {before} limit ?)", [*every, _FEW])
-        number = earlier.fetchone()[0]
-        known = held_there - number if number < _FEW else None
+        sql = "select count(*) from (select 1 from note n where {} limit ?)"
+        number = db.execute(sql.format(where), [*every, _FEW]).fetchone()[0]
+        known = number if number < _FEW else None
+        if known is None:  # of a long time, those before it may be the fewer
+            before = where.replace("n.changed >= ?", "n.changed < ?")
+            number = db.execute(sql.format(before), [*every, _FEW]).fetchone()[0]
+            known = held_there - number if number < _FEW else None
     total = known if known is not None else db.execute(f"select count(*) from {source}", every).fetchone()[0]
     page = db.execute(f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset])
     return in_order(db, [row for (row,) in page]), total

@@ -14,7 +14,7 @@ from conversations import Question
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with three made-up sets in the forms of the public ones."""
+    """A folder with four made-up sets in the forms of the public ones."""
     daily = tmp_path / "MemSim/data_generation/final_dataset/messages_and_QAs"
     daily.mkdir(parents=True)
     messages = [{"mid": at, "message": text, "time": "2024年04月01日 周一 08:12"}
@@ -27,6 +27,13 @@ def folder(tmp_path: Path) -> Path:
                   for text in ("The heron waits", "The kettle sings")]  # fmt: skip
     squad = {"data": [{"paragraphs": paragraphs}]}
     (tmp_path / "xquad/xquad.en.json").write_text(json.dumps(squad), encoding="utf-8")
+    cisi = tmp_path / "Information-Retrieval-on-CISI"
+    cisi.mkdir()
+    documents = ".I 1\n.T\nOld catalogues\n.A\nNobody\n.W\nCards in drawers.\n.X\n1\t5\t1\n"
+    documents += ".I 2\n.T\nNew shelves\n.A\nNobody\n.W\nBooks by colour.\n.X\n2\t5\t1\n"
+    (cisi / "CISI.ALL").write_text(documents, encoding="utf-8")
+    (cisi / "CISI.QRY").write_text(".I 1\n.W\nWhere are the cards?\n.I 2\n.W\nWho?\n", encoding="utf-8")
+    (cisi / "CISI.REL").write_text("     1      1\t0\t0.000000\n", encoding="utf-8")
     (tmp_path / "REALTALK/data").mkdir(parents=True)
     turns = [{"clean_text": "I paint boats", "speaker": "Ada", "dia_id": "D1:1"},
              {"clean_text": "Nice!", "speaker": "Mel", "dia_id": "D1:2"}]  # fmt: skip
@@ -40,7 +47,9 @@ def test_every_set_in_the_folder_is_measured_and_compared(folder: Path, capsys: 
     kept = folder / "kept.json"
     assert held_out.main([str(folder), "--keep", str(kept)]) == 0
     figures = json.loads(kept.read_text(encoding="utf-8"))
-    assert list(figures) == ["REALTALK", "REALTALK, keywords", "MemDaily", "XQuAD en"]
+    assert list(figures) == ["REALTALK", "REALTALK, keywords", "REALTALK, two words", "MemDaily", "CISI",
+                             "CISI, two words", "CISI, titles", "XQuAD en"]  # fmt: skip
+    assert [len(some) for some in figures.values()] == [1, 1, 1, 1, 1, 2, 2, 1]
     assert all(value == 1.0 for some in figures.values() for value in some.values())
     capsys.readouterr()
     assert held_out.main([str(folder), "--only", "MemDaily", "--beside", str(kept)]) == 0

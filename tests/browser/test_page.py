@@ -20,26 +20,36 @@ pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (
     "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?cards=1", "/page/graph",
-    "/page/graph?note=Heron", "/page/calendar", "/page/agents", "/page/doctor", "/page/change/3",
+    "/page/graph?note=Heron", "/page/graph?part=list", "/page/calendar", "/page/agents", "/page/doctor",
+    "/page/change/3", f"{HERON}?part=history", "/page/note/notes/A%20mistake.md",
     "/page/find?ref=nothing-has-this-name",
 )  # fmt: skip
 _MISSING = ("404 (Not Found)",)
 
 
-@pytest.mark.parametrize(("scheme", "locale", "word"), [("light", "en-GB", "Calendar"), ("dark", "zh-CN", "日历")])
-def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, word):
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("locale", "word"), [("en-GB", "Calendar"), ("zh-CN", "日历")])
+@pytest.mark.parametrize("screen", [{}, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, word, screen):
     faults = {}
-    with visit(color_scheme=scheme, locale=locale, allowed=_MISSING) as page:
+    with visit(color_scheme=scheme, locale=locale, allowed=_MISSING, **screen) as page:
         for path in PAGES:
             page.goto(path)
             if "nothing" not in path:
                 expect(page.locator("nav")).to_contain_text(word)
+            if page.locator("canvas").count():
+                expect(page.locator("canvas[data-drawn]")).to_be_visible()
+            page.evaluate("[...document.querySelectorAll('details')].slice(0, 3).forEach((each) => each.open = true)")
+            page.wait_for_function("() => !document.querySelector('details[open] .diffs > a')")
             faults[path] = serious_faults(page)
     assert not any(faults.values()), faults
 
 
 def test_every_page_fits_a_phone(visit):
-    with visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, allowed=_MISSING) as page:
+    with visit(allowed=_MISSING, **PHONE) as page:
         for path in PAGES:
             page.goto(path)
             wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -361,7 +371,9 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
         for by in (10, 20, 30, 40):
             fingers("touchMove", (corner[0] + by, corner[1] + by))
         fingers("touchEnd")
-        page.wait_for_function("x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3", arg=before["x"])
+        page.wait_for_function(
+            "x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3", arg=before["x"]
+        )
         fingers("touchStart", *spread(90))
         for by in (70, 50, 30, 20):
             fingers("touchMove", *spread(by))

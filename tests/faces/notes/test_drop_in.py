@@ -395,6 +395,14 @@ def test_a_result_says_which_time_of_an_observation_fitted(
     assert f"- {kind} valid time: {literal} ({axis})" in program.text("search_notes", time_kind=kind)
 
 
+def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: Path) -> None:
+    for told, expected in (({}, True), ({"enable_posix_tools": False}, False)):
+        made = Program(tmp_path, **told)
+        found = {"cat", "grep", "ls", "find", "tail"} & made.registry.tools.keys()
+        assert (len(found), "read_note" in made.registry.tools) == (5 * expected, True)
+        made.memory.close()
+
+
 def test_a_note_lands_in_the_folder_there_is_whatever_its_case(program: Program, tmp_path: Path) -> None:
     program.text("write_note", title="One", content="x", directory="Schemas/API")
     assert program.data("write_note", title="Two", content="x", directory="schemas/api")["file_path"] == (

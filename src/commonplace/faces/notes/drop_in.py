@@ -57,7 +57,8 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
         run = partial(_run, _SPECIAL.get(tool.name, _plain), tool, vault)
         rewrite = partial(_with_defaults, tool.name)
         served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=rewrite))
-    for each in data["tools"]:
+    hidden = () if vault.enable_posix_tools else shell.TOOLS
+    for each in (each for each in data["tools"] if each["name"] not in hidden):
         run = partial(_run, _FURTHER[each["name"]], by_name["read_note"], vault)
         hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
         schema = {"type": "object", "properties": each["properties"], "required": each.get("required", [])}

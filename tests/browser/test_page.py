@@ -405,6 +405,25 @@ def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory)
         expect(page.locator("figcaption")).to_contain_text("82")
 
 
+def test_of_a_repeating_reminder_this_time_is_put_off(visit, memory):
+    metadata = {"due_at": "2026-01-05T09:00:00Z", "repeat": "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0"}
+    fern = memory.write(Draft("Water the fern", project="categories", category="reminders", metadata=metadata))
+    with visit("/page/calendar") as page:
+        card = page.locator("[data-card]").filter(has_text="Water the fern")
+        expect(card).to_contain_text("overdue")
+        card.get_by_label("Another time").fill("2031-05-06 10:00")
+        card.get_by_role("button", name="Snooze").click()
+        expect(page.locator(".done")).to_be_visible()
+        expect(card).to_contain_text("put off to 2031-05-06")
+        expect(card).not_to_contain_text("overdue")
+        page.goto("/page/calendar?day=2031-05-06")
+        expect(page.locator("#month ~ p")).to_contain_text("10:00 Water the fern")
+        memory.undo()
+        page.goto("/page/calendar")
+        expect(card).to_contain_text("overdue")
+    memory.delete(fern)
+
+
 def test_reminders_are_done_and_put_off_by_clicks_and_keys(visit, memory):
     with visit("/page/calendar") as page:
         late = page.locator("[data-card]").filter(has_text="Send Priya")
@@ -507,6 +526,7 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
             page.goto(path)
             expect(page.locator("h1")).to_be_visible()
         page.goto("/page/graph")
+        expect(page.locator("canvas")).to_be_hidden()
         page.get_by_role("link", name="As a list").click()
         page.locator("ul.columns a").first.click()
 

@@ -20,26 +20,36 @@ pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (
     "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?cards=1", "/page/graph",
-    "/page/graph?note=Heron", "/page/calendar", "/page/agents", "/page/doctor", "/page/change/3",
+    "/page/graph?note=Heron", "/page/graph?part=list", "/page/calendar", "/page/agents", "/page/doctor",
+    "/page/change/3", f"{HERON}?part=history", "/page/note/notes/A%20mistake.md",
     "/page/find?ref=nothing-has-this-name",
 )  # fmt: skip
 _MISSING = ("404 (Not Found)",)
 
 
-@pytest.mark.parametrize(("scheme", "locale", "word"), [("light", "en-GB", "Calendar"), ("dark", "zh-CN", "日历")])
-def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, word):
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("locale", "word"), [("en-GB", "Calendar"), ("zh-CN", "日历")])
+@pytest.mark.parametrize("screen", [{}, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, word, screen):
     faults = {}
-    with visit(color_scheme=scheme, locale=locale, allowed=_MISSING) as page:
+    with visit(color_scheme=scheme, locale=locale, allowed=_MISSING, **screen) as page:
         for path in PAGES:
             page.goto(path)
             if "nothing" not in path:
                 expect(page.locator("nav")).to_contain_text(word)
+            if page.locator("canvas").count():
+                expect(page.locator("canvas[data-drawn]")).to_be_visible()
+            page.evaluate("[...document.querySelectorAll('details')].slice(0, 3).forEach((each) => each.open = true)")
+            page.wait_for_function("() => !document.querySelector('details[open] .diffs > a')")
             faults[path] = serious_faults(page)
     assert not any(faults.values()), faults
 
 
 def test_every_page_fits_a_phone(visit):
-    with visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, allowed=_MISSING) as page:
+    with visit(allowed=_MISSING, **PHONE) as page:
         for path in PAGES:
             page.goto(path)
             wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -395,6 +405,25 @@ def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory)
         expect(page.locator("figcaption")).to_contain_text("82")
 
 
+def test_of_a_repeating_reminder_this_time_is_put_off(visit, memory):
+    metadata = {"due_at": "2026-01-05T09:00:00Z", "repeat": "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0"}
+    fern = memory.write(Draft("Water the fern", project="categories", category="reminders", metadata=metadata))
+    with visit("/page/calendar") as page:
+        card = page.locator("[data-card]").filter(has_text="Water the fern")
+        expect(card).to_contain_text("overdue")
+        card.get_by_label("Another time").fill("2031-05-06 10:00")
+        card.get_by_role("button", name="Snooze").click()
+        expect(page.locator(".done")).to_be_visible()
+        expect(card).to_contain_text("put off to 2031-05-06")
+        expect(card).not_to_contain_text("overdue")
+        page.goto("/page/calendar?day=2031-05-06")
+        expect(page.locator("#month ~ p")).to_contain_text("10:00 Water the fern")
+        memory.undo()
+        page.goto("/page/calendar")
+        expect(card).to_contain_text("overdue")
+    memory.delete(fern)
+
+
 def test_reminders_are_done_and_put_off_by_clicks_and_keys(visit, memory):
     with visit("/page/calendar") as page:
         late = page.locator("[data-card]").filter(has_text="Send Priya")
@@ -497,6 +526,7 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
             page.goto(path)
             expect(page.locator("h1")).to_be_visible()
         page.goto("/page/graph")
+        expect(page.locator("canvas")).to_be_hidden()
         page.get_by_role("link", name="As a list").click()
         page.locator("ul.columns a").first.click()
 

@@ -122,6 +122,14 @@ def test_an_occurrence_put_off_and_then_done_does_not_fire_and_a_rule_nobody_can
     assert fire(home) == [ONE]
 
 
+def test_a_repeating_reminder_that_is_done_before_a_round_found_it_due_comes_at_its_next_time(home: Home) -> None:
+    remind(home, ONE, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
+    reminders.acknowledge(home.memory, ONE)
+    assert (fire(home), header(home, ONE)["due_at"]) == ([], "2026-05-07T09:00:00Z")
+    home.later(days=1)
+    assert fire(home) == [ONE]
+
+
 def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_content(home: Home) -> None:
     remind(home, ONE, "call\r\nBob", further={"colour": "red"})
     before = home.file(ONE).read_bytes()

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from serve.process import MINI, ServerProcess, environment
+from serve.web import Web
 
 
 @pytest.fixture
@@ -37,3 +38,11 @@ def fifo(tmp_path):
     path = tmp_path / "fifo"
     os.mkfifo(path)
     return path
+
+
+@pytest.fixture
+def web(tmp_path):
+    """A home served over HTTP in this process."""
+    made = Web(tmp_path / "home")
+    yield made
+    made.close()

@@ -15,13 +15,6 @@ from commonplace.serve.http import LIMIT, Place, place_of
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
 
 
-@pytest.fixture
-def web(tmp_path):
-    made = Web(tmp_path / "home")
-    yield made
-    made.close()
-
-
 @pytest.mark.promise("http-revisions")
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mode):

@@ -14,16 +14,9 @@ from commonplace import Draft
 from commonplace.jobs import dream
 from commonplace.note.edit import Append
 from commonplace.serve.page.render import diff, note_url, words
-from serve.web import Web, browser
+from serve.web import browser
 
 PACKAGE = files("commonplace.serve.page")
-
-
-@pytest.fixture
-def web(tmp_path):
-    made = Web(tmp_path / "home")
-    yield made
-    made.close()
 
 
 def visit(web, conversation):

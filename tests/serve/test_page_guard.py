@@ -11,7 +11,7 @@ import pytest
 from commonplace import Draft
 from commonplace.serve.page.render import markdown, note_url
 from commonplace.serve.page.visit import BODY
-from serve.web import Browser, Web, bearer, browser
+from serve.web import Browser, bearer, browser
 
 HOSTILE = """<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=alert(3)><style>*{display:none}</style>
 [a](javascript:alert(4)) [b](JaVaScRiPt&#58;alert(5)) [c](data:text/html,<script>x</script>) [d](vbscript:x)
@@ -20,13 +20,6 @@ HOSTILE = """<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=
 [e] [[x"onclick="y]] \x1b[31m\u202etxt\u2066 \x00 `<script>` [f](//evil.example/x) [g](/page/leave "t\\"x<y>")
 [h](page/../../../etc/passwd) [k](\\\\evil.example\\x) [l](http:evil) <iframe src="https://evil.example"></iframe>
 """
-
-
-@pytest.fixture
-def web(tmp_path):
-    made = Web(tmp_path / "home")
-    yield made
-    made.close()
 
 
 @pytest.mark.promise("page-refused")

@@ -9,14 +9,7 @@ import pytest
 
 from commonplace import Draft
 from serve.test_page import memory, plain, visit
-from serve.web import Web, bearer
-
-
-@pytest.fixture
-def web(tmp_path):
-    made = Web(tmp_path / "home")
-    yield made
-    made.close()
+from serve.web import bearer
 
 
 def note(web, title, text, **more):

@@ -65,6 +65,7 @@ _OPTIONS = (
     "write_note_overwrite_default",
     "update_permalinks_on_move",
     "permalinks_include_project",
+    "enable_posix_tools",
 )
 
 

@@ -88,9 +88,12 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
         (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
-        reminder, keys = Reminder.of(info.header), dict[str, Any](acked_at=stamp(memory.clock()))
+        now, reminder = memory.clock(), Reminder.of(info.header)
         if reminder.is_done:
             return info
+        is_early = reminder.repeat and not reminder.has_fired and reminder.is_due(now)  # before a round found it due
+        keys = reminder.once_fired(now, memory.settings.reading_zone) if is_early else dict[str, Any]()
+        keys["acked_at"] = stamp(now)
         if reminder.snoozed is not None and not reminder.has_fired:
             keys[SNOOZED] = REMOVE
         return upkeep.change(info, keys, DONE, touch=False)

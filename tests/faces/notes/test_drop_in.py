@@ -395,6 +395,20 @@ def test_a_result_says_which_time_of_an_observation_fitted(
     assert f"- {kind} valid time: {literal} ({axis})" in program.text("search_notes", time_kind=kind)
 
 
+def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: Path) -> None:
+    for told, expected in (({}, True), ({"enable_posix_tools": False}, False)):
+        made = Program(tmp_path, **told)
+        found = {"cat", "grep", "ls", "find", "tail"} & made.registry.tools.keys()
+        assert (len(found), "read_note" in made.registry.tools) == (5 * expected, True)
+        made.memory.close()
+
+
+def test_no_days_are_today(program: Program) -> None:
+    program.text("write_note", title="A", content="x", directory="")
+    assert [row["title"] for row in program.data("recent_activity", timeframe="0d")] == ["A"]
+    assert program.data("build_context", url="a", timeframe="0d")["metadata"]["primary_count"] == 1
+
+
 def test_a_note_lands_in_the_folder_there_is_whatever_its_case(program: Program, tmp_path: Path) -> None:
     program.text("write_note", title="One", content="x", directory="Schemas/API")
     assert program.data("write_note", title="Two", content="x", directory="schemas/api")["file_path"] == (

@@ -57,7 +57,8 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
         run = partial(_run, _SPECIAL.get(tool.name, _plain), tool, vault)
         rewrite = partial(_with_defaults, tool.name)
         served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=rewrite))
-    for each in data["tools"]:
+    hidden = () if vault.enable_posix_tools else shell.TOOLS
+    for each in (each for each in data["tools"] if each["name"] not in hidden):
         run = partial(_run, _FURTHER[each["name"]], by_name["read_note"], vault)
         hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
         schema = {"type": "object", "properties": each["properties"], "required": each.get("required", [])}
@@ -333,7 +334,8 @@ def _list_projects(tool: Tool, vault: Vault, memory: Memory, args: Arguments) ->
         )
     lines = [f"- {row['name']} (local) [{row['external_id']}]" for row in rows]
     end = "Next: Ask which project to use for this session.\n"
-    end += "Pass a project name (or its [external_id] as project_id) on tool calls to target a project."
+    end += "Pass a project name (or its [external_id] as project_id) on tool calls to target a project. "
+    end += "Calls without one use the default project."
     return text_reply("\n".join(["Available projects:", *lines, "", "─" * 40, end]))
 
 
@@ -369,7 +371,7 @@ def _create_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -
     if args.get("output_format") == "json":
         data = {"name": name, "external_id": project_id(name), "path": path, "is_default": is_default}
         count = memory.list(Query(projects=(known[0][1].name if known else name,)), limit=1)[1]
-        indexing = {"state": "completed", "total_files": count}
+        indexing = {"state": "completed", "total_files": count, "enqueued_files": count}
         data |= {"created": not known, "already_exists": bool(known), "indexing": indexing}
         return json_reply(data)
     head = f"✓ Project already exists: {name}" if known else f"✓ Project '{name}' added successfully"

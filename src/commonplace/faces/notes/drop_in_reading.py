@@ -251,7 +251,7 @@ def context(args: Arguments, memory: Memory, shown: str) -> Reply:
         if not least <= value <= greatest:
             raise InvalidInput(f"{name} must be between {least} and {greatest}, got {value}.")
     url, frame = args["url"].strip(), args.get("timeframe")
-    since = memory.since(frame) if frame else None
+    since = memory.since(_at_least_a_day(frame)) if frame else None
     if "*" in url:
         infos, total = memory.matching(url, project=args["project"], limit=size, offset=(page - 1) * size)
     else:
@@ -334,6 +334,11 @@ def recent_row(info: NoteInfo) -> dict[str, Any]:
     return {"type": "entity", **identity(info), "created_at": info.created}
 
 
+def _at_least_a_day(frame: str) -> str:
+    """That program takes `0d` for today, and looks a day back at least."""
+    return "1d" if frame.strip().lower() in ("0d", "0 days") else frame
+
+
 def recent(args: Arguments, memory: Memory, shown: str) -> Reply:
     """The reply to recent_activity."""
     frame = args.get("timeframe") or "7d"
@@ -348,7 +353,9 @@ def recent(args: Arguments, memory: Memory, shown: str) -> Reply:
     if unknown := {str(each).lower() for each in kinds} - {"entity", "observation", "relation", ""}:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")
     wanted = {str(each).lower() for each in kinds if each} or {"entity"}
-    infos, total, _ = memory.recent(frame, projects=(args["project"],), limit=size, offset=(page - 1) * size)
+    infos, total, _ = memory.recent(
+        _at_least_a_day(frame), projects=(args["project"],), limit=size, offset=(page - 1) * size
+    )
     rows: list[dict[str, Any]] = [recent_row(each) for each in infos] if "entity" in wanted else []
     facts: list[tuple[str, dict[str, Any]]] = []
     for info in infos:

@@ -28,6 +28,7 @@ class Vault:
     write_note_overwrite_default: bool = False
     update_permalinks_on_move: bool = False
     permalinks_include_project: bool = True
+    enable_posix_tools: bool = True
 
     def projects(self, memory: Memory) -> list[tuple[str, Project]]:
         """(that program's name, project) of every project it would know."""

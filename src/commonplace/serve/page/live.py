@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from commonplace.serve.http import HttpServer
+from commonplace.serve.page.render import prepare
 from commonplace.serve.page.session import PageVisitors
 from commonplace.serve.page.visit import HEADERS, cookie_name, is_foreign
 
@@ -34,6 +35,8 @@ class Live:
 
     async def _events(self, secret: str, since: str | None) -> AsyncIterator[str]:
         """One for each change after the journal had the stamp `since` [after now]."""
+        # Today asks for this once it is painted: time to get the other pages ready
+        asyncio.get_running_loop().run_in_executor(None, prepare)
         memory = self._server.homes.memory(None)
         seen, quiet = memory.journal_stamp() if since is None else since, 0.0
         yield "retry: 2000\n\n"

@@ -47,6 +47,14 @@ def _environment() -> Environment:
     return made
 
 
+@cache
+def prepare() -> None:
+    """Read all templates, and what renders notes, before somebody waits for them."""
+    for name in _environment().list_templates(["html"]):
+        _environment().get_template(name)
+    _markdown()
+
+
 def _shown(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 

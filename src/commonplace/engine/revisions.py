@@ -9,7 +9,7 @@ from itertools import islice
 
 from commonplace.engine import locations
 from commonplace.engine.history import HistoryVerbs
-from commonplace.errors import CommonplaceError, NotFound
+from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.store.journal import FOLD, Change, Touched
 
 
@@ -68,6 +68,9 @@ def _text(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[s
 
 def journal_stamp(memory: HistoryVerbs) -> str:
     """What differs after each change of the journal: its size and inode, zeros without one."""
+    if memory.engine.settings.url is not None:
+        with suppress(StorageError), memory.engine.reading():  # the journal here is a copy: bring it up to date
+            pass
     try:
         status = os.stat(memory.engine.layout.journal)
     except OSError:

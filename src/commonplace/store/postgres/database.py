@@ -123,6 +123,11 @@ class Database(Connection):
             raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
         return state
 
+    def has_more_than(self, notes: int) -> bool:
+        """Whether the space has more notes than this."""
+        sql = "select count(*) from (select from commonplace.note where space = %s limit %s) as found"
+        return bool(self._again(lambda db: db.execute(sql, [self.space, notes + 1]).fetchall()[0][0] > notes))
+
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""

@@ -115,7 +115,7 @@ def load_settings(home: str | os.PathLike[str] | None = None, config: str | os.P
         return settings
     from commonplace.store.postgres.shared import attach
 
-    attach(settings.home, settings.url, settings.space)
+    attach(settings.home, settings.url, settings.space).follow()
     return load(home, config)
 
 

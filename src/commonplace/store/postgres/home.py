@@ -56,7 +56,8 @@ class PostgresHome(Home):
 
     def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
         self._url, self._space, self._serves = url, space, serves
-        self._database = Database(url, space)
+        self._shared = attach(layout.root, url, space)
+        self._database = self._shared.hand_over()
         try:
             self._open(layout, clock)
         except BaseException:
@@ -71,7 +72,6 @@ class PostgresHome(Home):
         super().__init__(layout, clock)
         self.lines.close()
         self.lines = _NoLines(layout, self.history)
-        self._shared = attach(layout.root, self._url, self._space)
         state = self._folder.state()
         try:
             newest = self._database.prepare()

@@ -12,6 +12,7 @@ from commonplace.clock import wait_for, waits_at_most
 from commonplace.errors import StorageError
 from commonplace.store.postgres import home as module
 from commonplace.store.postgres.fill import Fill
+from commonplace.transfer.mirror import Mirror
 from postgres.conftest import Replica
 from postgres.test_replicas import files, journal
 
@@ -53,3 +54,17 @@ def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(replica: Re
     assert b.search("number").total == a.search("number").total == 61
     assert files(a.home) == files(b.home)
     assert journal(a.home) == journal(b.home)
+
+
+def test_a_mirror_waits_for_a_copy_that_is_being_filled(replica: Replica, slow: threading.Event, tmp_path):
+    a = replica("a")
+    a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
+    copy = tmp_path / "copy"
+    Mirror(a, copy).run(git=True)
+    b = replica("b")
+    assert wait_for(lambda: bool(b.list()) and "20 of 60" in str(b.warnings))
+    assert b.lag()
+    threading.Timer(0.2, slow.set).start()
+    done = Mirror(b, copy).run()
+    assert (done.files, done.removed, done.commits) == (60, 0, 0)
+    assert b.lag() == 0

@@ -327,6 +327,8 @@ class PostgresHome(Home):
                 if isinstance(error, OSError):
                     raise refusal(about[1] or about[0], error) from None
                 raise
+            for step in logs:
+                self._access.fold(step.data or b"")
             self._exchange(execution, rows, change)
         finally:
             execution.close()

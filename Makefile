@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-crowd bench-growth bench-page screenshots check-bundles check-frameworks docs clean
+.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -90,6 +90,10 @@ screenshots: .venv/ready
 bench-crowd: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/callers.py --pause 0 --every 1 --seconds 10 \
 		--ways raw:1,raw:16,socket:1,socket:20,socket:100,processes:4,processes:16,mixed:16 $(OPTIONS)
+
+# Notes in PostgreSQL beside notes in a folder. OPTIONS: say, --parts calls --notes 1000.
+bench-teams: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/teams.py $(OPTIONS)
 
 # From 1,000 to 1,000,000 notes, resumable. OPTIONS: say, --to 100000, or --folder FOLDER on a disk with 12 GB.
 bench-growth: .venv/ready

@@ -31,8 +31,8 @@ def is_available() -> bool:
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """The address of an empty database, its owner an ordinary role."""
+def served(durable: bool = False) -> Iterator[str]:
+    """The address of an empty database, its owner an ordinary role. With `durable` what it commits is synced."""
     if given := os.environ.get("MEMORY_TEST_PG_URL"):
         yield given
         return
@@ -50,7 +50,7 @@ def served() -> Iterator[str]:
                         "--no-sync", "--locale=C"], check=True, capture_output=True, cwd=folder, **who)  # fmt: skip
         with open(folder / "log", "wb") as log:
             process = subprocess.Popen(
-                [binaries / "postgres", "-D", data, "-k", folder, "-h", "", "-c", "fsync=off",
+                [binaries / "postgres", "-D", data, "-k", folder, "-h", "", "-c", f"fsync={'on' if durable else 'off'}",
                  "-c", "max_connections=60", "-c", "shared_buffers=32MB", "-c", "max_wal_size=512MB"],
                 stdout=log, stderr=log, cwd=folder, preexec_fn=_end_with_parent, **who)  # fmt: skip
         try:

@@ -157,6 +157,24 @@ def test_when_nobody_can_be_asked_the_outcome_is_unknown_and_the_next_call_sees_
     assert files(a.home) == files(b.home)
 
 
+def test_an_interrupted_commit_is_no_part_of_the_next_one(replica: Replica, monkeypatch: pytest.MonkeyPatch):
+    a, b = replica("a"), replica("b")
+
+    def before(query: str) -> None:
+        if query == "commit":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        intercept(patch, before, lambda _: None)
+        with pytest.raises(KeyboardInterrupt):
+            a.write_many(DRAFTS)
+    b.write(Draft("between", title="Between"))
+    a.write(Draft("next", title="Next"))
+    assert [each.number for each in b.log()] == [2, 1]
+    assert b.list()[1] == a.list()[1] == 2
+    assert not list(a.home.rglob(".tmp-*"))
+
+
 def test_an_idle_connection_that_was_cut_is_made_again_unseen(replica: Replica, database: str):
     a = replica("a")
     a.write(Draft("x", title="One"))

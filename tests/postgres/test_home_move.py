@@ -13,7 +13,7 @@ import pytest
 from commonplace import Draft, open_memory
 from commonplace.errors import CommonplaceError, InvalidInput, StorageError
 from commonplace.serve.auth import Access
-from commonplace.store.postgres.filling import Filling
+from commonplace.store.postgres.new_space import NewSpace
 from commonplace.transfer.home_move import move
 from commonplace.transfer.mirror import MIRROR, Mirror
 
@@ -121,7 +121,7 @@ def test_a_replica_that_saw_the_empty_space_sees_what_was_moved_there(home, spac
 def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_with_it(
     home, space, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(Filling, "read_again", lambda self: {})
+    monkeypatch.setattr(NewSpace, "read_again", lambda self: {})
     with pytest.raises(StorageError, match="not what was read"):
         move(str(home), space)
     monkeypatch.undo()

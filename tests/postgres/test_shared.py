@@ -73,6 +73,9 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     a.read(note.id)
     b.read(note.id)
     assert b.read(note.id, count=False).access_count == 1  # its own, until the next exchange
+    for each in (a, b, a, b):
+        each.engine.access.exchange(now=True)
+    assert b.read(note.id, count=False).access_count == 3
     a.close()
     b.close()
     c = replica("c")
@@ -81,6 +84,7 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     from commonplace.engine.upkeep import Upkeep
 
     Upkeep(c).fold()
+    assert c.read(note.id, count=False).access_count == 3
     assert b"access_count: 3" in (c.home / "categories" / note.path).read_bytes()
     assert c.engine.home._database.reads() == []
     assert replica("d").read(note.id, count=False).access_count == 3

@@ -428,3 +428,46 @@ def test_a_document_and_its_absence_are_asked_for_once():
         with pytest.raises(NoDocument):
             documents.get("https://none.example/x")
     assert len(asked_for) == 2
+
+
+def test_each_step_may_be_answered_by_another_server_of_the_home(web, tmp_path):
+    other = Web(tmp_path / "home", public=FAR)
+    secret = web.token(scope="write")
+
+    async def conversation(client):
+        async with other.served() as second:
+            id = await registered(client)
+            location = (await asked(second, id)).headers["location"]
+            assert (await answered(client, location, "cpl_wrong")).status_code == 403
+            code = query(await answered(client, location, secret))["code"]
+            assert (await answered(second, location, secret)).status_code == 400
+            got = (await exchanged(second, id, code=code)).json()
+            assert await status(client, got["access_token"]) == await status(second, got["access_token"]) == 200
+            got = (await renewed(client, id, got["refresh_token"])).json()
+            assert await status(second, got["access_token"]) == 200
+            assert (await exchanged(client, id, code=code)).status_code == 400  # it came twice: all it led to ends
+            assert await status(second, got["access_token"]) == 401
+
+    try:
+        web.run(conversation)
+    finally:
+        other.close()
+
+
+def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web):
+    secret = web.token(scope="write")
+
+    async def conversation(client):
+        id = await registered(client)
+        location = (await asked(client, id)).headers["location"]
+        key = parse_qs(urlsplit(location).query)["request"][0]
+        assert key not in web.access._layout.access.read_text()
+        code = await code_for(client, id, secret)
+        assert code not in web.access._layout.access.read_text()
+        web.later(minutes=11)
+        assert (await answered(client, location, secret)).status_code == 400
+        await asked(client, id)
+        assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
+            "asked": 1, "given": 0, "used": 0}  # fmt: skip
+
+    web.run(conversation)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from commonplace.clock import wait_for
 from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import InvalidInput, NotFound, StorageError
@@ -37,6 +38,20 @@ class Contents:
             raise InvalidInput("A copy of the whole memory is the owner's: run this without an agent's name.")
         self.session = session
         self.engine = session.engine
+
+    def wait_until_whole(self) -> None:
+        """Wait until all that was acknowledged is here: a new copy of a database's notes is filled over time. Raises
+        StorageError when the database cannot be asked."""
+        while not wait_for(lambda: not self._lag()):
+            continue
+        if self._lag() is None:
+            raise StorageError(
+                "the notes", "their database cannot be asked now, and some may be missing here; try again"
+            )
+
+    @verb
+    def _lag(self) -> int | None:
+        return self.engine.home.lag()
 
     @verb
     def listed(self) -> Listed:

@@ -19,7 +19,7 @@ from commonplace.store.files import read_file, stamp_of
 from commonplace.store.journal import Change
 from commonplace.store.layout import PRIVATE
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.filling import Filling, Key
+from commonplace.store.postgres.new_space import Key, NewSpace
 from commonplace.store.postgres.snapshot import Row
 
 T = TypeVar("T")
@@ -50,23 +50,23 @@ class IntoDatabase:
         target = config.load(self.address, unread=True)
         if target.url is None:
             raise ConfigError("the address of a database begins with postgresql://")
-        filling = Filling(target.url, target.space, str(self.session.engine.layout.root))
+        space = NewSpace(target.url, target.space, str(self.session.engine.layout.root))
         try:
-            filling.check_free()
+            space.check_free()
             places = self._places()
             if dry_run:
                 self._count(places)
                 return
-            filling.begin()
-            self._fill(filling, places, progress)
+            space.begin()
+            self._fill(space, places, progress)
             with self.session.exclusive():
-                self._fill(filling, self._places(), None)
-                self._check(filling)
+                self._fill(space, self._places(), None)
+                self._check(space)
                 access = self.session.engine.access
                 counts, last = access.counts(), self.session.engine.home.history.last
-                filling.finish(last, counts, access.used(), self._shared())
+                space.finish(last, counts, access.used(), self._shared())
         finally:
-            filling.close()
+            space.close()
 
     def _count(self, places: dict[Key, tuple[str, str]]) -> None:
         for _, (name, place) in places.items():
@@ -112,19 +112,19 @@ class IntoDatabase:
                 self.left.append(f"{project}/{path}")
 
     def _fill(
-        self, filling: Filling, places: dict[Key, tuple[str, str]], progress: Callable[[int, int], None] | None
+        self, space: NewSpace, places: dict[Key, tuple[str, str]], progress: Callable[[int, int], None] | None
     ) -> None:
         """Make the database hold what is here."""
-        there = filling.files()
-        filling.remove_files([key for key in there if key not in places])
+        there = space.files()
+        space.remove_files([key for key in there if key not in places])
         self._seen = {key: seen for key, seen in self._seen.items() if key in places}
         done = 0
         for batch in batches(self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES):
-            filling.put_files([row for row in batch if row.kind])
+            space.put_files([row for row in batch if row.kind])
             done += len(batch)
             if progress is not None:
                 progress(done, len(places))
-        self._fill_history(filling)
+        self._fill_history(space)
 
     def _rows(
         self, places: dict[Key, tuple[str, str]], there: dict[Key, tuple[str, str | None, int | None]]
@@ -158,28 +158,28 @@ class IntoDatabase:
                     found[change.number] = change, line + b"\n"
         return found
 
-    def _fill_history(self, filling: Filling) -> None:
-        lines, there = self._lines(), filling.lines()
-        filling.remove_lines([number for number in there if number not in lines])
+    def _fill_history(self, space: NewSpace) -> None:
+        lines, there = self._lines(), space.lines()
+        space.remove_lines([number for number in there if number not in lines])
         for part in _parts([row for number, row in lines.items() if there.get(number) != sha256(row[1])]):
-            filling.put_lines(part)
+            space.put_lines(part)
         here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
                 for name in names}  # fmt: skip
-        known = filling.texts()
-        filling.remove_texts(known - here.keys())
+        known = space.texts()
+        space.remove_texts(known - here.keys())
         for names in _parts(sorted(here.keys() - known)):
             texts = [(name, read_file(here[name])) for name in names]
             if damaged := next((name for name, file in texts if file.etag != name), None):
                 raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
-            filling.put_texts((name, file.data) for name, file in texts)
+            space.put_texts((name, file.data) for name, file in texts)
         self.texts, self.changes = len(here), len(lines)
 
-    def _check(self, filling: Filling) -> None:
+    def _check(self, space: NewSpace) -> None:
         """Compare what the server makes of its bytes with what was read here. Raises StorageError."""
         read = {key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"}
-        there = filling.read_again()
+        there = space.read_again()
         lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-        if there != read or filling.lines() != lines or len(filling.texts()) != self.texts:
+        if there != read or space.lines() != lines or len(space.texts()) != self.texts:
             raise StorageError(
                 self.address.rpartition("@")[2], "what it holds is not what was read; run the move again"
             )

@@ -83,7 +83,7 @@ class Engine:
         self.settings = settings
         self.clock = clock
         self.layout = Layout(settings.home)
-        self.home = _open_home(settings, self.layout, clock)
+        self.home = _open_home(settings, self.layout, clock, watch)
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle
@@ -437,12 +437,13 @@ class Engine:
         return self.index.notes.etags()
 
 
-def _open_home(settings: Settings, layout: Layout, clock: Clock) -> Home:
+def _open_home(settings: Settings, layout: Layout, clock: Clock, serves: bool) -> Home:
+    """`serves`: for a process that goes on, which may answer before everything is there."""
     if settings.url is None:
         return Home(layout, clock)
     from commonplace.store.postgres.home import PostgresHome
 
-    return PostgresHome(layout, clock, settings.url, settings.space)
+    return PostgresHome(layout, clock, settings.url, settings.space, serves=serves)
 
 
 def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from commonplace import clock as clocks
@@ -13,6 +14,7 @@ from commonplace.engine.engine import Engine, verb
 from commonplace.engine.projects import ProjectVerbs
 from commonplace.engine.reading import Ref
 from commonplace.engine.review import ReviewVerbs
+from commonplace.errors import StorageError
 
 if TYPE_CHECKING:
     from commonplace.engine.erase import Erased
@@ -52,6 +54,9 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by commonplace; cheap."""
+        if self.engine.settings.url is not None:
+            with suppress(StorageError), self.engine.reading():  # the journal here is a copy: bring it up to date
+                pass
         try:
             status = os.stat(self.engine.layout.journal)
         except OSError:
@@ -119,7 +124,7 @@ def load_settings(home: str | os.PathLike[str] | None = None, config: str | os.P
         return settings
     from commonplace.store.postgres.shared import attach
 
-    attach(settings.home, settings.url, settings.space)
+    attach(settings.home, settings.url, settings.space).follow()
     return load(home, config)
 
 

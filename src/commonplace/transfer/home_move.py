@@ -144,6 +144,7 @@ class FolderMove:
         with ExitStack() as held:
             memory = self._memory or held.enter_context(open_memory(self.source, watch=False))
             contents = Contents(memory)
+            contents.wait_until_whole()
             if self._memory is not None:
                 contents.have_texts()
             root = f"{self.source}{os.sep}"

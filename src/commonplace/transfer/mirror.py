@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from commonplace.engine.contents import Contents, Listed
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, StorageError
@@ -80,6 +81,7 @@ class Mirror:
         `after_erase`: `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in
         them; None refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on.
         """
+        self._contents.wait_until_whole()
         with self._locked():
             state = self._load()
             state.git = git = git or state.git
@@ -120,7 +122,7 @@ class Mirror:
             os.close(lock)
 
     def _load(self) -> _State:
-        home = str(self._memory.home)
+        home = _name_of(self._memory)
         place = self.folder / MIRROR / _STATE
         if not place.exists():
             return _State(home)
@@ -237,6 +239,16 @@ class Mirror:
                         os.unlink(last, dir_fd=folder.fd)
         except (OSError, NotFound):  # it is gone, or the folder holds more
             return
+
+
+def _name_of(memory: Memory) -> str:
+    """The folder of a home, or the space of a database, whatever machine and user see it."""
+    if memory.settings.url is None:
+        return str(memory.home)
+    parts = urlsplit(memory.settings.url)
+    where = [each for each in parse_qsl(parts.query) if each[0] in ("host", "port", "dbname", "service")]
+    query = urlencode([*where, ("space", memory.settings.space)])
+    return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
 
 
 def _is_below(name: str, places: Collection[str]) -> bool:

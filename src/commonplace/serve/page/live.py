@@ -41,7 +41,7 @@ class Live:
         seen, quiet = memory.journal_stamp() if since is None else since, 0.0
         yield "retry: 2000\n\n"
         while not self._server.stopping.is_set() and self._visitors.knows(secret):
-            if (now := memory.journal_stamp()) != seen:
+            if (now := await asyncio.to_thread(memory.journal_stamp)) != seen:
                 seen, quiet = now, 0.0
                 yield f"event: change\ndata: {now}\n\n"
             elif quiet >= _ALIVE_EVERY:

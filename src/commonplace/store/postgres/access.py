@@ -14,6 +14,7 @@ from commonplace.store.access import AccessLog, LockedLog
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import put_derived
 from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.statements import counted
 
 _BETWEEN = 10.0
 """Seconds between two exchanges with the database, so that a read is no write there."""
@@ -45,7 +46,7 @@ class ReplicaAccess(AccessLog):
     def _send(self, log: LockedLog) -> None:
         if log.file.data:
             resets = [line[2:] for line in log.file.data.decode("utf-8", "replace").splitlines() if line[:2] == "0 "]
-            self._database.add_reads(resets, log.counts, log.used)
+            self._database.add_reads(resets, super().counts(), super().used())
             put_derived(self._log, b"")
 
     def _fetch(self) -> None:
@@ -65,6 +66,12 @@ class ReplicaAccess(AccessLog):
         data = whole.lines(counts, used)
         yield LockedLog(log.name, File(data, Stamp(len(data), 0, 0), sha256(data)), counts, log.changed, used)
         self._next = 0.0
+
+    def fold(self, left: bytes) -> None:
+        """A change was committed that leaves just these lines of the log in the database."""
+        found = counted(left)
+        self._totals = Counter({id: count for id, (count, _) in found.items() if count})
+        self._total_used = {id: used for id, (_, used) in found.items() if used}
 
     def restart(self, key: str) -> None:
         super().restart(key)

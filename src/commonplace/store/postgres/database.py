@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from commonplace.clock import block_for, parse_stamp
-from commonplace.errors import Busy, DatabaseAway, DatabaseRefused, OutcomeUnknown
+from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRefused, OutcomeUnknown
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
 from commonplace.store.postgres.connection import Connection, reason_of
@@ -123,6 +123,11 @@ class Database(Connection):
             raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
         return state
 
+    def has_more_than(self, notes: int) -> bool:
+        """Whether the space has more notes than this."""
+        sql = "select count(*) from (select from commonplace.note where space = %s limit %s) as found"
+        return bool(self._again(lambda db: db.execute(sql, [self.space, notes + 1]).fetchall()[0][0] > notes))
+
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
@@ -174,17 +179,20 @@ class Database(Connection):
     def take_lock(self) -> State:
         """Keep all other writers of the space out, on any machine, until `release_lock` or the end of the connection.
         Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
-        if not self._again(self._try_lock):
-            block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
-            self._state = None
-        self._locked = self._connection
         try:
+            if not self._again(self._try_lock):
+                block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
+                self._state = None
+            self._locked = self._connection
             state = self._readable(self._state or self.newest())
             if state.writes > SCHEMA:
                 raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace to write")
             return state
-        except BaseException:
+        except (Busy, DatabaseRefused):
             self.release_lock()
+            raise
+        except BaseException:  # interrupted: nobody knows whether it has the lock
+            self.close()
             raise
 
     def _try_lock(self, db: psycopg.Connection[Any]) -> bool:
@@ -245,15 +253,15 @@ class Database(Connection):
         for step in logs:
             assert step.old is not None
             statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
-        self._write(statements, change, change.number - 1)
+        self._write(statements, change)
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
         sql = "insert into commonplace.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
         statements = [Statement(sql, [self.space, digest, data]) for digest, data in texts.items()]
-        self._write(statements, change, change.number - 1)
+        self._write(statements, change)
 
-    def _write(self, statements: Sequence[Statement], change: Change, last: int) -> None:
+    def _write(self, statements: Sequence[Statement], change: Change) -> None:
         id, space = uuid4(), self.space
         line = [space, change.number, id, parse_stamp(change.time), change.dump()]
         moved: list[Statement] = [
@@ -261,11 +269,17 @@ class Database(Connection):
             Statement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
                        line),
             Statement("update commonplace.space set last = %s where name = %s and last = %s",
-                       [change.number, space, last], 1,
+                       [change.number, space, change.number - 1], 1,
                        lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
         ]  # fmt: skip
-        self._transaction(moved)
-        self._acknowledge(id)
+        try:
+            self._transaction(moved)
+            self._acknowledge(id)
+        except CommonplaceError:
+            raise
+        except BaseException:  # interrupted: what was said must not become part of the next transaction
+            self.close()
+            raise
 
     def _transaction(self, statements: Sequence[Statement]) -> None:
         """Begin a transaction and say these statements in it; roll it back when one of them is refused."""

@@ -8,11 +8,12 @@ leaves nothing to repair, and the folder's own redo record is never carried out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Any
 
-from commonplace.clock import Clock, stamp, waits_at_most
+from commonplace.clock import Clock, stamp, wait_for, waits_at_most
 from commonplace.errors import (
     Busy,
     CommonplaceError,
@@ -31,11 +32,16 @@ from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
 from commonplace.store.postgres.access import ReplicaAccess
 from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.fill import Fill
 from commonplace.store.postgres.history import ReplicaHistory
-from commonplace.store.postgres.replica import ReplicaFolder, ReplicaState, boot_id
+from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.shared import attach
 from commonplace.store.postgres.snapshot import Snapshot, State
 
+_BATCH = 200
+"""Notes of a large space brought before others get the folder's lock."""
+_LARGE = 2000
+"""So many notes are brought at once when a replica is new; more by a thread, if the process goes on."""
 _FEW = 500
 """So many files that differ are fetched one by one."""
 _FOLLOWS = 1.0
@@ -48,22 +54,24 @@ class PostgresHome(Home):
 
     history: ReplicaHistory
 
-    def __init__(self, layout: Layout, clock: Clock, url: str, space: str):
-        self._database = Database(url, space)
+    def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
+        self._url, self._space, self._serves = url, space, serves
+        self._shared = attach(layout.root, url, space)
+        self._database = self._shared.hand_over()
         try:
-            self._open(layout, clock, url, space)
+            self._open(layout, clock)
         except BaseException:
             self._database.close()
             raise
 
-    def _open(self, layout: Layout, clock: Clock, url: str, space: str) -> None:
+    def _open(self, layout: Layout, clock: Clock) -> None:
         self._folder = ReplicaFolder(layout)
+        self._fill = Fill(layout.filling, self._bring_slowly)
         self._depth = 0
         self._boot = boot_id()
         super().__init__(layout, clock)
         self.lines.close()
         self.lines = _NoLines(layout, self.history)
-        self._shared = attach(layout.root, url, space)
         state = self._folder.state()
         try:
             newest = self._database.prepare()
@@ -71,7 +79,9 @@ class PostgresHome(Home):
             if state is None:
                 raise
             return  # every call says that it answers from the copy
-        if state is None or state.boot != self._boot or self._lacks(newest):
+        if self._serves and state is None and self._database.has_more_than(_LARGE):
+            self._fill.start()
+        elif state is None or state.boot != self._boot or self._lacks(newest):
             with self.lock:
                 self._bring()
 
@@ -83,6 +93,7 @@ class PostgresHome(Home):
         return self._access
 
     def close(self) -> None:
+        self._fill.close()
         super().close()
         self._database.close()
         self._shared.close()
@@ -97,6 +108,8 @@ class PostgresHome(Home):
         if self._depth:
             yield
             return
+        if not wait_for(lambda: not self._filling()):
+            raise StorageError("the notes", self._filling())
         state = self._database.take_lock()
         try:
             with self.lock:
@@ -115,9 +128,12 @@ class PostgresHome(Home):
         if self._depth:
             return ""
         try:
+            if words := self._filling():
+                return words
             if self._lacks(self._database.newest()):
                 with waits_at_most(_FOLLOWS), self.lock:
-                    self._bring()
+                    if self._lacks(self._database.newest()):  # or another process of this machine has brought it
+                        self._bring()
             self._access.exchange()
         except DatabaseAway as error:
             return f"What others changed lately may be missing here: {error.reason} ({error.path})."
@@ -126,6 +142,15 @@ class PostgresHome(Home):
         except OSError as error:
             return f"What others changed lately may be missing here: {reason(error)}."
         return ""
+
+    def _filling(self) -> str:
+        """How far a large space is that is brought here for the first time; "" when all of it is here."""
+        if self._folder.state() is not None:
+            return ""
+        if not (words := self._fill.words()) and self._serves:
+            self._fill.start()  # who did it died, or the server was away
+            words = self._fill.words()
+        return words
 
     def erased(self) -> bool:
         return self.layout.erased.exists()
@@ -195,9 +220,7 @@ class PostgresHome(Home):
         self._folder.set_state(None)
         self._folder.begin()
         wanted = seen.places(-1)
-        for key in reversed(self._folder.listed()):
-            if key not in wanted:
-                self._folder.remove(*key)
+        self._remove_others(wanted)
         if last is not None:
             differing = list(seen.places(last))
         else:
@@ -211,10 +234,47 @@ class PostgresHome(Home):
             for row in seen.rows(-1 if last is None else last):
                 if (row.project, row.path) in missing:
                     self._folder.put(row)
+        self._bring_journal(seen)
+
+    def _remove_others(self, wanted: Collection[Key]) -> None:
+        for key in reversed(self._folder.listed()):
+            if key not in wanted:
+                self._folder.remove(*key)
+
+    def _bring_journal(self, seen: Snapshot) -> None:
         before = self.history.last
         lines = [line for _, line in seen.lines(0)]
         self.history.replace(lines)
         self._note_erased([Change.load(line) for line in lines], before)
+
+    def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
+        """Bring everything for the first time, in batches between which others have the folder's lock."""
+        database = Database(self._url, self._space)
+        try:
+            with database.snapshot() as seen:
+                state, wanted, done, is_first = seen.state(), seen.places(-1), 0, True
+                rows = seen.rows(-1)
+                while batch := list(islice(rows, _BATCH)):
+                    if not tell(done, len(wanted)):
+                        return
+                    with self.lock:
+                        if self._folder.state() is not None:
+                            return  # another process has done it in one go
+                        if is_first:
+                            self._folder.begin()
+                            is_first = False
+                        for row in batch:
+                            if row.kind != "file" or not self._folder.holds((row.project, row.path), row.sha256):
+                                self._folder.put(row)
+                    done += len(batch)
+                with self.lock:
+                    if self._folder.state() is None:
+                        self._remove_others(wanted)
+                        self._bring_journal(seen)
+                        self._shared.show(database.shared_files())
+                        self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
+        finally:
+            database.close()
 
     def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
         if any(each.verb == ERASE and each.details and each.number > before for each in changes):
@@ -267,6 +327,8 @@ class PostgresHome(Home):
                 if isinstance(error, OSError):
                     raise refusal(about[1] or about[0], error) from None
                 raise
+            for step in logs:
+                self._access.fold(step.data or b"")
             self._exchange(execution, rows, change)
         finally:
             execution.close()

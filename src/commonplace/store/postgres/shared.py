@@ -24,10 +24,16 @@ class SharedFiles:
         self._places = {
             each.name: each for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
         }  # fmt: skip
-        self.space = space
+        self._url, self.space = url, space
         self._database = Database(url, space)
         self._threads = ThreadLock()
         self._seen = -1
+
+    def hand_over(self) -> Database:
+        """The connection used so far, for the home that is opened next; another one is made when it is needed."""
+        with self._threads:
+            given, self._database = self._database, Database(self._url, self.space)
+            return given
 
     def close(self) -> None:
         """End the connection."""
@@ -69,13 +75,11 @@ class SharedFiles:
 
 
 def attach(root: Path, url: str, space: str) -> SharedFiles:
-    """From now on this process has the shared files of the home at `root` from the space: as they are now, or, if the
-    database cannot be asked, as they were."""
+    """From now on this process has the shared files of the home at `root` from the space."""
     key = (os.getpid(), root, url, space)
     if key not in _ATTACHED:
         _ATTACHED[key] = SharedFiles(Layout(root), url, space)
     share(root, _ATTACHED[key])
-    _ATTACHED[key].follow()
     return _ATTACHED[key]
 
 

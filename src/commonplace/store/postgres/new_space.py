@@ -1,4 +1,4 @@
-"""Filling a new space of a database from a home that is moved there.
+"""NewSpace a new space of a database from a home that is moved there.
 
 The rows go into tables of their own, which nobody else sees and which a move that was cut off finds again; the last
 transaction makes them the partitions of the space.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 
 
-class Filling(Database):
+class NewSpace(Database):
     """A space to be filled from `source`, the name of a home. Raises DatabaseAway, DatabaseRefused."""
 
     def __init__(self, url: str, space: str, source: str):

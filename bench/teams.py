@@ -1,0 +1,272 @@
+"""Notes in PostgreSQL beside notes in a folder, in one run: what a call takes, and what replicas and spaces cost.
+
+    python bench/teams.py [--notes 10000] [--parts calls,clients,lag,spaces,cold] [--seconds 60] [--spaces 1,10,100]
+
+`calls`: write, read, search and list on both, by turns, in processor time of this process (the server's is not in it)
+and by the clock. `clients`: `--replicas` processes with `--clients` threads together, one call of five a new note; then
+every acknowledged note is looked for. `lag`: from the acknowledgement on one replica to the end of a read that shows
+it on another, the read begun at once. `spaces`: so many spaces of `--each` notes; search in one of them, and what each
+costs on disk. `cold`: a new replica of `--cold` notes until its first search. The server is one of its own (or
+MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from statistics import median
+
+HERE = Path(__file__).resolve().parent
+for place in (HERE, HERE.parent / "src", HERE.parent / "tests"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+
+from commonplace import Draft, Memory, open_memory  # noqa: E402
+from commonplace.transfer.home_move import move  # noqa: E402
+from postgres.server import served  # noqa: E402
+from vault import rare_word  # noqa: E402
+
+BATCH = 500
+WORDS = "the team met and wrote down what it decided about the plan for the next weeks and who does what"
+
+
+def draft(at: int) -> Draft:
+    return Draft(f"{WORDS}. {rare_word(at)} {WORDS}", project="notes", folder=f"f{at % 50}", title=f"Note {at}")
+
+
+def _place(at: int) -> str:
+    return f"notes/f{at % 50}/Note {at}.md"
+
+
+def filled(memory: Memory, count: int) -> Memory:
+    for first in range(0, count, BATCH):
+        memory.write_many([draft(at) for at in range(first, min(first + BATCH, count))])
+    memory.search("begin")
+    return memory
+
+
+def opened(url: str, space: str, cache: Path) -> Memory:
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    return open_memory(f"{url}&space={space}" if "?" in url else f"{url}?space={space}")
+
+
+def measured(run: Callable[[int], object], times: int) -> tuple[float, float, float]:
+    """Median and 95th percentile by the clock, and processor time, each in ms a call."""
+    took, begun = [], time.process_time()
+    for at in range(times):
+        start = time.perf_counter()
+        run(at)
+        took.append(time.perf_counter() - start)
+    used = (time.process_time() - begun) / times
+    return median(took) * 1000, sorted(took)[int(times * 0.95)] * 1000, used * 1000
+
+
+def calls(url: str, folder: Path, given: argparse.Namespace) -> None:
+    print(f"\n{given.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms")
+    with open_memory(folder / "home") as near, opened(url, "calls", folder / "a") as far:
+        for memory in (near, far):
+            filled(memory, given.notes)
+        turns: list[tuple[str, int, Callable[[Memory, int], object]]] = [
+            ("write", 200, lambda memory, at: memory.write(draft(1_000_000 + at))),
+            ("read", 500, lambda memory, at: memory.read(_place(at * 7 % given.notes))),
+            ("search, a rare word", 500, lambda memory, at: memory.search(rare_word(at * 11 % given.notes))),
+            ("search, two words", 200, lambda memory, at: memory.search(f"plan {rare_word(at)}")),
+            ("list", 200, lambda memory, at: memory.list(limit=20)),
+        ]
+        for name, times, call in turns:
+            found: dict[str, list[tuple[float, float, float]]] = {"near": [], "far": []}
+            for turn in range(4):  # by turns, so that what else the machine does falls on both
+                for which, memory in (("near", near), ("far", far)):
+                    part = times // 4
+                    run = lambda at, memory=memory, turn=turn, part=part: call(memory, turn * part + at)  # noqa: B023
+                    found[which].append(measured(run, part))
+            row = [median(each[at] for each in found[which]) for which in found for at in range(3)]
+            shown = [f"{row[0]:>16.2f}{row[1]:>7.2f}{row[2]:>7.2f}", f"{row[3]:>20.2f}{row[4]:>7.2f}{row[5]:>7.2f}"]
+            print(f"{name:<24}{''.join(shown)}", flush=True)
+
+
+def _client(memory: Memory, who: str, seconds: float, count: int, written: list[str], took: list[float]) -> None:
+    random, end, number = Random(who), time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        start = time.perf_counter()
+        if number % 5 == 0:
+            title = f"Client {who} {number}"
+            memory.write(Draft(f"{WORDS} {who}", project="notes", folder="clients", title=title))
+            written.append(title)
+        elif number % 5 in (1, 2):
+            memory.search(rare_word(random.randrange(count)))
+        elif number % 5 == 3:
+            memory.read(_place(random.randrange(count)))
+        else:
+            memory.list(limit=20)
+        took.append(time.perf_counter() - start)
+        number += 1
+        time.sleep(random.random())
+
+
+def _replica(url: str, cache: Path, name: str, clients: int, seconds: float, count: int, answer) -> None:
+    written: list[str] = []
+    took: list[float] = []
+    refused: list[str] = []
+
+    def run(who: str) -> None:
+        try:
+            _client(memory, who, seconds, count, written, took)
+        except Exception as error:
+            refused.append(str(error))
+
+    with opened(url, "calls", cache) as memory:
+        threads = [threading.Thread(target=run, args=(f"{name}{at}",)) for at in range(clients)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    answer.put((written, took, refused))
+
+
+def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    share = given.clients // given.replicas
+    for at in range(given.replicas):  # the copies are there already, as on servers that run
+        with opened(url, "calls", folder / f"r{at}") as memory:
+            while memory.lag():
+                time.sleep(0.05)
+            memory.search("begin")
+    rest = (share, given.seconds, given.notes, answer)
+    processes = [context.Process(target=_replica, args=(url, folder / f"r{at}", f"r{at}-", *rest))
+                 for at in range(given.replicas)]  # fmt: skip
+    for each in processes:
+        each.start()
+    found = [answer.get() for _ in processes]
+    for each in processes:
+        each.join()
+    written = [title for each in found for title in each[0]]
+    took = sorted(second for each in found for second in each[1])
+    refused = [why for each in found for why in each[2]]
+    with opened(url, "calls", folder / "after") as memory:
+        titles = [note.title for note in memory.list(limit=0)[0]]
+    lost, twice = len({*written} - {*titles}), sum(titles.count(title) > 1 for title in written[:2000])
+    tail = [took[int(len(took) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
+    print(f"\n{given.replicas} replicas, {share * given.replicas} clients, {given.seconds:.0f} s: {len(took):,} calls, "
+          f"{len(took) / given.seconds:.0f} a second; median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
+          f"{len(written):,} notes written, {lost} lost, {twice} twice, {len(refused)} refused", *refused[:1],
+          flush=True)  # fmt: skip
+
+
+def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
+    took = []
+    with opened(url, "calls", folder / "a") as one, opened(url, "calls", folder / "b") as two:
+        while two.lag():  # a new copy is filled in the background
+            time.sleep(0.05)
+        two.search("begin")
+        for at in range(300):
+            title = f"Lag {at}"
+            one.write(Draft(WORDS, project="notes", folder="lag", title=title))
+            start = time.perf_counter()
+            assert two.read(f"notes/lag/{title}.md").title == title
+            took.append(time.perf_counter() - start)
+    took.sort()
+    print(f"\nfrom acknowledged here to read there: median {median(took) * 1000:.1f} ms, p95 {took[285] * 1000:.1f}, "
+          f"p99 {took[297] * 1000:.1f}", flush=True)  # fmt: skip
+
+
+def _size(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+
+
+def spaces(url: str, folder: Path, given: argparse.Namespace) -> None:
+    head = ("search ms", "write ms", "database MB", "a space KB", "a note bytes", "of text")
+    print(f"\nspaces of {given.each:,} notes" + "".join(f"{each:>14}" for each in head))
+    made, base = 0, None
+    text = len(draft(0).text) + 100
+    for many in map(int, given.spaces.split(",")):
+        while made < many:
+            with opened(url, f"many-{made}", folder / "a") as memory:
+                if base is None:
+                    base = _database_size(url)
+                for first in range(0, given.each, BATCH):
+                    memory.write_many([draft(at) for at in range(first, min(first + BATCH, given.each))])
+            made += 1
+        with opened(url, f"many-{made // 2}", folder / "a") as memory:
+            memory.search("begin")
+            find = measured(lambda at: memory.search(rare_word(at * 11 % given.each)), 100)[0]
+            write = measured(lambda at: memory.write(draft(2_000_000 + at)), 40)[0]
+        grown = _database_size(url) - (base or 0)
+        row = (find, write, grown / 1e6, grown / many / 1e3, grown / many / given.each, text)
+        print(f"{many:>22}" + "".join(f"{each:>14,.1f}" for each in row), flush=True)
+    with opened(url, "empty", folder / "a"):
+        pass
+    before = _database_size(url)
+    for at in range(20):
+        opened(url, f"empty-{at}", folder / "a").close()
+    print(f"an empty space: {(_database_size(url) - before) / 20 / 1e3:.0f} KB")
+
+
+def _database_size(url: str) -> int:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as db:
+        return int(db.execute("select pg_database_size(current_database())").fetchall()[0][0])
+
+
+def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
+    with open_memory(folder / "large") as memory:
+        filled(memory, given.cold)
+    start = time.perf_counter()
+    moved = move(str(folder / "large"), f"{url}&space=cold" if "?" in url else f"{url}?space=cold")
+    took = time.perf_counter() - start
+    print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s")
+    start, used = time.perf_counter(), time.process_time()
+    with opened(url, "cold", folder / "new") as memory:
+        memory.search(rare_word(7))
+        first = time.perf_counter() - start
+        while memory.lag():
+            time.sleep(0.05)
+        filled_after = time.perf_counter() - start
+        assert memory.search(rare_word(7)).total
+        ready = time.perf_counter() - start
+    used, size = time.process_time() - used, _size(folder / "new") / 1e6
+    print(f"a new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, found "
+          f"after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk")  # fmt: skip
+    start = time.perf_counter()
+    with opened(url, "cold", folder / "new") as memory:
+        memory.search(rare_word(7))
+    print(f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s", flush=True)
+
+
+PARTS = {"calls": calls, "clients": clients, "lag": lag, "spaces": spaces, "cold": cold}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the parts wanted and print them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--notes", type=int, default=10_000, help="notes of calls and clients [10000]")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)} [all]")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for how long clients call [60]")
+    parser.add_argument("--clients", type=int, default=100, help="clients together [100]")
+    parser.add_argument("--replicas", type=int, default=3, help="replicas at once [3]")
+    parser.add_argument("--spaces", default="1,10,100", help="how many spaces, one after another [1,10,100]")
+    parser.add_argument("--each", type=int, default=1000, help="notes in each of them [1000]")
+    parser.add_argument("--cold", type=int, default=100_000, help="notes of a cold start [100000]")
+    given = parser.parse_args(arguments)
+    with served(durable=True) as url, tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
+        for name in given.parts.split(","):
+            if name in ("clients", "lag") and "calls" not in given.parts:
+                with opened(url, "calls", Path(folder) / "a") as memory:
+                    if not memory.list(limit=1)[1]:
+                        filled(memory, given.notes)
+            PARTS[name](url, Path(folder), given)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,198 @@
+"""Copies that are not what they should be: after a crash, a power failure, a restored database, an old journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.note.edit import Append
+from commonplace.store.change import Execution
+from commonplace.store.postgres.history import ReplicaHistory
+from commonplace.store.postgres.replica import ReplicaFolder
+from postgres.conftest import Replica
+from postgres.test_commits import DRAFTS
+from postgres.test_replicas import files, journal
+from postgres.test_server import connected
+
+
+def die_in(space: str, cache: Path, owner: type, method: str, call: int) -> None:
+    """Write in a process that is killed at this call of a method."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.environ["XDG_CACHE_HOME"] = str(cache)
+            memory = open_memory(space)
+            left, before = [call], getattr(owner, method)
+
+            def dying(*args: object, **more: object) -> object:
+                left[0] -= 1
+                if not left[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return before(*args, **more)
+
+            setattr(owner, method, dying)
+            memory.write_many(DRAFTS)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "call"),
+    [(Execution, "run", 1), (Execution, "run", 2), (ReplicaHistory, "follow", 1)],
+    ids=["before the first file", "between two files", "before the line of the journal"],
+)
+def test_a_process_that_dies_after_its_commit_leaves_nothing_to_repair(
+    space: str, replica: Replica, tmp_path: Path, owner: type, method: str, call: int
+):
+    b = replica("b")
+    b.write(Draft("zero", title="Zero"))
+    die_in(space, tmp_path / "cache" / "dead", owner, method, call)
+    assert b.search("half").total == 2
+    again = replica("dead")
+    assert again.search("half").total == 2
+    assert files(again.home) == files(b.home)
+    assert journal(again.home) == journal(b.home)
+    assert not list(again.home.rglob(".tmp-*"))
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_process_that_dies_while_it_brings_changes_is_continued(
+    space: str, replica: Replica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+):
+    a, dead = replica("a"), tmp_path / "cache" / "dead"
+    replica("dead").close()
+    a.write_many(DRAFTS)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.environ["XDG_CACHE_HOME"] = str(dead)
+            left, put = [call], ReplicaFolder.put
+
+            def dying(*args: object) -> None:
+                left[0] -= 1
+                if not left[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                put(*args)  # type: ignore[arg-type]
+
+            ReplicaFolder.put = dying  # type: ignore[method-assign]
+            open_memory(space)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    b = replica("dead")
+    assert b.search("half").total == 2
+    assert journal(a.home) == journal(b.home)
+
+
+def test_after_the_machine_was_started_again_every_copy_is_compared(replica: Replica):
+    a = replica("a")
+    kept, lost, damaged = a.write_many([Draft(f"text {n}", title=f"N{n}") for n in range(3)])
+    before = files(a.home)
+    a.close()
+    state = a.home / ".commonplace/replica.json"
+    (a.home / "notes" / lost.path).unlink()
+    (a.home / "notes" / damaged.path).write_bytes(b"\0" * 20)
+    (a.home / "notes" / "stranger.md").write_text("by hand")
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"boot": "another"}))
+    a = replica("a")
+    assert files(a.home) == before
+    assert a.search("text").total == 3
+    assert a.search("hand").total == 0
+    assert kept.title == "N0"
+
+
+def test_a_database_that_was_restored_from_a_backup_is_what_counts(replica: Replica, database: str):
+    a = replica("a")
+    a.write(Draft("in the backup", title="One"))
+    before, lines = files(a.home), journal(a.home)
+    a.write(Draft("made after it", title="Two"))
+    name = a.settings.space
+    with connected(database, name) as db, db.transaction():
+        for table in ("note", "journal"):
+            db.execute(f"delete from commonplace.{table} where space = %s and number = 2", [name])
+        db.execute("update commonplace.space set last = 1 where name = %s", [name])
+    assert a.search("after").total == 0
+    assert files(a.home) == before
+    assert journal(a.home) == lines
+    a.write(Draft("made anew", title="Three"))
+    assert [each.number for each in replica("b").log()] == [2, 1]
+
+
+def test_a_database_that_went_back_and_on_again_is_noticed(replica: Replica, database: str):
+    a, b = replica("a"), replica("b")
+    a.write(Draft("in the backup", title="One"))
+    a.write(Draft("lost", title="Two"))
+    b.list()
+    b.close()
+    name = a.settings.space
+    with connected(database, name) as db, db.transaction():
+        for table in ("note", "journal"):
+            db.execute(f"delete from commonplace.{table} where space = %s and number = 2", [name])
+        db.execute("update commonplace.space set last = 1 where name = %s", [name])
+    a.write(Draft("instead", title="Three"))
+    a.write(Draft("and more", title="Four"))
+    b = replica("b")
+    assert files(a.home) == files(b.home)
+    assert journal(a.home) == journal(b.home)
+    assert b.search("lost").total == 0
+
+
+def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, database: str):
+    later = datetime.now(UTC) + timedelta(days=100)
+    a, b = replica("a"), replica("b")
+    note = a.write(Draft("old words", title="N"))
+    a.delete(note.id)
+    a.write(Draft("other", title="M"))
+    assert b.list()[1] == 1
+    c = replica("c", clock=lambda: later)
+    assert c.purge_history() == 2
+    assert [each.number for each in b.log()] == [each.number for each in a.log()] == [3]
+    assert journal(a.home) == journal(b.home) == journal(c.home)
+    with connected(database, a.settings.space) as db:
+        assert db.execute("select count(*) from commonplace.blob").fetchone() == (0,)
+    assert not [each for each in (b.home / ".commonplace/history/objects").rglob("*") if each.is_file()]
+    b.write(Draft("more", title="L"))
+    assert [each.number for each in a.log()] == [4, 3]
+
+
+@pytest.mark.slow
+def test_writers_on_two_machines_lose_nothing_and_number_every_change_once(
+    space: str, replica: Replica, tmp_path: Path
+):
+    a = replica("a")
+    note = a.write(Draft("begin", title="Shared"))
+    memories = [a, replica("a"), replica("b"), replica("b")]
+
+    def work(number: int) -> None:
+        for turn in range(10):
+            memories[number].edit(note.id, Append(f"line {number}.{turn}"))
+            memories[number].write(Draft(f"own {number} {turn}", title=f"Own {number} {turn}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    text = replica("c").read(note.id).text
+    assert all(text.count(f"line {number}.{turn}\n") + text.endswith(f"line {number}.{turn}") == 1
+               for number in range(4) for turn in range(10))  # fmt: skip
+    assert [each.number for each in a.log(limit=0)] == list(range(81, 0, -1))
+    memories[2].list()
+    a.list()
+    assert files(a.home) == files(memories[2].home)
+    assert journal(a.home) == journal(memories[2].home)
+
+
+def test_a_lock_that_another_machine_keeps_is_an_error_that_names_it(replica: Replica, database: str):
+    from commonplace.clock import waits_at_most
+    from commonplace.errors import Busy
+
+    a, b = replica("a"), replica("b")
+    with a.exclusive(), waits_at_most(0.05), pytest.raises(Busy, match=str(os.getpid())):
+        b.write(Draft("x", title="N"))
+    b.write(Draft("x", title="N"))

@@ -1,0 +1,70 @@
+"""A new replica of a large space answers while it is filled, and says how far it is."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from commonplace import Draft
+from commonplace.clock import wait_for, waits_at_most
+from commonplace.errors import StorageError
+from commonplace.store.postgres import home as module
+from commonplace.store.postgres.fill import Fill
+from commonplace.transfer.mirror import Mirror
+from postgres.conftest import Replica
+from postgres.test_replicas import files, journal
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Everything over ten notes is brought in batches of ten; after twenty the thread waits for this."""
+    go, told = threading.Event(), Fill._tell
+
+    def tell(self: Any, fd: int, done: int, total: int) -> bool:
+        found = told(self, fd, done, total)
+        if done >= 20:
+            go.wait(20)
+        return found
+
+    monkeypatch.setattr(Fill, "_tell", tell)
+    monkeypatch.setattr(module, "_LARGE", 10)
+    monkeypatch.setattr(module, "_BATCH", 10)
+    return go
+
+
+def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(replica: Replica, slow: threading.Event):
+    a = replica("a")
+    a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
+    b = replica("b")
+    try:
+        assert wait_for(lambda: bool(b.list()) and "20 of 60" in str(b.warnings))
+        assert b.search("number").total == 20
+        assert "20 of 60 are here" in b.warnings[0]
+        with waits_at_most(0.05), pytest.raises(StorageError, match="20 of 60"):
+            b.write(Draft("too early", title="Early"))
+        c = replica("b")
+        c.list()
+        assert "20 of 60 are here" in c.warnings[0]
+    finally:
+        slow.set()
+    assert wait_for(lambda: bool(b.list()) and b.warnings == [])
+    b.write(Draft("note number 60", title="N060"))
+    assert b.search("number").total == a.search("number").total == 61
+    assert files(a.home) == files(b.home)
+    assert journal(a.home) == journal(b.home)
+
+
+def test_a_mirror_waits_for_a_copy_that_is_being_filled(replica: Replica, slow: threading.Event, tmp_path):
+    a = replica("a")
+    a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
+    copy = tmp_path / "copy"
+    Mirror(a, copy).run(git=True)
+    b = replica("b")
+    assert wait_for(lambda: bool(b.list()) and "20 of 60" in str(b.warnings))
+    assert b.lag()
+    threading.Timer(0.2, slow.set).start()
+    done = Mirror(b, copy).run()
+    assert (done.files, done.removed, done.commits) == (60, 0, 0)
+    assert b.lag() == 0

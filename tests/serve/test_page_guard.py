@@ -168,6 +168,8 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
         assert web.memory.log(limit=1)[0].agent == "bob"
         done = await post(every, "/api/note", ref=stored.id, do="archive")
         assert done.json()["note"]["phase"] == "archived"
+        for secret, phase in ((reader, "archived"), (every, "organized")):  # who only reads changes nothing by it
+            assert (await get(secret, f"/api/note?ref={stored.id}")).json()["note"]["phase"] == phase
 
     web.run(conversation)
 

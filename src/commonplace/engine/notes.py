@@ -76,10 +76,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """As `ReadVerbs.read`; an archived memory that is read is one of its category again (contract 001, 18.1).
 
-        Where it cannot be moved (a read-only home, a lock held too long) it is read all the same.
+        Where it is not moved (a caller who only reads, a read-only home, a lock held too long) it is read all the same.
         """
         note = super().read(ref, project=project, count=count)
-        if count and note.project == ARCHIVE_PROJECT:
+        if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
             with suppress(CommonplaceError):
                 return self.bring_back(note)
         return note

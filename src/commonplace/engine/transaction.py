@@ -43,6 +43,8 @@ class HomeSession:
         """The run of a job the changes belong to (0: their first one begins it)."""
         self.changed = 0
         """The number of the last change made so."""
+        self.only_reads = False
+        """Whether the caller may change nothing, so that reading an archived memory does not bring it back."""
 
     @property
     def index(self) -> Index:
@@ -84,7 +86,7 @@ class HomeSession:
     def using(self, tool: str) -> Self:
         """The same caller while it uses this tool."""
         session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
-        session.notices, session.run = self.notices, self.run
+        session.notices, session.run, session.only_reads = self.notices, self.run, self.only_reads
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:

@@ -124,7 +124,7 @@ class Access:
         self._rows: dict[str, Any] = {}
 
     def rows(self) -> Mapping[str, Any]:
-        """Everything in the file; not to be changed. Raises Refused."""
+        """Everything in the file; not to be changed. Raises AccessRefused."""
         follow_shared(self._layout.root)
         try:
             status = os.stat(self._layout.access)
@@ -146,7 +146,7 @@ class Access:
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
-        """Everything in the file, to be changed; written durably at the end. Raises Refused, StorageError."""
+        """Everything in the file, to be changed; written durably at the end. Raises AccessRefused, StorageError."""
         try:
             make_private(self._layout.private)
             lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
@@ -162,7 +162,7 @@ class Access:
             os.close(lock)
 
     def tokens(self) -> list[StoredToken]:
-        """All tokens, in the order they were made, those that are no longer valid included. Raises Refused."""
+        """All tokens, in the order they were made, those that are no longer valid included. Raises AccessRefused."""
         return [_token(each) for each in self.rows().get("tokens", ())]
 
     def add(
@@ -205,7 +205,7 @@ class Access:
             return _token(found[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth gave out for it. Raises Refused.
+        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused.
 
         Every secret is compared, in constant time, so that the time taken says nothing of any.
         """
@@ -241,7 +241,7 @@ class Access:
                         each["used"] = today
 
     def spaces(self) -> dict[str, Space]:
-        """All spaces by name. Raises Refused."""
+        """All spaces by name. Raises AccessRefused."""
         found = self.rows().get("spaces", {})
         return {
             name: Space(name, Path(row["home"]), dict(row["members"]), row.get("database", ""))

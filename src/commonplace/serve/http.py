@@ -157,7 +157,7 @@ class Homes:
         return self._registry if space is None else self._registry_for(self.memory(space))
 
     def spaces(self) -> set[str]:
-        """The names of all spaces. Raises Refused."""
+        """The names of all spaces. Raises AccessRefused."""
         return set(self._access.spaces())
 
     def of_space(self, name: str) -> Memory:
@@ -199,15 +199,14 @@ class AdmittedRequest:
             return None
         return self.token.member if self.space is not None else self.token.agent
 
-    def acts_as(self, named: str) -> str | None:
-        """Who the engine takes a caller for whose client calls itself `named`."""
+    def caller(self, memory: Memory, named: str, face: str, client: str) -> Memory:
+        """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
         identity = self.server.identity
-        return self.agent or identity.agent or agent_of(named, identity.clients)
-
-    @property
-    def by(self) -> dict[str, str]:
-        """What the journal notes of the caller besides the client."""
-        return {"session": self.token.id} if self.token else {}
+        session = {"session": self.token.id} if self.token else {}
+        agent = self.agent or identity.agent or agent_of(named, identity.clients)
+        memory = memory.as_caller(agent, face, client=client, **session)
+        memory.only_reads = self.scope == "read"
+        return memory
 
 
 class _HttpHandlers(Handlers):
@@ -234,9 +233,8 @@ class _HttpHandlers(Handlers):
         request: AdmittedRequest = ctx.request.scope[CALL]
         client = ctx.session.client_params.client_info if ctx.session.client_params else None
         named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
-        agent = request.acts_as(named)
-        by = {"client": f"http {client_text(client, '')}".strip()} | request.by
-        return await request.server.run(request, lambda memory: call(memory.as_caller(agent, "mcp", **by)))
+        shown = f"http {client_text(client, '')}".strip()
+        return await request.server.run(request, lambda memory: call(request.caller(memory, named, "mcp", shown)))
 
 
 class HttpServer:

@@ -100,7 +100,7 @@ View = Callable[[Visit], "Response | dict[str, Any]"]
 
 
 class PageEndpoint:
-    """One address, answered by a view. `is_free`: also for who has no cookie."""
+    """One address, answered by a view."""
 
     def __init__(self, server: HttpServer, view: View):
         self._server, self._view = server, view
@@ -148,7 +148,7 @@ class PageEndpoint:
             if is_owner:
                 memory = memory.as_caller(None, FACE, client="page", session=name_of(secret))
             else:
-                memory = memory.as_caller(call.acts_as(agent_name), "http", client=f"http {agent_name}", **call.by)
+                memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
             visit = Visit(request, memory, given, csrf)
             # a page calls many verbs: one look at the disk serves them all
             answer = self._view(visit) if visit.is_post else memory.at_once(lambda: self._view(visit))

@@ -98,6 +98,11 @@ class Visit:
 View = Callable[[Visit], "Response | dict[str, Any]"]
 
 
+def at_once(view: View) -> View:
+    """A view that calls many verbs, each short: one look at the disk serves all that a GET asks."""
+    return lambda visit: view(visit) if visit.is_post else visit.memory.at_once(lambda: view(visit))
+
+
 class PageEndpoint:
     """One address, answered by a view. `is_free`: also for who has no cookie."""
 
@@ -148,9 +153,7 @@ class PageEndpoint:
                 memory = memory.as_caller(None, FACE, client="page", session=name_of(secret))
             else:
                 memory = memory.as_caller(call.acts_as(agent_name), "http", client=f"http {agent_name}", **call.by)
-            visit = Visit(request, memory, given, csrf)
-            # a page calls many verbs: one look at the disk serves them all
-            answer = self._view(visit) if visit.is_post else memory.at_once(lambda: self._view(visit))
+            answer = self._view(Visit(request, memory, given, csrf))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return await self._server.run(call, viewed)

@@ -143,6 +143,7 @@ def _markdown() -> MarkdownIt:
 
     made.add_render_rule("link_open", _link_open)
     made.add_render_rule("image", _image)
+    made.add_render_rule("table_open", lambda *_: '<table tabindex="0">')  # a wide one scrolls, by keys too
     return made
 
 

@@ -14,19 +14,19 @@ from commonplace.serve.page import agents, calendar, graph, inbox, note, search,
 from commonplace.serve.page.live import Live
 from commonplace.serve.page.render import LANGUAGES, language_of, render
 from commonplace.serve.page.session import COOKIE_LASTS, PageVisitors
-from commonplace.serve.page.visit import HEADERS, HOME, Visit, cookie_name, route
+from commonplace.serve.page.visit import HEADERS, HOME, Visit, at_once, cookie_name, route
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PAGES = {
-    HOME: (GET, today.show),
+    HOME: (GET, at_once(today.show)),
     f"{HOME}/change/{{number}}": (GET, today.change),
     f"{HOME}/undo": (POST, today.undo),
     f"{HOME}/find": (GET, note.find),
-    f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, note.show),
+    f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
     f"{HOME}/inbox": (BOTH, inbox.show),
-    f"{HOME}/search": (GET, search.show),
+    f"{HOME}/search": (GET, at_once(search.show)),
     f"{HOME}/graph": (GET, graph.show),
-    f"{HOME}/calendar": (GET, calendar.show),
+    f"{HOME}/calendar": (GET, at_once(calendar.show)),
     f"{HOME}/reminder": (POST, calendar.change),
     f"{HOME}/agents": (GET, agents.show),
     f"{HOME}/agents/revoke": (POST, agents.revoke),

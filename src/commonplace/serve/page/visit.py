@@ -99,6 +99,11 @@ class Visit:
 View = Callable[[Visit], "Response | dict[str, Any]"]
 
 
+def at_once(view: View) -> View:
+    """A view that calls many verbs, each short: one look at the disk serves all that a GET asks."""
+    return lambda visit: view(visit) if visit.is_post else visit.memory.at_once(lambda: view(visit))
+
+
 class PageEndpoint:
     """One address, answered by a view."""
 
@@ -149,9 +154,7 @@ class PageEndpoint:
                 memory = memory.as_caller(None, FACE, client="page", session=name_of(secret))
             else:
                 memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-            visit = Visit(request, memory, given, csrf)
-            # a page calls many verbs: one look at the disk serves them all
-            answer = self._view(visit) if visit.is_post else memory.at_once(lambda: self._view(visit))
+            answer = self._view(Visit(request, memory, given, csrf))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return await self._server.run(call, viewed)

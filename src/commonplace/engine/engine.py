@@ -331,6 +331,7 @@ class Engine:
                 except BaseException:
                     self.index.end(commit=False)
                     self.freshness.forget()
+                    self.day_use = DayUse(self.home.history)
                     raise
                 try:
                     self.index.end()

@@ -289,6 +289,38 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
         assert [change.verb for change in memory.log(limit=4)] == ["delete", "edit", "write", "write"]
 
 
+def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp_path, monkeypatch):
+    with open_memory(tmp_path / "home") as memory:
+        memory.write(Draft("old", title="Old"))
+        fsync, refused, runs = os.fsync, [], []
+
+        def refuse_once(fd: int) -> None:
+            if not refused:
+                refused.append(fd)
+                raise OSError(errno.EIO, "Input/output error")
+            fsync(fd)
+
+        def write() -> None:
+            runs.append(memory.engine.guard.may_stage)
+            if len(runs) == 1:
+                writer.start()
+                while not memory.engine.guard.may_stage:
+                    threading.Event().wait(0.001)
+            memory.edit("notes/old", Append("one"))
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "fsync", refuse_once)
+                memory.edit("notes/old", Append("two"))
+
+        writer = threading.Thread(target=lambda: memory.in_turn(lambda: None))
+        memory.in_turn(write)
+        writer.join(SECONDS)
+        assert (len(refused), runs) == (1, [False, False])
+        assert memory.read("notes/old").content.split() == ["old", "one", "two"]
+        assert [change.verb for change in memory.log(limit=0)] == ["edit", "edit", "write"]
+        with memory.engine.guard:
+            assert memory.index.is_sound()
+
+
 def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
     with open_memory(prepared(tmp_path / "home")) as memory:
         memory.sync()

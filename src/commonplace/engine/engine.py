@@ -383,6 +383,7 @@ class Engine:
                 except BaseException:
                     self.index.end(commit=False)
                     self.freshness.forget(whole=True)
+                    self.day_use = DayUse(self.home.history)
                     raise
                 try:
                     self.index.end()

@@ -215,11 +215,14 @@ class Transaction:
         limits.check(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
         sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
         engine.home.may_stage = engine.guard.may_stage
-        self.done = engine.home.commit(
-            self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-            undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
-            by=session.by or None,
-        )  # fmt: skip
+        try:
+            self.done = engine.home.commit(
+                self.verb, self.steps, about=about, agent=session.agent, face=session.face,
+                undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
+                by=session.by or None,
+            )  # fmt: skip
+        finally:
+            engine.home.may_stage = False
         session.changed = self.done.number
         if session.run == 0:
             session.run = self.done.run

@@ -294,9 +294,12 @@ class Home:
         """Undo what was carried out. Raises NotPutBack for what cannot be undone, StorageError for an OSError."""
         lost = execution.rollback()
         execution.remove_temps(steps)
-        self._redo.drop()
-        if is_synced:
-            self._redo.sync()  # the record was: it must not come back after a power failure
+        try:
+            self._redo.drop()
+            if is_synced:
+                self._redo.sync()  # the record was: it must not come back after a power failure
+        except OSError:
+            lost.append("the redo record, by which the change may still be made")
         if lost:
             why = reason(error) if isinstance(error, OSError) else str(error)
             raise NotPutBack(about, f"{why}; not put back: {', '.join(lost)}") from None

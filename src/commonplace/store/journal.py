@@ -1,10 +1,10 @@
 """The history (a journal of changes, and the texts they replaced) and the redo record of the change under way.
 
 `history/journal.jsonl` holds one JSON line per change, numbered from 1; a line is the commit mark of its change.
-`history/objects/ab/<sha256>` holds each replaced text once. The redo record is a file of two lines, each JSON and a
-checksum that goes on from the line before: the temp files to come, then the steps. It counts from a leading `{` to the
-first NUL; an older, longer record may show behind that. It is dropped by a mark over its first byte: to truncate the
-file would cost more than all the syncs of a small change.
+`history/objects/ab/<sha256>` holds each replaced text once. The redo record is a file of lines, each JSON and a
+checksum that goes on from the line before: the temp files to come, then the steps of each change. It counts from a
+leading `{` to the first NUL; an older, longer record may show behind that. It is dropped by a mark over its first byte:
+to truncate the file would cost more than all the syncs of a small change.
 """
 
 from __future__ import annotations

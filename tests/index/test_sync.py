@@ -7,7 +7,9 @@ from contextlib import nullcontext
 import pytest
 
 from commonplace import open_memory
+from commonplace.errors import Busy
 from commonplace.index import sync
+from commonplace.index.database import merge_words
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp
 from index.conftest import Desk
@@ -123,3 +125,34 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
         memory.sync()
         assert memory.list()[1] == 5
     assert len(taken) == 3
+
+
+def test_after_many_new_notes_the_words_lie_in_one_segment(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def segments() -> dict[str, int]:
+        sql = "select count(distinct segid) from {}_idx"
+        return {table: shelf.desk.db.execute(sql.format(table)).fetchone()[0] for table in ("note_fts", "stem_fts")}
+
+    monkeypatch.setattr(sync, "BATCH", 5)
+    for number in range(40):
+        shelf.write(f"{number}.md", f"heron{number} by the river {'word' * (number % 5)}", number)
+    monkeypatch.setattr(sync, "_MANY_CHANGES", 100)
+    shelf.sync(changes=shelf.plan()[:20])
+    assert segments()["note_fts"] > 1
+    monkeypatch.setattr(sync, "_MANY_CHANGES", 10)
+    monkeypatch.setattr("commonplace.index.database._MERGED", 1)
+    shelf.sync()
+    assert segments() == {"note_fts": 1, "stem_fts": 1}
+    assert shelf.desk.found("heron7") == ["7.md"]
+    assert len(shelf.desk.found("river")) == 40
+
+
+def test_words_are_merged_as_far_as_the_lock_can_be_had(shelf: Shelf) -> None:
+    class Taken:
+        def __enter__(self) -> None:
+            raise Busy("another process")
+
+        def __exit__(self, *_: object) -> None: ...
+
+    shelf.sync()
+    merge_words(shelf.desk.db, Taken())
+    assert shelf.plan() == []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from commonplace.clock import waits_at_most
-from commonplace.errors import StorageError
+from commonplace.errors import Busy, StorageError
 from commonplace.store.files import reason
 
 P = ParamSpec("P")
@@ -32,6 +32,8 @@ _PROBES = (
 )
 _BATCH = 500
 """Keys bound to one statement."""
+_MERGED = 250
+"""Pages of 4 kB of a full-text table that are merged in one transaction."""
 _CORRUPT, _NOT_A_DATABASE = 11, 26
 _BUSY_SECONDS = 2.0
 """How long SQLite waits for another process that writes the index."""
@@ -298,6 +300,21 @@ def many_changes(db: sqlite3.Connection) -> Iterator[None]:
     finally:
         for setting in ("wal_autocheckpoint = 1000", "cache_size = -4096", "wal_checkpoint(truncate)"):
             db.execute(f"pragma {setting}")
+
+
+def merge_words(db: sqlite3.Connection, lock: AbstractContextManager[object]) -> None:
+    """Make the segments of each full-text table one, as every search asks each of them: some megabytes a transaction.
+
+    Where the lock or the disk cannot be had it ends, and searches are slower.
+    """
+    with suppress(Busy, sqlite3.OperationalError):
+        for table in _WORD_TABLES:
+            pages, before = -_MERGED, -2
+            while db.total_changes - before >= 2:  # fewer: nothing was left
+                before = db.total_changes
+                with lock, transaction(db):
+                    db.execute(f"insert into {table} ({table}, rank) values ('merge', ?)", (pages,))
+                pages = _MERGED
 
 
 def open_index(path: Path) -> sqlite3.Connection:

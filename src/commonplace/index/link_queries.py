@@ -7,6 +7,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from commonplace.clock import microseconds
@@ -198,7 +199,7 @@ class LinkQueries(Queries):
         looked at, those of the notes that were indexed last."""
         keys = self._keys(note)
         places = self._among("select note from link where fold in ({marks})", keys)
-        sources = Counter(row for (row,) in places)
+        sources = Counter(chain.from_iterable(places))
         rows, found = sorted(sources, reverse=True), list[_Link]()
         size = _SOURCES if most is not None else max(1, len(rows))
         for at in range(0, len(rows), size):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from commonplace.index.database import many_changes, transaction
+from commonplace.index.database import many_changes, merge_words, transaction
 from commonplace.index.rows import get
 from commonplace.note.model import Note
 from commonplace.store.base import Listing, Stamp, Values, bounded
@@ -127,8 +127,13 @@ def apply(
     """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets between
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
     (any more). What came of it is added to `result`; `progress` hears (done, total)."""
-    with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
+    if len(changes) <= _MANY_CHANGES:
         _apply_all(db, project, changes, load, lock, result, progress)
+        return
+    with many_changes(db):
+        _apply_all(db, project, changes, load, lock, result, progress)
+        if len(changes) * 4 > db.execute("select count(*) from note").fetchone()[0]:
+            merge_words(db, lock)
 
 
 def _apply_all(

@@ -223,6 +223,8 @@ class Reading:
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
         """The chunks of a note; of a very long one those in passages that contain a word, as far as there is room."""
+        if (note := self._features.get(text.row)) is not None and not note.is_long:
+            return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
         found: list[Chunk] = []
         size = 0
         for first, last in text.spans or [(0, len(text.text))]:
@@ -324,7 +326,8 @@ class Reading:
         """The features that need the text of a chunk, for the best ones."""
         table, count = self._table, len(self._ranking.words)
         for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
-            style = _style_of(self.texts[one.row].text[one.start : one.stop])
+            note = self._features[one.row]
+            style = _style_of(self.texts[one.row].text[one.start : one.stop]) if note.is_long else note
             more = {"own": table.own * style.first_person / 4}
             if len(one.often) > 1 and number < _READ_NEAR:
                 more["near"] = table.near * nearness(sorted(one.places), count)

@@ -235,8 +235,8 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
         assert memory.search(rare_word(7)).total
         ready = time.perf_counter() - start
     used, size = time.process_time() - used, _size(folder / "new") / 1e6
-    print(f"a new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, found "
-          f"after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk")  # fmt: skip
+    print(f"a new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
+          f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk")  # fmt: skip
     start = time.perf_counter()
     with opened(url, "cold", folder / "new") as memory:
         memory.search(rare_word(7))

@@ -431,3 +431,21 @@ def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
     assert files(tmp_path / "copy") == {n: d for n, d in files(tmp_path / "home").items() if "/" in n}
     assert subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "status", "--porcelain"]) == b""
     assert not json.loads((tmp_path / "copy" / MIRROR / "state.json").read_text())["writing"]
+
+
+@pytest.mark.slow
+def test_a_mirror_that_watches_follows_each_change_until_it_is_stopped(tmp_path):
+    environment = {**os.environ, "HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "commonplace", "mirror", str(tmp_path / "copy"), "--watch", "--git"]
+    with open_memory(tmp_path / "home") as memory:
+        memory.write(Draft("one", project="notes", title="a"))
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            try:
+                assert "1 files (1 copied, 0 removed, 1 commits)" in watching.stdout.readline()
+                memory.write(Draft("two", project="notes", title="b"))
+                assert "2 files (1 copied, 0 removed, 1 commits)" in watching.stdout.readline()
+            finally:
+                watching.send_signal(signal.SIGINT)
+        assert watching.returncode == 130
+        assert (tmp_path / "copy" / "notes" / "b.md").is_file()

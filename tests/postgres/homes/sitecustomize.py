@@ -28,7 +28,7 @@ def install(url: str) -> None:
             object.__setattr__(self, "url", url)
             object.__setattr__(self, "space", f"t{sha256(os.path.realpath(home).encode()).hexdigest()[:24]}")
 
-    def open_(self, layout, clock, where, space):
+    def open_(self, layout, clock, where, space, **more):
         projects = [place for place in layout.built_in().values() if place.is_dir()]
         if where == url and not layout.replica.exists() and (projects or layout.config.exists()):
             adopting[0] = True
@@ -36,7 +36,7 @@ def install(url: str) -> None:
                 _adopt(layout.root, f"{url}&space={space}")
             finally:
                 adopting[0] = False
-        opened(self, layout, clock, where, space)
+        opened(self, layout, clock, where, space, **more)
 
     Settings.__init__ = init
     PostgresHome.__init__ = open_

@@ -1,0 +1,77 @@
+"""Servers of one space on several machines: any request may go to any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.faces import ALL
+from commonplace.serve.auth import Access
+from commonplace.serve.http import Place
+from serve.test_oauth import answered, asked, exchanged, query, registered, renewed, status
+from serve.web import FAR, Web, bearer, tool, tools
+
+
+class Server(Web):
+    """A server over a space, on a machine of its own."""
+
+    def __init__(self, space: str):
+        self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
+        self.memory = open_memory(space, clock=lambda: self.now)
+        self.access = Access(self.memory.home, lambda: self.now)
+        self.documents, self._public, self._tools = {}, FAR, ALL
+        self._place = Place("127.0.0.1", 8377, public=FAR)
+
+
+@pytest.fixture
+def servers(space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Server]]:
+    made = []
+    for name in ("a", "b"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache" / name))
+        made.append(Server(space))
+    yield made[0], made[1]
+    for each in made:
+        each.close()
+
+
+def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server, Server]):
+    one, two = servers
+    secret = one.token()
+
+    async def conversation(first):
+        async with two.served() as second:
+            await tool(first, secret, "write_note", title="Tea", content="green", directory="")
+            assert "green" in await tool(second, secret, "read_note", identifier="tea")
+            assert await tools(first, secret) == await tools(second, secret)
+            for client in (first, second):
+                assert (await client.get("/readyz")).json() == {"status": "ready", "lag": 0}
+                text = (await client.get("/metrics", headers=bearer(secret))).text
+                assert "commonplace_notes 1\n" in text
+                assert "commonplace_index_lag_changes 0\n" in text
+            two.access.revoke("laptop")
+            assert await status(first, secret) == await status(second, secret) == 401
+
+    one.run(conversation)
+
+
+def test_each_step_of_oauth_may_go_to_another_server(servers: tuple[Server, Server]):
+    one, two = servers
+    secret = one.token(scope="write")
+
+    async def conversation(first):
+        async with two.served() as second:
+            id = await registered(first)
+            location = (await asked(second, id)).headers["location"]
+            code = query(await answered(first, location, secret))["code"]
+            got = (await exchanged(second, id, code=code)).json()
+            assert await status(first, got["access_token"]) == 200
+            got = (await renewed(first, id, got["refresh_token"])).json()
+            assert await status(second, got["access_token"]) == 200
+            assert (await exchanged(first, id, code=code)).status_code == 400
+            assert await status(second, got["access_token"]) == 401
+
+    one.run(conversation)

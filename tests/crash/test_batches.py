@@ -80,6 +80,7 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("issue-batches", "issue-kill-9-at-every-step")
 def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_or_not_at_all(tmp_path):
     def run(homes: dict[Path, int]) -> list[list[str]]:
         said = killed(homes, str(Path(batches.__file__)))
@@ -99,6 +100,7 @@ def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_o
 
 
 @pytest.mark.slow
+@pytest.mark.promise("issue-batches", "issue-kill-9-random")
 def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_nothing_acknowledged(tmp_path):
     program = [sys.executable, str(Path(batches.__file__).with_name("socket_kills.py")), str(tmp_path), str(KILLS)]
     ran = subprocess.run(program, env=ENVIRONMENT, capture_output=True, text=True, timeout=10 * KILLS)
@@ -106,6 +108,7 @@ def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_
     assert ran.stdout.startswith(f"done: {KILLS} kills"), ran.stdout
 
 
+@pytest.mark.promise("issue-batches")
 @pytest.mark.parametrize("watch", [True, False])
 def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal(tmp_path, monkeypatch, watch):
     with open_memory(prepared(tmp_path / "home"), watch=watch) as memory:
@@ -126,6 +129,7 @@ def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal
         assert (len(files), len(folders), len(journals)) == (6, 1, 1)
 
 
+@pytest.mark.promise("issue-batches")
 def test_each_step_of_a_batch_reaches_the_disk_only_after_what_it_needs(tmp_path, monkeypatch):
     with open_memory(prepared(tmp_path / "home")) as memory:
         memory.sync()
@@ -161,6 +165,7 @@ def test_each_step_of_a_batch_reaches_the_disk_only_after_what_it_needs(tmp_path
     assert last["sync folder"] < done.index("write journal.jsonl") < done.index("sync journal.jsonl")
 
 
+@pytest.mark.promise("issue-batches")
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, monkeypatch, code):
     def run(home: Path, refusal: Refusal) -> None:
@@ -183,6 +188,7 @@ def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, 
         run(prepared(tmp_path / f"at-{at}"), Refusal(at, code))
 
 
+@pytest.mark.promise("issue-batches", "issue-full-disk")
 def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_path, monkeypatch):
     home = prepared(tmp_path / "home")
     before = {path: path.read_bytes() for path in home.rglob("*.md")}
@@ -220,6 +226,7 @@ with open_memory(home) as memory:
 """
 
 
+@pytest.mark.promise("issue-batches")
 def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_others(tmp_path):
     home = prepared(tmp_path / "home")
     with open_memory(home) as memory:  # so that the journal, not a note or the index, is the file that is full
@@ -237,6 +244,7 @@ def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_o
         assert len(memory.log(limit=0)) == 34 + len(acknowledged)
 
 
+@pytest.mark.promise("issue-batches")
 def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
     with open_memory(tmp_path / "home") as memory:
         memory.sync()
@@ -268,6 +276,7 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
         assert seen == [(True, 2)]
 
 
+@pytest.mark.promise("issue-batches")
 def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
@@ -289,6 +298,7 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
         assert [change.verb for change in memory.log(limit=4)] == ["delete", "edit", "write", "write"]
 
 
+@pytest.mark.promise("issue-batches")
 def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp_path, monkeypatch):
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
@@ -321,6 +331,7 @@ def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp
             assert memory.index.is_sound()
 
 
+@pytest.mark.promise("issue-batches")
 def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
     with open_memory(prepared(tmp_path / "home")) as memory:
         memory.sync()
@@ -336,6 +347,7 @@ def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
         assert memory.read("notes/new").content.split() == ["new"] * 200
 
 
+@pytest.mark.promise("issue-batches")
 def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     home = prepared(tmp_path / "home")
     with open_memory(home) as memory:
@@ -377,6 +389,7 @@ with open_memory(sys.argv[1]) as memory:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("issue-batches")
 def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
     home = tmp_path / "home"
     open_memory(home, watch=False).close()
@@ -392,6 +405,7 @@ def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("issue-batches")
 def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp_path):
     home = tmp_path / "home"
     kept: list[str] = []

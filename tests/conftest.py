@@ -26,12 +26,31 @@ os.environ["MEMORY_SEMANTIC"] = "off"  # whether or not a model is installed her
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite session transcripts and reference pages")
 
+    where = "where the homes of tests have their notes: postgres = in spaces of a server started for it"
+    parser.addoption("--home-kind", choices=("folder", "postgres"), default="folder", help=where)
+
 
 def pytest_configure(config: pytest.Config) -> None:
+    works = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+    if config.getoption("--home-kind") == "postgres" and works:
+        _keep_homes_in_postgres(config)
     config.addinivalue_line("markers", "slow: takes over two seconds; `make test-fast` leaves it out")
     config.addinivalue_line(
         "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
     )
+
+
+def _keep_homes_in_postgres(config: pytest.Config) -> None:
+    """Start a server, and have every home of this process and of those it starts be a space of its database."""
+    from postgres.homes import sitecustomize
+    from postgres.server import served
+
+    server = served()
+    url = server.__enter__()
+    config.add_cleanup(lambda: server.__exit__(None, None, None))
+    paths = [str(Path(sitecustomize.__file__).parent), os.environ.get("PYTHONPATH", "")]
+    os.environ |= {sitecustomize.VARIABLE: url, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    sitecustomize.install(url)
 
 
 @dataclass(frozen=True)

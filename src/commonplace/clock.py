@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeVar
 
@@ -83,6 +84,17 @@ class _Waits(threading.local):
 _waits = _Waits()
 
 
+@dataclass(slots=True)
+class Waited:
+    """How often, and for how many seconds together, threads of this process waited for a lock."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+waited = Waited()
+
+
 @contextmanager
 def waits_at_most(seconds: float) -> Iterator[None]:
     """Inside, all that this thread waits for takes at most so long together; a block around it may allow less."""
@@ -118,8 +130,16 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
             pause = min(pause * 1.5, 0.01)
         return False
     finally:
-        if _waits.left is not None:
-            _waits.left = max(0.0, left - (time.monotonic() - begun))
+        _note_wait(begun, left)
+
+
+def _note_wait(begun: float, left: float) -> None:
+    """Count a wait since `begun`, before which the call could wait for `left` seconds."""
+    took = time.monotonic() - begun
+    waited.count += 1
+    waited.seconds += took
+    if _waits.left is not None:
+        _waits.left = max(0.0, left - took)
 
 
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
@@ -130,8 +150,7 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
     try:
         return wait(min(seconds, left))
     finally:
-        if _waits.left is not None:
-            _waits.left = max(0.0, left - (time.monotonic() - begun))
+        _note_wait(begun, left)
 
 
 def may_wait() -> bool:

@@ -77,6 +77,8 @@ RUNS: list[tuple[list[str], list[str]]] = [
     (["graph", "import", "-"], ["entities", "relations", "skipped"]),
     (["export", "--output", "FILE"], ["exported", "file"]),
     (["import"], ["imported", "updated", "unchanged", "skipped"]),
+    (["mirror", "DIR"], ["files", "copied", "removed", "restored", "commits", "change", "left", "notices"]),
+    (["move-home", "HOME", "DIR"], ["files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left"]),
     (["graph", "show", "Anna"], ["entity", "relations"]),
     (["edit", "ID"], ["id", "path", "changed"]),
     (["config", "get", "timezone"], SETTING),
@@ -133,7 +135,7 @@ def test_the_document_of_a_command_has_its_keys_in_order(
     terminal.ok("graph", "import", "-", stdin='{"type":"entity","name":"Anna","entityType":"person","observations":[]}')
     terminal.ok("project", "add", "work", str(terminal.folder / "work"))
     words = {"ID": terminal.write("one [[nobody]]"), "OTHER": terminal.write("two"), "GONE": terminal.write("three")}
-    words["DIR"] = str(terminal.folder / "dir")
+    words["DIR"], words["HOME"] = str(terminal.folder / "dir"), str(terminal.home)
     words["FILE"] = str(terminal.folder / "file")
     terminal.ok("delete", words["GONE"])
     ran = terminal(*(words.get(word, word) for word in argv), "--json")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, open_memory
-from commonplace.errors import ConfigError, InvalidInput, ProjectRefused
+from commonplace.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
 from commonplace.serve.auth import Access
 from conftest import Terminal
 from postgres.conftest import Replica
@@ -88,6 +88,35 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     assert b"access_count: 3" in (c.home / "categories" / note.path).read_bytes()
     assert c.engine.home._database.reads() == []
     assert replica("d").read(note.id, count=False).access_count == 3
+
+
+def test_reads_are_sent_once_however_often_they_are_exchanged(replica: Replica):
+    a = replica("a")
+    note = a.write(Draft("tea", project="categories", category="preferences"))
+    for _ in range(3):
+        a.read(note.id)
+        a.engine.access.exchange(now=True)
+    assert a.read(note.id, count=False).access_count == 3
+    a.close()
+    assert replica("b").read(note.id, count=False).access_count == 3
+
+
+def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(replica: Replica, monkeypatch: pytest.MonkeyPatch):
+    a, b = replica("a"), replica("b")
+    a.write(Draft("tea"))
+    assert (a.lag(), b.lag()) == (0, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(b.engine.home), "follow", lambda self: "")
+        a.write(Draft("milk"))
+        a.write(Draft("sugar"))
+        assert (a.lag(), b.lag()) == (0, 2)
+    assert b.lag() == 0
+
+    def away(self):
+        raise DatabaseAway("here", "it refuses connections")
+
+    monkeypatch.setattr(type(b.engine.home._database), "newest", away)
+    assert b.lag() is None
 
 
 def test_one_replica_does_the_upkeep_and_another_takes_over_when_it_ends(replica: Replica):

@@ -341,7 +341,7 @@ def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web):
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch):
-    monkeypatch.setattr("commonplace.serve.http._BODY_SECONDS", 0.05)
+    monkeypatch.setattr("commonplace.serve.middleware.BODY_SECONDS", 0.05)
     secret = web.token()
 
     async def never():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from commonplace.transfer.moving import MovePlan
 
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
-_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory", *_EXPORTS)
+_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory", "mirror", *_EXPORTS)
 _WITH_PROJECT = ("basic-memory", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 _BLOCK = 1 << 20
@@ -216,6 +216,8 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: 
             plan = moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
         elif kind == "memory-bank":
             plan = _plan_banks(memory, place)
+        elif kind == "mirror":
+            plan = moving.plan_mirror(memory, place)
         elif kind in _EXPORTS:
             from commonplace.transfer.exports import plan_export
 

@@ -23,16 +23,14 @@ from urllib.parse import quote, urlsplit
 import anyio
 import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
-from h11 import LocalProtocolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock, waits_until
@@ -40,6 +38,8 @@ from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, AccessRefused, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
+from commonplace.serve.metrics import Health, Metrics, State
+from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, AccessLog, HostAndOrigin, RequestRefused, in_time
 from commonplace.serve.rpc import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
 
@@ -52,11 +52,8 @@ _log = logging.getLogger("commonplace.http")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
-ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
-"""Where every web page may ask: nothing there takes the word of a browser that somebody is logged in."""
 _CONNECTIONS = 1000
-_BODY_SECONDS, _LAST_WORDS, _KEPT_ALIVE = 30.0, 5, 75
-_CALL, _TOKEN = "commonplace.call", "commonplace.token"
+_LAST_WORDS, _KEPT_ALIVE = 5, 75
 _HEADERS = ["authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id",
             "last-event-id"]  # fmt: skip
 
@@ -150,7 +147,8 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects)
+                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects,
+                                   serving=True)  # fmt: skip
                 self._open[key] = self._ends.enter_context(made)
             return self._open[key]
 
@@ -220,28 +218,25 @@ class _HttpHandlers(Handlers):
         return {name: each for name, each in handlers.items() if "subscri" not in name}
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
-        if params.name in self._registry.tools:
-            ctx.request.scope[_CALL].did.append(params.name)
-        return await super().call(ctx, params)
+        if params.name not in self._registry.tools:
+            return await super().call(ctx, params)
+        request: AdmittedRequest = ctx.request.scope[CALL]
+        request.did.append(params.name)
+        begun, end = time.perf_counter(), "error"
+        try:
+            result = await super().call(ctx, params)
+            end = "error" if result["isError"] else "ok"
+            return result
+        finally:
+            request.server.metrics.count_call(params.name, end, time.perf_counter() - begun)
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
-        request: AdmittedRequest = ctx.request.scope[_CALL]
+        request: AdmittedRequest = ctx.request.scope[CALL]
         client = ctx.session.client_params.client_info if ctx.session.client_params else None
         named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
         agent = request.acts_as(named)
         by = {"client": f"http {client_text(client, '')}".strip()} | request.by
         return await request.server.run(request, lambda memory: call(memory.as_caller(agent, "mcp", **by)))
-
-
-class RequestRefused(Exception):
-    """A request that is not let in: the answer."""
-
-    def __init__(self, status: int, message: str, error: str = "", **headers: str):
-        super().__init__(message)
-        body: dict[str, Any] = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": message}}
-        if error:  # as OAuth has it (RFC 6750), which clients look for
-            body = {"error": error, "error_description": message}
-        self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
 
 
 class HttpServer:
@@ -263,10 +258,11 @@ class HttpServer:
         self._turn = anyio.Lock()
         self._server: _Uvicorn | None = None
         self._served: asyncio.Task[None] | None = None
+        self.metrics = Metrics()
         self.seen: dict[str, datetime] = {}
         """When each token, by its id, was last used here."""
         self.app = self._application([*routes, *(pages(self) if pages else ())])
-        self.app.state.server, self.app.state.rounds = self, None
+        self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
         security = self._place.security()
@@ -279,12 +275,12 @@ class HttpServer:
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                Route("/healthz", self._health, methods=["GET"]),
+                *Health(self.metrics, self.stopping.is_set, self._state, self._check_metrics).routes(),
                 *routes,
             ],
             middleware=[
-                Middleware(_AccessLog),
-                Middleware(_HostAndOrigin, settings=security),
+                Middleware(AccessLog, counts=self.metrics.requests),
+                Middleware(HostAndOrigin, settings=security),
             ],
             lifespan=self._lifespan,
         )
@@ -298,9 +294,15 @@ class HttpServer:
             finally:
                 tasks.cancel_scope.cancel()
 
-    async def _health(self, request: Request) -> Response:
-        is_well = not self.stopping.is_set()
-        return JSONResponse({"status": "ok" if is_well else "stopping"}, 200 if is_well else 503)
+    def _check_metrics(self, request: Request) -> None:
+        """Raises RequestRefused unless the numbers of the whole home are the caller's to know."""
+        if self.admitted(request).projects:
+            raise RequestRefused(404, "There is nothing here for this token.")
+
+    def _state(self) -> State:
+        memory = self.homes.memory(None)
+        connections = len(self._server.server_state.connections) if self._server is not None else 0
+        return State(memory.lag(), memory.stats().total, connections)
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -326,7 +328,7 @@ class HttpServer:
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
-        token = request.scope[_TOKEN] = self._token(request)
+        token = request.scope[TOKEN] = self._token(request)
         space = self._space(request.path_params.get("space"), token)
         if token is not None:
             if found := self._budgets.take(token.id, token.rate, token.quota):
@@ -428,7 +430,7 @@ class _Endpoint:
                     405, "Send requests with POST; there are no streams or sessions here.", allow="POST"
                 )
             call = self._server.admitted(request)
-            scope[_CALL] = call
+            scope[CALL] = call
             manager = await self._server.manager(call)
         except RequestRefused as refused:
             return await refused.response(scope, receive, send)
@@ -440,80 +442,9 @@ class _Endpoint:
         try:
             await manager.handle_request(scope, in_time(receive), send)
         except TimeoutError:
-            await RequestRefused(408, f"The request did not come within {_BODY_SECONDS:.0f} s.").response(
+            await RequestRefused(408, f"The request did not come within {BODY_SECONDS:.0f} s.").response(
                 scope, receive, send
             )
-
-
-def in_time(receive: Receive) -> Receive:
-    """`receive`, which raises TimeoutError when the whole body is not there in time, ClientDisconnect when it will not
-    be."""
-    end = anyio.current_time() + _BODY_SECONDS
-    is_whole = False
-
-    async def bounded() -> Message:
-        nonlocal is_whole
-        if is_whole:
-            return await receive()
-        with anyio.fail_after(max(0.0, end - anyio.current_time())):
-            message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        is_whole = not message.get("more_body", False)
-        return message
-
-    return bounded
-
-
-class _HostAndOrigin:
-    """Refuses requests for another host (421) or from a foreign page (403): a page can have this server's address."""
-
-    def __init__(self, app: ASGIApp, settings: TransportSecuritySettings):
-        self._app = app
-        self._check = TransportSecurityMiddleware(settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = Request(scope)
-            refused = await self._check.validate_request(request)
-            if refused is not None and refused.status_code == 403 and scope["path"].startswith(ANY_ORIGIN):
-                refused = None
-            if refused is not None:
-                return await refused(scope, receive, send)
-        await self._app(scope, receive, send)
-
-
-class _AccessLog:
-    """One line for each request: who, what, how it ended, how long it took; nothing of what was said."""
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        begin, status = time.perf_counter(), 0
-
-        async def watched(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            with suppress(LocalProtocolError):  # what came was no HTTP in the end; it has been answered
-                await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        except ClientDisconnect:
-            status = 499
-        finally:
-            call: AdmittedRequest | None = scope.get(_CALL)
-            token: StoredToken | None = scope.get(_TOKEN)
-            row = {
-                "method": scope["method"], "path": quote(scope["path"])[:100], "status": status,
-                "ms": round((time.perf_counter() - begin) * 1000),
-                "token": f"{token.name}/{token.id}" if token else "-",
-                "tool": ",".join(call.did) if call else "",
-            }  # fmt: skip
-            _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
 
 
 class _Uvicorn(uvicorn.Server):

@@ -93,7 +93,8 @@ class AccessLog:
         try:
             file = read_file(str(self._path))
             changed = datetime.fromtimestamp(file.stamp.mtime_ns // 1_000_000_000, UTC)
-            yield LockedLog(self._path.name, file, Counter(self.counts()), changed, dict(self._used))
+            own = AccessLog.counts(self), AccessLog.used(self)  # of this file alone, whatever a subclass adds
+            yield LockedLog(self._path.name, file, Counter(own[0]), changed, dict(own[1]))
         finally:
             os.close(fd)
 

@@ -10,11 +10,14 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import EPOCH
+from commonplace.engine.contents import OWN, Contents, is_kept_name
 from commonplace.engine.entities import Entity, GraphRelation, GraphText
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB, Exchange, batches
@@ -23,6 +26,7 @@ from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_o
 from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError
 from commonplace.note.markdown import parse_note
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store import path_guard
 from commonplace.store.files import reason
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
@@ -36,6 +40,8 @@ Progress = Callable[[int, int], None]
 
 BATCH, BATCH_BYTES = 200, 16 << 20
 IMPORT, UPDATE, KEEP = "import", "update", "keep"
+MIRROR = ".memory-mirror"
+"""The folder in a mirror that holds what it knows of itself."""
 BANKS = "banks"
 BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
@@ -124,8 +130,11 @@ def read_bytes(path: Path) -> bytes:
         raise WrongStore(f"cannot read {path}: {reason(error)}") from None
 
 
-def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False) -> Iterator[SourceFile]:
-    """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by path.
+def files_below(
+    root: Path, skipped: Callable[[str], bool] = lambda name: False, kept: Callable[[str], bool] | None = None
+) -> Iterator[SourceFile]:
+    """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by path; with `kept`
+    those whose names, and whose folders' names, it keeps.
 
     A link is not followed, and named as refused, like a folder that cannot be read.
     """
@@ -139,7 +148,7 @@ def files_below(root: Path, skipped: Callable[[str], bool] = lambda name: False)
             continue
         inner = []
         for each in entries:
-            if each.name.startswith(".") or skipped(each.name):
+            if not kept(each.name) if kept else each.name.startswith(".") or skipped(each.name):
                 continue
             path = f"{folder}/{each.name}" if folder else each.name
             status = each.stat(follow_symlinks=False)
@@ -165,6 +174,44 @@ def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
     if not any(_is_note(each.path) for each in found):
         raise WrongStore(f"{path} holds no notes (*.md)")
     return _Copying(memory, name).plan((each, _Copy(path / each.path, each.path)) for each in found)
+
+
+def plan_mirror(memory: Memory, path: Path) -> MovePlan:
+    """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project, as it is there.
+
+    Projects of the configuration that are not here are made as folders of the home when the plan is carried out. Raises
+    WrongStore, InvalidInput for an agent.
+    """
+    if not (folder_at(path, "a mirror") / MIRROR).is_dir():
+        raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
+    Contents(memory)  # refuses an agent, from whom some of it is private
+    built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
+    here = {*built_in, *(each.name for each in memory.projects)}
+    places = [(name, path / name.removeprefix(".")) for name in built_in]
+    more = sorted((path / OWN).iterdir()) if (path / OWN).is_dir() else []
+    places += [(each.name.replace("%2E", ".", 1), each) for each in more]
+    plan, plans = MovePlan(lambda items: None), dict[str, MovePlan]()
+    for name, folder in places:
+        if not folder.is_dir() or folder.is_symlink():
+            if os.path.lexists(folder):
+                plan.skipped.append((folder.name, "a graph file, or no folder: memory project add takes it in place"))
+            continue
+        found = files_below(folder, kept=partial(is_kept_name, name))
+        copies = ((file, _Copy(folder / file.path, file.path)) for file in found)
+        plans[name] = each = _Copying(memory, name, is_new=name not in here).plan(copies)
+        plan.items += [replace(item, what=(name, item)) for item in each.items]
+        plan.unchanged += each.unchanged
+        plan.skipped += each.skipped
+
+    def act(items: Sequence[MoveAction]) -> None:
+        for name, group in groupby(items, lambda item: item.what[0]):
+            if name not in here:
+                memory.add_project(name, str(memory.home / OWN / name))
+                here.add(name)
+            plans[name].act([item.what[1] for item in group])
+
+    plan.act = act
+    return plan
 
 
 def plan_banks(
@@ -213,8 +260,10 @@ def _is_note(name: str) -> bool:
 
 
 class _Copying:
-    def __init__(self, memory: Memory, project: str):
-        self._memory, self._project = memory, project
+    """Copies files into a project; one that `is_new` is made later, so nothing can be in the way there."""
+
+    def __init__(self, memory: Memory, project: str, *, is_new: bool = False):
+        self._memory, self._project, self._is_new = memory, project, is_new
         self._exchange = Exchange(memory)
         self._claimed: dict[tuple[str, str], str] = {}
         self._paths: dict[str, str] = {}
@@ -240,9 +289,11 @@ class _Copying:
     def _refusal(self, copy: _Copy) -> str | None:
         """Why a file stays behind; "" when it goes, None when it is there already."""
         try:
-            hidden = copy.path.endswith(f"/{_BANK_RECORD}")
+            hidden = copy.path.endswith(f"/{_BANK_RECORD}") or self._project == "memories"
             if path_guard.clean(copy.path, self._project, hidden=hidden) != copy.path:
                 return "its name cannot be kept"
+            if self._is_new:
+                return ""
             there = self._exchange.file(self._project, copy.path)
         except CommonplaceError as error:
             return str(error)

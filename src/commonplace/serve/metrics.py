@@ -1,0 +1,148 @@
+"""What a server counts of its calls, as Prometheus reads it, and whether it is ready for more (docs/http.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from commonplace import __version__
+from commonplace.clock import waited, waits_at_most
+from commonplace.errors import CommonplaceError
+from commonplace.serve.auth import AccessRefused
+from commonplace.serve.middleware import RequestRefused
+
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Upper ends, in seconds, of the groups a call's time is counted in."""
+_LOOK_AFTER = 1.0
+"""Seconds an answer about the memory is good for: whoever asks more often gets it again."""
+_PATIENCE = 2.0
+"""Seconds the memory is waited for; one that takes longer is not ready."""
+_VERSION = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counts since the server began. For the event loop's thread."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        """HTTP requests by the status of their answer."""
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls by tool, and `ok` or `error`."""
+        self._times: dict[str, list[int]] = {}
+        self._sums: Counter[str] = Counter()
+
+    def count_call(self, tool: str, outcome: str, seconds: float) -> None:
+        """Count a call that took so long, from the moment it was let in."""
+        self.calls[tool, outcome] += 1
+        self._times.setdefault(tool, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+        self._sums[tool] += seconds  # type: ignore[assignment]  # a Counter of floats
+
+    def text(self, gauges: Mapping[str, tuple[str, float | None]]) -> str:
+        """All of it, with `gauges`: name → what it is, its value; None: not known now."""
+        return "".join(f"{line}\n" for line in self._lines(gauges))
+
+    def _lines(self, gauges: Mapping[str, tuple[str, float | None]]) -> Iterator[str]:
+        yield from _family("info", "gauge", "The version of commonplace.", [(f'{{version="{__version__}"}}', 1)])
+        rows = [(f'{{status="{status}"}}', count) for status, count in sorted(self.requests.items())]
+        yield from _family("requests_total", "counter", "HTTP requests by the status of the answer.", rows)
+        rows = [(f'{{tool="{tool}",outcome="{end}"}}', count) for (tool, end), count in sorted(self.calls.items())]
+        yield from _family("calls_total", "counter", "Calls by tool and outcome.", rows)
+        times: list[tuple[str, float]] = []
+        for tool, counts in sorted(self._times.items()):
+            total = 0
+            for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
+                total += count
+                times.append((f'_bucket{{tool="{tool}",le="{bound}"}}', total))
+            times += [(f'_sum{{tool="{tool}"}}', self._sums[tool]), (f'_count{{tool="{tool}"}}', total)]
+        yield from _family("call_seconds", "histogram", "How long calls took, their waiting included.", times)
+        yield from _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)])
+        yield from _family("lock_wait_seconds_total", "counter", "Seconds waited for locks.", [("", waited.seconds)])
+        for name, (what, value) in gauges.items():
+            yield from _family(name, "gauge", what, [] if value is None else [("", value)])
+
+
+def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> Iterator[str]:
+    yield f"# HELP commonplace_{name} {what}"
+    yield f"# TYPE commonplace_{name} {kind}"
+    for labels, value in rows:
+        yield f"commonplace_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"
+
+
+class State(NamedTuple):
+    """How the server is: acknowledged changes it does not show yet (None: the database cannot be asked), `notes` of the
+    home, open `connections`."""
+
+    lag: int | None
+    notes: int
+    connections: int
+
+
+class Health:
+    """The routes that say how the server is: alive, ready, and in numbers.
+
+    `ask` tells the state, on a thread; `check` raises RequestRefused for who may not know the numbers.
+    """
+
+    def __init__(
+        self, metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], State],
+        check: Callable[[Request], None],
+    ):  # fmt: skip
+        self._metrics, self._is_stopping, self._ask, self._check = metrics, is_stopping, ask, check
+        self._turn = asyncio.Lock()
+        self._asked = float("-inf")
+        self._state: State | None = None
+
+    def routes(self) -> list[BaseRoute]:
+        """`/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens."""
+        every = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._numbers}
+        return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]
+
+    async def _alive(self, request: Request) -> Response:
+        is_well = not self._is_stopping()
+        return JSONResponse({"status": "ok" if is_well else "stopping"}, 200 if is_well else 503)
+
+    async def _ready(self, request: Request) -> Response:
+        """Whether a call would see all that was acknowledged before it."""
+        state = await self._look()
+        status = "unavailable" if state is None else "behind" if state.lag else "ready"
+        status = "stopping" if self._is_stopping() else status
+        return JSONResponse({"status": status, "lag": state and state.lag}, 200 if status == "ready" else 503)
+
+    async def _numbers(self, request: Request) -> Response:
+        try:
+            self._check(request)
+        except RequestRefused as refused:
+            return refused.response
+        except AccessRefused:
+            return RequestRefused(503, "The memory cannot be opened; its log says why.").response
+        state = await self._look()
+        gauges: dict[str, tuple[str, float | None]] = {
+            "ready": ("Whether the memory can be read.", int(state is not None)),
+            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", state and state.lag),
+            "notes": ("Notes of the home.", state and state.notes),
+            "connections": ("Open connections.", state and state.connections),
+        }
+        return PlainTextResponse(self._metrics.text(gauges), media_type=_VERSION)
+
+    async def _look(self) -> State | None:
+        """The state; None when it could not be told in time."""
+        async with self._turn:
+            if time.monotonic() - self._asked >= _LOOK_AFTER:
+                self._state = None
+                with suppress(CommonplaceError, TimeoutError):
+                    self._state = await asyncio.wait_for(asyncio.to_thread(self._bounded), _PATIENCE)
+                self._asked = time.monotonic()
+            return self._state
+
+    def _bounded(self) -> State:
+        with waits_at_most(_PATIENCE):
+            return self._ask()

@@ -1,0 +1,187 @@
+"""`memory move-home` between a folder and a space of a database, both ways, and `memory mirror` of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.errors import CommonplaceError, InvalidInput, StorageError
+from commonplace.serve.auth import Access
+from commonplace.store.postgres.filling import Filling
+from commonplace.transfer.home_move import move
+from commonplace.transfer.mirror import MIRROR, Mirror
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The files of the projects of a home, or of a mirror."""
+    every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+    found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
+    left = (".commonplace", MIRROR, ".git")
+    return {name: data for name, data in found.items() if "/" in name and name.split("/")[0] not in left}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a history, private notes, reads, a project of its own and one elsewhere, and a token."""
+    place = tmp_path / "old"
+    with open_memory(place) as memory:
+        for number in range(12):
+            memory.write(Draft(f"text {number}", project="notes", folder=f"f{number % 3}", title=f"n{number}"))
+        memory.as_caller("claude").write(Draft("mine", project="categories", scope="agent:claude"))
+        memory.delete("notes/f0/n0.md")
+        memory.add_project("inside", str(place / "projects" / "inside"))
+        memory.write(Draft("in it", project="inside", title="c"))
+        memory.add_project("vault", str(tmp_path / "vault"))
+        memory.read("notes/f2/n2.md")
+        memory.read("notes/f2/n2.md")
+    (place / "memories").mkdir()
+    (place / "memories" / "odd.md").write_bytes(bytes(range(256)))
+    (place / "memories" / "odd.md").chmod(0o640)
+    (place / "notes" / "empty").mkdir()
+    Access(place).add("laptop")
+    return place
+
+
+def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space, tmp_path):
+    before = {str(p): p.read_bytes() for p in home.rglob("*") if p.is_file() and p.name[:5] not in ("index", "lock")}
+    there = move(str(home), space)
+    assert there.outside == ["vault"]
+    with open_memory(home) as old, open_memory(space) as new:
+        assert new.log(limit=0) == old.log(limit=0)
+        assert files(new.home) == files(home)
+        assert (new.home / "memories" / "odd.md").stat().st_mode & 0o777 == 0o640
+        times = [(place / "notes" / "f1" / "n1.md").stat().st_mtime_ns for place in (home, new.home)]
+        assert times[0] == times[1]
+        assert (new.home / "notes" / "empty").is_dir()
+        assert [each.name for each in new.projects if not each.built_in] == ["inside"]
+        assert new.read("notes/f2/n2.md", count=False).access_count == 2
+        assert "n7" in {each.note.title for each in new.search("text 7").hits}
+        assert [each.name for each in Access(new.home).tokens()] == ["laptop"]
+        new.restore("notes/f0/n0.md")
+        assert "text 0" in new.read("notes/f0/n0.md").text
+        new.write(Draft("written there", project="inside", title="d"))
+        new.move_folder("notes", "f1", "moved")
+    back = move(space, str(tmp_path / "back"))
+    with open_memory(space) as new, open_memory(tmp_path / "back") as again:
+        assert again.log(limit=0) == new.log(limit=0)
+        assert files(again.home) == files(new.home)
+        assert {each.name: each.root for each in again.projects}["inside"] == tmp_path / "back" / "projects" / "inside"
+        assert again.read("notes/f2/n2.md", count=False).access_count == 2
+        again.undo()
+        assert (again.home / "notes" / "f1" / "n1.md").is_file()
+        names = os.listdir(again.home)
+        assert "README.txt" not in names
+        assert not (again.home / ".commonplace" / "replica.json").exists()
+    assert there.checksum != back.checksum
+    after = {str(p): p.read_bytes() for p in home.rglob("*") if p.is_file() and p.name[:5] not in ("index", "lock")}
+    assert after == before
+
+
+def test_the_proof_is_the_same_on_both_ways(home, space, tmp_path):
+    there, back = move(str(home), space), move(space, str(tmp_path / "back"))
+    assert there.checksum == back.checksum
+    assert (there.changes, there.texts) == (back.changes, back.texts)
+
+
+def test_a_dry_run_leaves_no_space(home, space):
+    planned = move(str(home), space, dry_run=True)
+    done = move(str(home), space)
+    planned.checksum = done.checksum
+    assert planned == done
+
+
+def test_a_space_with_notes_or_tokens_is_refused_and_an_unused_one_taken(home, space, tmp_path):
+    with open_memory(space):
+        pass
+    move(str(home), space)
+    with pytest.raises(InvalidInput, match="not empty"):
+        move(str(home), space)
+    with open_memory(f"{space}x") as used:
+        used.write(Draft("one"))
+    with pytest.raises(InvalidInput, match="not empty"):
+        move(str(home), f"{space}x")
+    with pytest.raises(InvalidInput, match="by way of a folder"):
+        move(space, f"{space}y")
+
+
+def test_a_replica_that_saw_the_empty_space_sees_what_was_moved_there(home, space, replica):
+    early = replica("a")
+    assert early.list(limit=1)[1] == 0
+    move(str(home), space)
+    assert early.list(limit=1)[1] > 10
+    assert files(early.home) == files(home)
+
+
+def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_with_it(
+    home, space, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Filling, "read_again", lambda self: {})
+    with pytest.raises(StorageError, match="not what was read"):
+        move(str(home), space)
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache2"))
+    with open_memory(tmp_path / "other") as other:
+        other.write(Draft("x"))
+    with pytest.raises(InvalidInput, match="Another home"):
+        move(str(tmp_path / "other"), space)
+    (home / "notes" / "f1" / "n1.md").write_text("changed by hand meanwhile")
+    (home / "notes" / "f2" / "n2.md").unlink()
+    move(str(home), space)
+    with open_memory(space) as new:
+        assert files(new.home) == files(home)
+
+
+@pytest.mark.slow
+def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
+    script = (
+        "import os, signal, sys, psycopg\n"
+        "left = int(sys.argv[1])\n"
+        "def count(run):\n"
+        "    def counted(*a, **k):\n"
+        "        global left\n"
+        "        left -= 1\n"
+        "        if left == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return run(*a, **k)\n"
+        "    return counted\n"
+        "psycopg.Connection.execute = count(psycopg.Connection.execute)\n"
+        "psycopg.Cursor.executemany = count(psycopg.Cursor.executemany)\n"
+        "from commonplace.transfer.home_move import move\n"
+        "move(*sys.argv[2:])\n"
+    )
+    killed = 0
+    for stop in range(2, 400, 6):
+        ran = subprocess.run([sys.executable, "-c", script, str(stop), str(home), space], capture_output=True)
+        if ran.returncode == 0:
+            break
+        assert ran.returncode == -signal.SIGKILL, ran.stderr
+        killed += 1
+    assert killed > 3
+    with open_memory(home) as old, open_memory(space) as new:
+        assert new.log(limit=0) == old.log(limit=0)
+        assert files(new.home) == files(home)
+
+
+def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
+    one, two = replica("a"), replica("b")
+    one.as_caller("claude").write(Draft("one", project="notes", title="a"))
+    copy = tmp_path / "copy"
+    Mirror(two, copy).run(git=True)
+    two.as_caller("cursor").write(Draft("two", project="notes", title="b"))
+    one.delete("notes/a.md")
+    done = Mirror(two, copy).run()
+    assert (done.commits, done.removed) == (2, 1)
+    assert files(copy) == files(two.home)
+    said = subprocess.check_output(["git", "-C", str(copy), "log", "--format=%an %s"], text=True).splitlines()
+    assert said == ["owner delete notes/a.md", "cursor write notes/b.md", "claude write notes/a.md"]
+    assert subprocess.check_output(["git", "-C", str(copy), "status", "--porcelain"]) == b""
+
+
+def test_a_space_that_cannot_be_reached_is_said_to_be(home):
+    with pytest.raises(CommonplaceError, match="cannot be reached"):
+        move(str(home), "postgresql://127.0.0.1:1/none?space=x")

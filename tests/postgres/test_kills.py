@@ -1,0 +1,116 @@
+"""Two replicas write at once and are killed again and again: what was acknowledged is there, once."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import psycopg
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.note.edit import Append
+
+KILLS = int(os.environ.get("COMMONPLACE_KILLS", "24"))
+LOG = "notes/log.md"
+
+
+def write_until_killed(space: str, cache: Path, name: str, first: int, statements: int, said: int) -> None:
+    """Write notes and lines of a shared note from number `first` on, say each that was acknowledged, and die before the
+    statement of this number. Runs in a process of its own."""
+    left = statements
+    execute = psycopg.Connection.execute
+
+    def counted(self, query, *more, **named):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return execute(self, query, *more, **named)
+
+    os.environ["XDG_CACHE_HOME"] = str(cache / name)
+    with open_memory(space, agent=name) as memory:
+        psycopg.Connection.execute = counted
+        number = first
+        while True:
+            text = f"{name}-{number}"
+            if number % 2:
+                memory.write(Draft(text, project="notes", title=text))
+            else:
+                memory.edit(LOG, Append(f"line {text} end"))
+            os.write(said, f"{number}\n".encode())
+            number += 1
+
+
+class Writer:
+    """A replica that writes, is killed, and goes on."""
+
+    def __init__(self, space: str, cache: Path, name: str, random: Random):
+        self._space, self._cache, self.name, self._random = space, cache, name, random
+        self.acknowledged: set[int] = set()
+        self.next = 1
+
+    def start(self) -> None:
+        reading, writing = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                os.close(reading)
+                statements = self._random.randint(1, 90)
+                write_until_killed(self._space, self._cache, self.name, self.next, statements, writing)
+            finally:
+                os._exit(1)
+        self._random.random()  # the child's choice was made on a copy
+        os.close(writing)
+        self._reading = reading
+
+    def wait(self) -> None:
+        """Until it is dead; then what it acknowledged is known."""
+        said = b""
+        while block := os.read(self._reading, 4096):
+            said += block
+        os.close(self._reading)
+        _, status = os.waitpid(self._pid, 0)
+        assert os.WIFSIGNALED(status), "it was refused something"
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        numbers = [int(line) for line in said.split()]
+        self.acknowledged.update(numbers)
+        self.next = max([self.next, *(number + 1 for number in numbers)]) + 1  # what it was at is not tried again
+
+
+@pytest.mark.slow
+def test_what_two_killed_replicas_acknowledged_is_there_once(space: str, tmp_path: Path, monkeypatch):
+    cache, random = tmp_path / "cache", Random(19)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache / "c"))
+    with open_memory(space) as memory:
+        memory.write(Draft("begin", project="notes", title="log"))
+    writers = [Writer(space, cache, name, random) for name in ("anna", "ben")]
+    for _ in range(KILLS // 2):
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.wait()
+    with open_memory(space) as memory:
+        titles = Counter(each.title for each in memory.list(limit=0)[0])
+        lines = Counter(re.findall(r"line (\S+) end", memory.read(LOG).text))
+        changes = memory.log(limit=0)
+    assert sum(len(writer.acknowledged) for writer in writers) > KILLS
+    for writer in writers:
+        tried = {f"{writer.name}-{number}" for number in range(1, writer.next)}
+        found = {name: count for name, count in (titles + lines).items() if name.startswith(writer.name)}
+        assert {f"{writer.name}-{number}" for number in writer.acknowledged} <= found.keys() <= tried
+        assert {*found.values()} == {1}
+    numbers = [each.number for each in changes]
+    assert numbers == list(range(len(changes), 0, -1))
+    assert len(changes) == titles.total() + lines.total()
+    views = []
+    for name in ("anna", "ben", "c", "new"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache / name))
+        with open_memory(space) as replica:
+            every = sorted((path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md"))
+            views.append((every, (replica.home / ".commonplace" / "history" / "journal.jsonl").read_bytes()))
+    assert all(view == views[0] for view in views)

@@ -1,0 +1,136 @@
+"""`/metrics`, `/readyz` and `/healthz`: how a server says how it is (docs/http.md)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from commonplace.errors import StorageError
+from serve.web import ACCEPT, LIST, Web, bearer, tool
+
+
+@pytest.fixture
+def web(tmp_path):
+    made = Web(tmp_path / "home")
+    yield made
+    made.close()
+
+
+def values(text: str) -> dict[str, float]:
+    """The samples of a page in the text form of Prometheus; every line of it must be well formed."""
+    found, types = {}, {}
+    for line in text.splitlines():
+        if described := re.fullmatch(r"# (HELP|TYPE) (commonplace_[a-z_]+) (.+)", line):
+            types[described[2]] = described[3]
+            continue
+        sample = re.fullmatch(r'(commonplace_[a-z_]+)((?:\{(?:[a-z]+="[^"\\]*",?)+\})?) ([0-9.e+-]+|\+Inf)', line)
+        assert sample, line
+        assert re.sub(r"_(bucket|sum|count)$", "", sample[1]) in types or sample[1] in types, line
+        assert sample[1] + sample[2] not in found, line
+        found[sample[1] + sample[2]] = float(sample[3])
+    return found
+
+
+def test_calls_are_counted_by_tool_and_outcome_with_their_time(web):
+    token, scraper = web.token(), web.token("prometheus", scope="read")
+
+    async def conversation(client):
+        for name, arguments in [("write_note", {"title": "Tea", "content": "x", "directory": ""}),
+                                ("read_note", {"identifier": "tea"}), ("read_note", {"identifier": "none"}),
+                                ("no_such_tool", {})]:  # fmt: skip
+            await tool(client, token, name, **arguments)
+        await client.post("/mcp", json=LIST, headers=ACCEPT)
+        answer = await client.get("/metrics", headers=bearer(scraper))
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+        return values(answer.text)
+
+    found = web.run(conversation)
+    assert found['commonplace_calls_total{tool="write_note",outcome="ok"}'] == 1
+    assert found['commonplace_calls_total{tool="read_note",outcome="ok"}'] == 1
+    assert found['commonplace_calls_total{tool="read_note",outcome="error"}'] == 1
+    assert not any("no_such_tool" in name for name in found)
+    assert found['commonplace_call_seconds_count{tool="read_note"}'] == 2
+    assert found['commonplace_call_seconds_bucket{tool="read_note",le="+Inf"}'] == 2
+    groups = [value for name, value in found.items() if name.startswith('commonplace_call_seconds_bucket{tool="read')]
+    assert groups == sorted(groups)
+    assert found['commonplace_call_seconds_sum{tool="read_note"}'] > 0
+    assert found['commonplace_requests_total{status="401"}'] == 1
+    assert (found["commonplace_notes"], found["commonplace_ready"], found["commonplace_index_lag_changes"]) == (1, 1, 0)
+    assert "commonplace_lock_waits_total" in found
+
+
+def test_only_the_owners_tokens_for_everything_see_the_numbers(web):
+    web.access.add_space("team")
+    web.access.set_member("team", "ann", "owner")
+    kinds = {
+        None: 401, web.token("few", projects=("notes",)): 404, web.token("ann", member="ann", scope="admin"): 404,
+        web.token("reads", scope="read"): 200, web.token("admin", scope="admin"): 200,
+    }  # fmt: skip
+
+    async def conversation(client):
+        for token, status in kinds.items():
+            answer = await client.get("/metrics", headers=bearer(token) if token else {})
+            assert answer.status_code == status, token
+            assert ("commonplace_notes" in answer.text) == (status == 200)
+        answer = await client.get("/metrics", headers=bearer([*kinds][-1]) | {"host": "evil.example"})
+        assert answer.status_code == 421
+
+    web.run(conversation)
+
+
+def test_nothing_of_what_was_said_is_among_the_numbers(web):
+    token = web.token("secret-name")
+
+    async def conversation(client):
+        await tool(client, token, "write_note", title="Payroll", content="hunter2", directory="")
+        return (await client.get("/metrics", headers=bearer(token))).text
+
+    text = web.run(conversation)
+    assert not any(word in text for word in ("Payroll", "hunter2", "secret-name", "laptop", token))
+
+
+def test_ready_means_that_the_memory_can_be_read(web, monkeypatch):
+    async def conversation(client):
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (200, {"status": "ready", "lag": 0})
+        return (await client.get("/healthz")).json()
+
+    assert web.run(conversation) == {"status": "ok"}
+
+    def broken(self):
+        raise StorageError("index.db", "the disk reported an input/output error")
+
+    async def unready(client):
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "lag": None})
+        assert (await client.get("/healthz")).status_code == 200
+        found = values((await client.get("/metrics", headers=bearer(web.token("m")))).text)
+        assert found["commonplace_ready"] == 0
+        assert "commonplace_notes" not in found
+
+    monkeypatch.setattr(type(web.memory), "lag", broken)
+    web.run(unready)
+
+
+def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_a_balancer(web, monkeypatch):
+    monkeypatch.setattr(type(web.memory), "lag", lambda self: 7)
+
+    async def conversation(client):
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (503, {"status": "behind", "lag": 7})
+
+    web.run(conversation)
+
+
+def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch):
+    asked, lag = [], type(web.memory).lag
+    monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
+    monkeypatch.setattr("commonplace.serve.metrics._LOOK_AFTER", 1e9)
+
+    async def conversation(client):
+        for _ in range(20):
+            assert (await client.get("/readyz")).status_code == 200
+
+    web.run(conversation)
+    assert len(asked) == 1

@@ -1,0 +1,132 @@
+"""The files of `deploy/`: valid, and every name one of them uses is one it gives."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from commonplace.cli import command_group
+from commonplace.serve.http import place_of
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+
+
+class _Strict(yaml.SafeLoader):
+    """Refuses a key that stands twice, as kubectl and compose do."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len({*keys}), f"a key stands twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
+def documents(name: str) -> list[Any]:
+    return [each for each in yaml.load_all((DEPLOY / name).read_text(), _Strict) if each]
+
+
+COMPOSE = documents("compose.yaml")[0]
+KUBERNETES = {each["kind"]: each for each in documents("kubernetes.yaml")}
+POD = KUBERNETES["Deployment"]["spec"]["template"]
+CONTAINER = POD["spec"]["containers"][0]
+
+
+def check_command(words: list[str]) -> None:
+    """Every command and option there is, parsed as the shell's would be."""
+    group = command_group()
+    with group.make_context("memory", list(words), resilient_parsing=True) as context:
+        name, command, rest = group.resolve_command(context, list(words))
+        with command.make_context(name, rest, parent=context, resilient_parsing=False) as inner:
+            assert inner.params or not rest
+
+
+def dockerfile(word: str) -> list[str]:
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    return [line.split(" ", 1)[1].strip() for line in text.splitlines() if line.startswith(f"{word} ")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        re.findall(r'"([^"]+)"', dockerfile("CMD")[0]),
+        CONTAINER["args"],
+        *(each["command"] for each in COMPOSE["services"].values() if "command" in each),
+    ],
+    ids=" ".join,
+)
+def test_every_command_is_one_there_is(words):
+    check_command(words)
+
+
+def test_every_service_of_compose_refers_to_what_is_there():
+    services = COMPOSE["services"]
+    for name, each in services.items():
+        assert {*each.get("depends_on", {})} <= services.keys() - {name}
+        for other, how in each.get("depends_on", {}).items():
+            assert how["condition"] != "service_healthy" or "healthcheck" in services[other]
+        volumes = {volume.partition(":")[0] for volume in each.get("volumes", ())}
+        assert volumes <= COMPOSE["volumes"].keys()
+        assert "image" in each
+    used = [volume.partition(":")[0] for each in services.values() for volume in each.get("volumes", ())]
+    assert sorted(used) == sorted({*used}) == sorted(COMPOSE["volumes"])
+    assert (DEPLOY / services["memory"]["build"]["context"] / services["memory"]["build"]["dockerfile"]).is_file()
+
+
+def test_the_database_of_compose_is_the_one_its_servers_call():
+    services = COMPOSE["services"]
+    own = services["postgres"]["environment"]
+    for name in ("memory", "mirror"):
+        environment = services[name]["environment"]
+        home = f"postgresql://{own['POSTGRES_USER']}@postgres/{own['POSTGRES_DB']}?space="
+        assert environment["MEMORY_HOME"].startswith(home)
+        assert environment["PGPASSWORD"] == own["POSTGRES_PASSWORD"]
+    assert own["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+    assert "ports" not in services["postgres"]
+    assert all(each.startswith("127.0.0.1:") for each in services["memory"]["ports"])
+
+
+def test_every_name_of_the_manifest_leads_somewhere():
+    labels = POD["metadata"]["labels"]
+    assert KUBERNETES["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert KUBERNETES["Service"]["spec"]["selector"] == labels
+    assert KUBERNETES["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+    space = KUBERNETES["Namespace"]["metadata"]["name"]
+    assert {each["metadata"].get("namespace", space) for each in KUBERNETES.values()} == {space}
+    secret = KUBERNETES["Secret"]
+    for each in CONTAINER["env"]:
+        reference = each["valueFrom"]["secretKeyRef"]
+        assert reference["name"] == secret["metadata"]["name"]
+        assert reference["key"] in secret["stringData"]
+    assert {each["name"] for each in CONTAINER["volumeMounts"]} == {each["name"] for each in POD["spec"]["volumes"]}
+    ports = {each["name"] for each in CONTAINER["ports"]}
+    assert {each["targetPort"] for each in KUBERNETES["Service"]["spec"]["ports"]} <= ports
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        asked = CONTAINER[probe]["httpGet"]
+        assert asked["port"] in ports
+        assert {"name": "Host", "value": "127.0.0.1"} in asked["httpHeaders"]
+    assert CONTAINER["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert CONTAINER["livenessProbe"]["httpGet"]["path"] == "/healthz"
+
+
+def test_the_port_is_the_same_everywhere():
+    words = [re.findall(r'"([^"]+)"', dockerfile("CMD")[0]), CONTAINER["args"]]
+    ports = {place_of(each[each.index("--http") + 1])[1] for each in words}
+    ports |= {int(each) for each in dockerfile("EXPOSE")}
+    ports |= {each["containerPort"] for each in CONTAINER["ports"]}
+    ports |= {int(port) for each in COMPOSE["services"]["memory"]["ports"] for port in each.split(":")[1:]}
+    assert ports == {8377}
+    assert "127.0.0.1:8377/readyz" in " ".join(COMPOSE["services"]["memory"]["healthcheck"]["test"])
+
+
+def test_nobody_runs_as_root_and_the_cache_is_where_the_user_may_write():
+    assert dockerfile("USER") == ["10001:10001"]
+    context = POD["spec"]["securityContext"]
+    assert (context["runAsUser"], context["runAsNonRoot"]) == (10001, True)
+    assert "XDG_CACHE_HOME=/cache" in dockerfile("ENV")
+    mounted = {each["mountPath"] for each in CONTAINER["volumeMounts"]}
+    assert {"/cache", "/tmp"} <= mounted
+    assert CONTAINER["securityContext"]["readOnlyRootFilesystem"]
+    assert any(volume.endswith(":/cache") for volume in COMPOSE["services"]["memory"]["volumes"])

@@ -1,0 +1,199 @@
+"""`memory move-home` from folder to folder: everything, with the history, resumable, and proven."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.errors import InvalidInput, StorageError
+from commonplace.serve.auth import Access
+from commonplace.transfer import home_move
+from commonplace.transfer.home_move import MOVING, FolderMove, HomeMoved
+
+
+def files(home: Path) -> dict[str, bytes]:
+    """What a move takes: all files but the index and locks."""
+    names = (each for each in home.rglob("*") if each.is_file() and not each.is_symlink())
+    found = {str(each.relative_to(home)): each.read_bytes() for each in names}
+    return {
+        name: data
+        for name, data in found.items()
+        if not name.rpartition("/")[2].startswith(("index", "lock", "access.lock", "redo", "lines"))
+    }
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a history, a project of its own, one elsewhere, a space, a token, reads and a link."""
+    place = tmp_path / "old"
+    with open_memory(place) as memory:
+        memory.write(Draft("first", project="notes", title="a"))
+        memory.as_caller("claude").write(Draft("mine", scope="agent:claude"))
+        memory.write(Draft("second", project="notes", title="b"))
+        memory.delete("notes/b.md")
+        memory.add_project("inside", str(place / "projects" / "inside"))
+        memory.write(Draft("in it", project="inside", title="c"))
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        memory.add_project("outside", str(outside))
+        memory.read("notes/a.md")
+    (place / "memories").mkdir()
+    (place / "memories" / "link.md").symlink_to("target.md")
+    (place / "memories" / ".hidden").write_text("x")
+    access = Access(place)
+    access.add("laptop")
+    access.add_space("team")
+    with open_memory(access.space("team").home) as team:
+        team.write(Draft("of the team", project="notes", title="t"))
+    return place
+
+
+def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, tmp_path):
+    before, target = files(home), tmp_path / "new"
+    moved = FolderMove(home, target).run()
+    assert files(home) == before
+    there = files(target)
+    own = {"config.yaml", ".commonplace/access.json"}
+    assert {name for name in before if before[name] != there.get(name)} == own == {*moved.rewritten}
+    assert there.keys() == before.keys()
+    assert os.readlink(target / "memories" / "link.md") == "target.md"
+    assert not (target / MOVING).exists()
+    assert moved.outside == ["outside"]
+    for name in before:
+        assert (target / name).stat().st_mode == (home / name).stat().st_mode
+        assert name in own or (target / name).stat().st_mtime_ns == (home / name).stat().st_mtime_ns
+    with open_memory(home) as old, open_memory(target) as new:
+        assert new.log(limit=0) == old.log(limit=0)
+        assert [each.title for each in new.list(limit=0)[0]] == [each.title for each in old.list(limit=0)[0]]
+        assert {each.name: each.root for each in new.projects}["inside"] == target / "projects" / "inside"
+        new.restore("notes/b.md")
+        assert "second" in new.read("notes/b.md").text
+        assert new.read("notes/a.md").access_count == old.read("notes/a.md").access_count
+    access = Access(target)
+    assert access.space("team").home == target / "spaces" / "team"
+    assert [each.name for each in access.tokens()] == ["laptop"]
+
+
+def test_the_checksum_is_that_of_all_notes_and_can_be_told_with_common_tools(home, tmp_path):
+    moved = FolderMove(home, tmp_path / "new").run()
+    notes = [
+        name
+        for name in files(tmp_path / "new")
+        if name.split("/")[0] in ("notes", "categories", "memories", "projects")
+    ]
+    lines = "".join(f"{sha256((home / name).read_bytes()).hexdigest()}  {name}\n" for name in sorted(notes))
+    assert moved.checksum == sha256(lines.encode()).hexdigest()
+
+
+def test_only_an_empty_target_is_taken(home, tmp_path):
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "thesis.txt").write_text("mine")
+    for target in (full, home, home / "inside", tmp_path):
+        with pytest.raises(InvalidInput):
+            FolderMove(home, target)
+    with pytest.raises(InvalidInput, match="no memory home"):
+        FolderMove(full, tmp_path / "new")
+    assert os.listdir(full) == ["thesis.txt"]
+    (tmp_path / "empty").mkdir()
+    FolderMove(home, tmp_path / "empty").run()
+    with pytest.raises(InvalidInput, match="not empty"):
+        FolderMove(home, tmp_path / "empty")
+
+
+def test_a_dry_run_counts_and_makes_nothing(home, tmp_path):
+    planned = FolderMove(home, tmp_path / "new").run(dry_run=True)
+    assert not (tmp_path / "new").exists()
+    moved = FolderMove(home, tmp_path / "new").run()
+    assert (planned.files, planned.texts, planned.changes) == (moved.files, moved.texts, moved.changes)
+    assert planned.checksum == ""
+
+
+def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):
+    write, target = home_move.write_file, tmp_path / "new"
+
+    def damaged(name, data, **more):
+        return write(name, data.replace(b"first", b"f1rst"), **more)
+
+    monkeypatch.setattr(home_move, "write_file", damaged)
+    with pytest.raises(StorageError, match="not what was read"):
+        FolderMove(home, target).run()
+    assert os.listdir(target) == [MOVING]
+    monkeypatch.undo()
+    FolderMove(home, target).run()
+    assert b"first" in (target / "notes" / "a.md").read_bytes()
+
+
+def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
+    with open_memory(home) as memory:
+        done = []
+
+        def write(now: int, total: int) -> None:
+            if not done:
+                done.append(memory.write(Draft("meanwhile", project="notes", title="z")))
+                memory.delete("notes/a.md")
+
+        FolderMove(home, tmp_path / "new").run(progress=write)
+    assert {name for name in files(tmp_path / "new") if name.startswith("notes/")} == {"notes/mine.md", "notes/z.md"}
+    with open_memory(home) as old, open_memory(tmp_path / "new") as new:
+        assert new.log(limit=0) == old.log(limit=0)
+
+
+def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(FolderMove, "_check", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.raises(StorageError):
+        FolderMove(home, tmp_path / "new").run()
+    with open_memory(tmp_path / "other"):
+        pass
+    with pytest.raises(InvalidInput, match="not empty"):
+        FolderMove(tmp_path / "other", tmp_path / "new")
+
+
+@pytest.mark.slow
+def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
+    script = (
+        "import os, signal, sys\n"
+        "from commonplace.transfer.home_move import FolderMove\n"
+        "left = int(sys.argv[1])\n"
+        "def seen(event, arguments):\n"
+        "    global left\n"
+        "    if event in ('os.rename', 'os.utime', 'os.mkdir', 'os.remove', 'shutil.rmtree'):\n"
+        "        left -= 1\n"
+        "        if left == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.addaudithook(seen)\n"
+        "FolderMove(*sys.argv[2:]).run()\n"
+    ).replace("FolderMove(*sys.argv[2:])", "FolderMove(*map(__import__('pathlib').Path, sys.argv[2:]))")
+    before, killed = files(home), 0
+    for stop in range(3, 400, 8):
+        ran = subprocess.run([sys.executable, "-c", script, str(stop), home, tmp_path / "new"], capture_output=True)
+        if ran.returncode == 0:
+            break
+        assert ran.returncode == -signal.SIGKILL, ran.stderr
+        killed += 1
+    assert killed > 3
+    assert files(home).keys() == before.keys()
+    assert files(tmp_path / "new").keys() == before.keys()
+    assert not (tmp_path / "new" / MOVING).exists()
+    with open_memory(home) as old, open_memory(tmp_path / "new") as new:
+        assert new.log(limit=0) == old.log(limit=0)
+
+
+def test_the_command_says_what_was_moved_and_refuses_agents(terminal):
+    terminal.write("one")
+    target = terminal.folder / "new"
+    said = terminal.ok("move-home", str(terminal.home), str(target))
+    assert said.startswith("Moved 3 files, 1 changes, 0 older texts from")
+    assert "are the same: " in said
+    assert terminal.ok("--home", str(target), "list") == terminal.ok("list")
+    ran = terminal("move-home", str(terminal.home), str(terminal.folder / "b"), "--dry-run", "--json")
+    assert ran.json.keys() == {"schema", *HomeMoved.__slots__}
+    assert terminal("--agent", "claude", "move-home", str(terminal.home), str(terminal.folder / "c")).status == 1
+    assert json.loads(terminal("move-home", "/none", str(target), "--json").out)["error"]["code"] == "invalid"

@@ -1,0 +1,433 @@
+"""`memory mirror`: a folder kept like the memory, its commits, and the way back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.errors import InvalidInput, OutsideError
+from commonplace.note.edit import Append
+from commonplace.transfer.mirror import MIRROR, Mirror
+from commonplace.transfer.moving import plan_mirror
+
+START = datetime(2026, 5, 7, 10, tzinfo=UTC)
+
+
+class Home:
+    """A home, the folder it is mirrored to, and a clock that goes on a minute with each look."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.copy = folder / "home", folder / "copy"
+        self.time = START
+        self.memory = open_memory(self.folder, clock=self.now)
+
+    def now(self) -> datetime:
+        self.time += timedelta(minutes=1)
+        return self.time
+
+    def mirror(self, **more):
+        return Mirror(self.memory, self.copy).run(**more)
+
+    def write(self, text: str, path: str = "notes/a.md", agent: str | None = None, **more):
+        project, _, title = path.removesuffix(".md").partition("/")
+        return self.memory.as_caller(agent).write(Draft(text, project=project, title=title, **more))
+
+    def git(self, *arguments: str) -> str:
+        ran = subprocess.run(["git", "-C", str(self.copy), *arguments], capture_output=True, text=True, check=True)
+        return ran.stdout
+
+    def commits(self) -> list[str]:
+        """Author, time and subject of each commit, the oldest first."""
+        return self.git("log", "--reverse", "--format=%an %at %s").splitlines()
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    home = Home(tmp_path)
+    yield home
+    home.memory.close()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What is in a folder, but for the mirror's own and git's."""
+    every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+    found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
+    return {name: data for name, data in found.items() if not name.startswith((MIRROR, ".git/", ".commonplace"))}
+
+
+def noted(home: Home) -> dict[str, bytes]:
+    return {name: data for name, data in files(home.folder).items() if "/" in name}
+
+
+def test_every_file_of_every_project_is_there_byte_for_byte(home, tmp_path):
+    home.write("shared", "categories/a")
+    home.write("mine", "categories/b", agent="claude", scope="agent:claude")
+    home.memory.write(Draft("# Windows\r\nline\r\n", project="notes", folder="deep/er", title="Old"))
+    banks = home.folder / "banks" / "projects" / "shop"
+    banks.mkdir(parents=True)
+    (banks / ".bank.json").write_text("{}")
+    (banks / "picture.png").write_bytes(b"\x89PNG\0\xff")
+    (home.folder / "memories").mkdir()
+    (home.folder / "memories" / ".plan").write_text("hidden, by the memory tool")
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Note.md").write_bytes(b"\xef\xbb\xbfwith a BOM, no last newline")
+    (vault / ".obsidian" / "app.json").write_text("{}")
+    graph = tmp_path / "graph.jsonl"
+    graph.write_text('{"type":"entity","name":"Anna","entityType":"person","observations":[]}\n')
+    home.memory.add_project("My vault", str(vault))
+    home.memory.add_project("people", str(graph))
+    done = home.mirror()
+    there = files(home.copy)
+    assert there.pop("projects/My vault/Note.md") == (vault / "Note.md").read_bytes()
+    assert there.pop("projects/people.jsonl") == graph.read_bytes()
+    assert there == noted(home)
+    assert (len(there), done.files, done.copied, done.removed) == (6, 8, 8, 0)
+    assert all(each.stat().st_mode & 0o077 == 0 for each in home.copy.rglob("*.md") if "vault" not in str(each))
+
+
+def test_a_later_run_writes_only_what_changed(home):
+    home.write("one", "notes/a")
+    home.write("two", "notes/b")
+    home.mirror()
+    kept = (home.copy / "notes" / "a.md").stat().st_ino
+    home.memory.delete("notes/b.md")
+    home.write("three", "notes/c")
+    done = home.mirror()
+    assert (done.copied, done.removed, done.files) == (1, 1, 2)
+    assert (home.copy / "notes" / "a.md").stat().st_ino == kept
+    again = home.mirror()
+    assert (again.copied, again.removed, again.restored, again.commits) == (0, 0, 0, 0)
+    assert files(home.copy) == noted(home)
+
+
+def test_what_others_change_on_disk_is_taken_up_and_what_is_changed_in_the_mirror_is_put_back(home):
+    home.write("one", "notes/a")
+    home.mirror(git=True)
+    (home.folder / "notes" / "a.md").write_text("by an editor")
+    (home.folder / "notes" / "b.md").write_text("another")
+    assert home.mirror().copied == 2
+    assert files(home.copy) == noted(home)
+    assert home.commits()[-1].endswith("Take up what was changed without the journal")
+    (home.copy / "notes" / "a.md").write_text("changed here")
+    (home.copy / "notes" / "b.md").unlink()
+    done = home.mirror()
+    assert (done.restored, done.commits) == (2, 0)
+    assert files(home.copy) == noted(home)
+    assert home.git("status", "--porcelain") == ""
+
+
+def test_each_change_is_a_commit_of_its_author_time_and_bytes(home):
+    home.write("first", "notes/a", agent="claude")
+    home.mirror(git=True)
+    seen = []
+    for step in (
+        lambda: home.write("second", "notes/b", agent="cursor"),
+        lambda: home.memory.move("notes/b.md", "deep/c.md"),
+        lambda: home.memory.edit("notes/a.md", Append("more")),
+        lambda: home.memory.delete("notes/a.md"),
+        lambda: home.memory.undo(),
+    ):
+        step()
+        seen.append(noted(home))
+    changes = home.memory.log(limit=0)[::-1]
+    assert home.mirror().commits == len(seen) == len(changes) - 1
+    said = [
+        f"{each.agent or 'owner'} {int(datetime.fromisoformat(each.time).timestamp())} {each.verb}" for each in changes
+    ]
+    assert [line.rsplit(" ", line.count(" ") - 2)[0] for line in home.commits()] == said
+    for change, then in zip(changes[1:], seen, strict=True):
+        commit = home.git("log", "--format=%H", f"--grep=^Memory-Change: {change.number}$").strip()
+        names = home.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")[:-1]
+        shown = {
+            name: subprocess.check_output(["git", "-C", str(home.copy), "show", f"{commit}:{name}"]) for name in names
+        }
+        assert shown == then
+
+
+def test_the_first_run_makes_commits_of_the_history_there_is(home):
+    (home.folder / "notes").mkdir()
+    (home.folder / "notes" / "old.md").write_text("by hand, before")
+    home.write("one", "notes/a")
+    home.memory.delete("notes/a.md")
+    home.memory.write(Draft("x", project="notes", folder="f", title="y"))
+    home.memory.move_folder("notes", "f", "g")
+    assert home.mirror(git=True).commits == 5
+    subjects = [line.split(" ", 2)[2] for line in home.commits()]
+    assert subjects == ["Begin with what was there before", "write notes/a.md", "delete notes/a.md",
+                        "write notes/f/y.md", "move notes/f/"]  # fmt: skip
+    assert home.git("ls-tree", "-r", "--name-only", "HEAD").split() == ["notes/g/y.md", "notes/old.md"]
+    assert home.git("status", "--porcelain") == ""
+
+
+def test_names_git_would_have_to_quote_and_texts_that_are_no_text_come_through(home):
+    odd = home.folder / "memories"
+    odd.mkdir()
+    names = ['say "hi".md', "zwei\tTabs.md", "测试 note.md", "back\\slash.md", " blank.md"]
+    for number, name in enumerate(names):
+        (odd / name).write_bytes(bytes(range(256)) + b"%d" % number)
+    home.mirror(git=True)
+    listed = home.git("ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0")[:-1]
+    assert sorted(listed) == sorted(f"memories/{name}" for name in names)
+    assert home.git("status", "--porcelain") == ""
+
+
+def test_nothing_of_the_machines_git_takes_part(home, tmp_path, monkeypatch):
+    user = tmp_path / "user"
+    hooks = user / "hooks"
+    hooks.mkdir(parents=True)
+    for name in ("post-commit", "pre-commit", "reference-transaction", "post-index-change", "post-checkout"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {user}/ran\n")
+        (hooks / name).chmod(0o755)
+    config = f"[core]\n\thooksPath = {hooks}\n\tautocrlf = true\n[user]\n\tname = Somebody\n\temail = a@b\n"
+    (user / ".gitconfig").write_text(config)
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Else")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    home.write("a\r\nb", "notes/a")
+    home.mirror(git=True)
+    home.write("c\r\n", "notes/b")
+    home.mirror()
+    monkeypatch.delenv("GIT_DIR")
+    assert home.git("log", "--format=%an <%ae>").splitlines() == ["owner <owner@memory.invalid>"] * 2
+    assert (user / ".gitconfig").read_text() == config
+    assert not (user / "ran").exists()
+    assert not (tmp_path / "elsewhere").exists()
+    assert subprocess.check_output(["git", "-C", str(home.copy), "show", "HEAD:notes/b.md"]).endswith(b"c\r\n")
+
+
+def test_an_agent_may_not_mirror_nor_import_a_mirror(home):
+    home.write("one")
+    home.mirror()
+    with pytest.raises(InvalidInput, match="owner"):
+        Mirror(home.memory.as_caller("claude"), home.copy)
+    with pytest.raises(InvalidInput, match="owner"):
+        plan_mirror(home.memory.as_caller("claude"), home.copy)
+
+
+def test_a_folder_with_other_things_in_it_is_refused_and_so_is_the_home(home):
+    home.write("one")
+    home.copy.mkdir()
+    (home.copy / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="not empty"):
+        home.mirror()
+    assert os.listdir(home.copy) == ["thesis.txt"]
+    for place in (home.folder, home.folder.parent, home.folder / "notes" / "copy"):
+        with pytest.raises(InvalidInput, match="memory home"):
+            Mirror(home.memory, place)
+
+
+def test_a_file_somebody_put_into_the_mirror_is_not_written_over(home):
+    home.write("one", "notes/a")
+    home.mirror()
+    (home.copy / "notes" / "b.md").write_text("mine")
+    home.write("two", "notes/b")
+    with pytest.raises(InvalidInput, match="not from the memory"):
+        home.mirror()
+    assert (home.copy / "notes" / "b.md").read_text() == "mine"
+    (home.copy / "notes" / "b.md").unlink()
+    home.mirror()
+    assert files(home.copy) == noted(home)
+
+
+def test_no_symlink_in_the_mirror_is_followed(home, tmp_path):
+    home.write("one", "notes/a")
+    home.write("gone", "categories/b")
+    home.mirror()
+    outside = tmp_path / "outside"
+    (home.copy / "notes").rename(outside)
+    (home.copy / "notes").symlink_to(outside)
+    before = files(outside)
+    home.write("two", "notes/c")
+    with pytest.raises(OutsideError):
+        home.mirror()
+    home.memory.delete("notes/a.md")
+    home.memory.delete("notes/c.md")
+    with pytest.raises(OutsideError):
+        home.mirror()
+    assert files(outside) == before
+    (home.copy / "notes").unlink()
+    target = tmp_path / "target.md"
+    target.write_text("not ours")
+    (home.copy / "notes").mkdir()
+    home.write("three", "notes/d")
+    home.mirror()
+    (home.copy / "notes" / "d.md").unlink()
+    (home.copy / "notes" / "d.md").symlink_to(target)
+    home.mirror()
+    assert not (home.copy / "notes" / "d.md").is_symlink()
+    assert target.read_text() == "not ours"
+
+
+def test_a_project_that_cannot_be_listed_keeps_its_copies(home, tmp_path):
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").write_text("x")
+    home.memory.add_project("vault", str(vault))
+    home.mirror()
+    vault.rename(tmp_path / "unmounted")
+    done = home.mirror()
+    assert done.left == ["projects/vault/"]
+    assert (home.copy / "projects" / "vault" / "a.md").read_text() == "x"
+
+
+def test_the_mirror_of_another_home_is_refused(home, tmp_path):
+    home.write("one")
+    home.mirror()
+    with open_memory(tmp_path / "other") as other, pytest.raises(InvalidInput, match="mirrors"):
+        Mirror(other, home.copy).run()
+
+
+def test_commits_of_somebody_else_are_refused_with_the_way_back(home):
+    home.write("one")
+    home.mirror(git=True)
+    head = home.git("rev-parse", "HEAD").strip()
+    home.git("-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "mine")
+    with pytest.raises(InvalidInput, match=head):
+        home.mirror()
+
+
+def all_objects(home: Home) -> bytes:
+    return subprocess.check_output(
+        ["git", "-C", str(home.copy), "cat-file", "--batch-all-objects", "--batch", "--unordered"]
+    )
+
+
+def test_after_an_erasing_the_files_follow_and_the_commits_wait_for_the_owner(home):
+    home.write("the secret password is hunter2", "notes/a")
+    home.write("other", "notes/b", agent="claude")
+    home.mirror(git=True)
+    home.memory.erase("notes/a.md")
+    home.write("later", "notes/c")
+    with pytest.raises(InvalidInput, match="--after-erase"):
+        home.mirror()
+    assert files(home.copy) == noted(home)
+    assert len(home.commits()) == 2
+    home.git("branch", "mine")
+    done = home.mirror(after_erase="rewrite")
+    assert "refs/heads/mine" in done.notices[0]
+    assert b"hunter2" in all_objects(home)
+    home.git("branch", "-D", "mine")
+    home.git("gc", "-q", "--prune=now")
+    assert b"hunter2" not in all_objects(home)
+    assert [line.split(" ", 2)[::2] for line in home.commits()] == [
+        ["owner", "Begin anew without what was erased"], ["claude", "write notes/b.md"], ["owner", "write notes/c.md"],
+    ]  # fmt: skip
+    assert home.git("status", "--porcelain") == ""
+
+
+def test_a_rewritten_mirror_holds_nothing_of_what_was_erased_and_a_kept_one_does(home):
+    home.write("the secret password is hunter2", "notes/a")
+    home.mirror(git=True)
+    home.memory.erase("notes/a.md")
+    assert home.mirror(after_erase="keep").commits == 1
+    assert b"hunter2" in all_objects(home)
+    home.write("hunter3 is another", "notes/d")
+    home.mirror()
+    home.memory.erase("notes/d.md")
+    home.mirror(after_erase="rewrite")
+    assert b"hunter" not in all_objects(home)
+    every = b"".join(each.read_bytes() for each in home.copy.rglob("*") if each.is_file())
+    assert b"notes/a.md" not in every
+
+
+@pytest.mark.parametrize("git", [False, True])
+def test_a_mirror_comes_back_into_an_empty_home(home, tmp_path, git):
+    home.write("one", "notes/a")
+    home.write("mine", "categories/b", agent="claude", scope="agent:claude")
+    home.memory.add_project("vault", str(home.folder / "projects" / "vault"))
+    home.memory.write(Draft("in the vault", project="vault", folder="x", title="y"))
+    (home.folder / "memories").mkdir()
+    (home.folder / "memories" / ".plan").write_text("hidden")
+    home.mirror(git=git)
+    with open_memory(tmp_path / "back") as back:
+        plan = plan_mirror(back, home.copy)
+        plan.carry_out()
+        assert (plan.skipped, plan_mirror(back, home.copy).items) == ([], [])
+        assert [each.name for each in back.projects if not each.built_in] == ["vault"]
+    assert {name: data for name, data in files(tmp_path / "back").items() if "/" in name} == noted(home)
+
+
+def test_importing_a_mirror_writes_over_nothing(home, tmp_path):
+    home.write("one", "notes/a")
+    home.mirror()
+    with open_memory(tmp_path / "back") as back:
+        back.write(Draft("here already", project="notes", title="a"))
+        plan = plan_mirror(back, home.copy)
+        assert (plan.items, plan.skipped) == ([], [("notes/a.md", "another text is there")])
+
+
+def test_a_mirror_is_no_more_than_a_commit_behind_where_the_history_was_purged(home):
+    home.write("one", "notes/a")
+    home.mirror(git=True)
+    for number in range(3):
+        home.write(f"{number}", f"notes/n{number}")
+    home.time += timedelta(days=200)
+    home.memory.engine.purge_history()
+    home.write("last", "notes/z")
+    home.mirror()
+    assert files(home.copy) == noted(home)
+    assert home.git("status", "--porcelain") == ""
+    assert home.git("ls-tree", "-r", "--name-only", "HEAD").split() == sorted(noted(home))
+
+
+def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
+    terminal.write("one")
+    copy = terminal.folder / "copy"
+    assert terminal.ok("mirror", str(copy)) == f"{copy}: 1 files (1 copied, 0 removed), as of change #1\n"
+    ran = terminal("mirror", str(copy), "--git", "--json")
+    assert (ran.json["files"], ran.json["copied"], ran.json["commits"]) == (1, 0, 1)
+    assert terminal("mirror", str(copy), "--after-erase", "no").status == 2
+    assert terminal("--agent", "claude", "mirror", str(copy)).status == 1
+    assert terminal("import", "--from", "mirror", str(terminal.folder)).error.endswith(
+        "it has no folder .memory-mirror"
+    )
+    said = terminal.ok("--home", str(terminal.folder / "b"), "import", "--from", "mirror", str(copy))
+    assert said == "Imported 1 files (0 were there, 0 skipped)\n"
+
+
+@pytest.mark.slow
+def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
+    environment = {**os.environ, "HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
+    with open_memory(tmp_path / "home") as memory:
+        for number in range(300):
+            memory.write(Draft(f"text {number} " * 50, project="notes", folder=f"f{number % 7}", title=f"n{number}"))
+    command = [sys.executable, "-m", "commonplace", "mirror", str(tmp_path / "copy"), "--git"]
+    # Killed at a later system call each time, wherever that is: no clock decides.
+    killed = 0
+    for stop in range(1, 40, 3):
+        script = (
+            "import os, signal, sys\n"
+            "left = int(sys.argv[1])\n"
+            "def seen(event, _):\n"
+            "    global left\n"
+            "    if event in ('open', 'os.rename', 'os.utime', 'subprocess.Popen', 'os.remove'):\n"
+            "        left -= 1\n"
+            "        if left == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "from commonplace.cli import main\n"
+            "import commonplace.transfer.mirror\n"
+            "sys.addaudithook(seen)\n"
+            "sys.exit(main(sys.argv[2:]))\n"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", script, str(stop * stop * 3), *command[3:]], env=environment, capture_output=True
+        )
+        if ran.returncode == 0:
+            break
+        assert ran.returncode == -signal.SIGKILL, ran.stderr
+        killed += 1
+    assert killed > 5
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    log = subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "log", "--format=%s"], text=True).splitlines()
+    assert len(log) == len({*log}) == 300
+    assert files(tmp_path / "copy") == {n: d for n, d in files(tmp_path / "home").items() if "/" in n}
+    assert subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "status", "--porcelain"]) == b""
+    assert not json.loads((tmp_path / "copy" / MIRROR / "state.json").read_text())["writing"]

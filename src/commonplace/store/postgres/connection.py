@@ -64,9 +64,8 @@ class Connection:
         try:
             import psycopg
         except ImportError:
-            raise ConfigError(
-                "notes in PostgreSQL need psycopg and libpq: pip install 'commonplace[postgres]' 'psycopg[binary]'"
-            ) from None
+            what = "notes in PostgreSQL need psycopg and libpq"
+            raise ConfigError(f"{what}: pip install 'commonplace[postgres]' 'psycopg[binary]'") from None
         self.close()
         if self._away and time.monotonic() < self._away_until:
             raise DatabaseAway(self.server, self._away)

@@ -83,7 +83,7 @@ class Engine:
         self.settings = settings
         self.clock = clock
         self.layout = Layout(settings.home)
-        self.home = _open_home(settings, self.layout, clock, watch)
+        self.home = _open_home(settings, self.layout, clock, serving)
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle

@@ -34,7 +34,7 @@ class Layout:
         self.edits = self.private / "edits"
         self.replica = self.private / "replica.json"
         self.incoming = self.private / "incoming"
-        self.filling = self.private / "filling"
+        self.cold_start = self.private / "cold-start"
         self.erased = self.private / "erased"
         self.dream_report = self.private / "dream-report.json"
         self.sessions = self.private / "sessions"

@@ -25,7 +25,7 @@ from scipy.optimize import minimize  # noqa: E402
 
 from commonplace.index import search  # noqa: E402
 from commonplace.index.search import weights  # noqa: E402
-from commonplace.index.search.question import QuestionRanking, newest_first  # noqa: E402
+from commonplace.index.search.ranking import Ranking, newest_first  # noqa: E402
 from haystacks import read  # noqa: E402
 from retrieval import PAGE, ByWords, Place  # noqa: E402
 
@@ -100,10 +100,10 @@ def _asked(conversation) -> list[Asked]:
     with TemporaryDirectory(prefix="commonplace-fit-") as folder:
         pipeline = ByWords(Place(Path(folder)))
         pipeline.load(conversation.turns)
-        usual = QuestionRanking
+        usual = Ranking
         seen: list[tuple[list[int], np.ndarray, list[str]]] = []
 
-        class Recorded(QuestionRanking):
+        class Recorded(Ranking):
             """A ranking that keeps what each candidate's features are."""
 
             def __init__(self, *given, **more) -> None:
@@ -112,7 +112,7 @@ def _asked(conversation) -> list[Asked]:
                 paths = dict(self.context.db.execute("select row, path from note"))
                 seen.append((rows, feature_table(self, rows), [paths[row] for row in rows]))
 
-        setattr(search, "QuestionRanking", Recorded)  # noqa: B010
+        setattr(search, "Ranking", Recorded)  # noqa: B010
         try:
             for question in conversation.questions:
                 if question.category not in (1, 2, 3, 4):
@@ -126,12 +126,12 @@ def _asked(conversation) -> list[Asked]:
                 wanted = np.array([pipeline.known[path] in evidence for path in paths])
                 found.append(Asked(conversation.id, table, wanted, len(evidence)))
         finally:
-            setattr(search, "QuestionRanking", usual)  # noqa: B010
+            setattr(search, "Ranking", usual)  # noqa: B010
             pipeline.close()
     return found
 
 
-def feature_table(ranking: QuestionRanking, rows: Sequence[int]) -> np.ndarray:
+def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
     """What each feature says of these candidates, whatever its weight."""
     own, scorer, notes = ranking._word_scores, ranking._scorer, ranking.features
     said = [row for row in rows if notes[row].conversation is not None]

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ HEAVY = ("mcp", "numpy", "pydantic", "asyncio")
 SECONDS = 300
 """After so long a child that says nothing is ended."""
 
+CLIENTS, CLIENT_MS, CLIENTS_MB = 16, 100.0, 5.0
 CLI_TIMES, START_MS, SERVER_MB, TOOLS_CHARACTERS = 2.0, 50.0, 30.0, 12_000
 _INITIALIZE = {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"},
@@ -107,11 +108,24 @@ class Server:
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
+    def listed(self) -> Server:
+        """Shake hands, and ask for the tools."""
+        self.start().ask("tools/list")
+        return self
+
+    def processor_ms(self) -> float:
+        """Processor time of the process until now; Linux only."""
+        return (
+            sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"))
+            / 1e6
+        )
+
     def memory(self) -> dict[str, float]:
-        """MB resident now, by `Rss` and `Pss`; Linux only."""
+        """MB resident now, by `Rss`, `Pss` and `Private`; Linux only."""
         lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
         sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 / 1e6 for line in lines if line.endswith(" kB")}
-        return {name: sizes[name] for name in ("Rss", "Pss")}
+        sizes["Private"] = sizes["Private_Clean"] + sizes["Private_Dirty"]
+        return {name: sizes[name] for name in ("Rss", "Pss", "Private")}
 
 
 def command_line(ground: Ground) -> list[Row]:
@@ -164,6 +178,59 @@ def _start_ms(command: list[str]) -> float:
     with server:
         server.ask("initialize", _INITIALIZE)
         return (time.perf_counter() - begin) * 1e3
+
+
+def daemon(ground: Ground) -> list[Row]:
+    """Clients of a daemon: what each costs, and what a call takes, beside a server in each client's process."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return []
+    home = ground.home(ground.notes)
+    command = [*MEMORY, "mcp", "--home", str(home)]
+    call = {"name": "read_note", "arguments": {"identifier": "nothing of that name"}}
+    with ExitStack() as ends:
+        own = [ends.enter_context(Server(command)) for _ in range(2)]
+        own_ms = [each.listed().processor_ms() for each in own]
+        ends.enter_context(_daemon(home))
+        clients = [ends.enter_context(Server(command)) for _ in range(CLIENTS)]
+        client_ms = [each.listed().processor_ms() for each in clients]
+        plain = [ends.enter_context(Server([sys.executable, "-I", "-S", "-c", _PLAIN])) for _ in range(CLIENTS)]
+        for each in plain:
+            each.process.stdout.readline()
+        private = [sum(each.memory()["Private"] for each in servers) for servers in (clients, plain)]
+        calls = interleaved(200, *(partial(_call_ms, each, call) for each in (clients[0], own[0])))
+    return [
+        Row("`memory mcp` with a daemon, processor time until tools/list", "ms", client_ms, own_ms, "without",
+            Budget(most=CLIENT_MS)),
+        Row(f"{CLIENTS} clients of a daemon, private memory", "MB", private[:1], private[1:], "as many bare Pythons",
+            Budget(above=CLIENTS_MB)),
+        Row("a call through the daemon, wall", "ms", *calls, "without"),
+    ]  # fmt: skip
+
+
+_PLAIN = "print(flush=True); input()"
+
+
+@contextmanager
+def _daemon(home: Path) -> Iterator[None]:
+    """A daemon of the home, which has served a client."""
+    daemon = subprocess.Popen(
+        [*MEMORY, "serve", "--home", str(home), "--interval", "1h"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(),
+    )  # fmt: skip
+    with daemon, _ended_in_time(daemon):
+        try:
+            daemon.stdout.readline()
+            with Server([*MEMORY, "mcp", "--home", str(home)]) as first:
+                first.listed()
+            yield
+        finally:
+            daemon.terminate()
+
+
+def _call_ms(server: Server, call: dict[str, Any]) -> float:
+    begin = time.perf_counter()
+    server.ask("tools/call", call)
+    return (time.perf_counter() - begin) * 1e3
 
 
 def resident(ground: Ground) -> list[Row]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from random import Random
 
 from commonplace import Draft
 from commonplace.text.tokens import words
@@ -18,12 +19,14 @@ REPOSITORIES = {
     "REALTALK": "https://github.com/danny911kr/REALTALK",
     "MemSim": "https://github.com/nuster1128/MemSim",
     "cranfield-trec-dataset": "https://github.com/oussbenk/cranfield-trec-dataset",
+    "Information-Retrieval-on-CISI": "https://github.com/Shakiba-Alipour/Information-Retrieval-on-CISI",
     "xquad": "https://github.com/google-deepmind/xquad",
     "cmrc2018": "https://github.com/ymcui/cmrc2018",
     "DRCD": "https://github.com/DRCKnowledgeTeam/DRCD",
 }
 """What a folder of sets may hold: the name of a checkout, and where it is found. Nothing of them is shipped."""
 
+_KNOWN_ITEMS = 300
 _DAY = re.compile(r"(\d{4})年(\d\d?)月(\d\d?)日.*?(\d\d?):(\d\d)")
 
 
@@ -74,10 +77,17 @@ def found_in(folder: Path) -> list[Collection]:
     if chats := sorted(folder.glob("REALTALK/data/Chat_*.json")):
         add("REALTALK", "recall", lambda: _chats(chats))
         add("REALTALK, keywords", "recall", lambda: map(keywords, _chats(chats)))
+        add("REALTALK, two words", "ndcg", lambda: map(known_items, _chats(chats)))
     if daily := sorted(folder.glob("MemSim/data_generation/final_dataset/messages_and_QAs/*.json")):
         add("MemDaily", "recall3", lambda: _daily(daily))
     if (place := folder / "cranfield-trec-dataset").is_dir():
         add("Cranfield", "ndcg", lambda: _cranfield(place))
+        add("Cranfield, two words", "ndcg", lambda: map(known_items, _cranfield(place)))
+        add("Cranfield, titles", "ndcg", lambda: (known_items(one, by_title=True) for one in _cranfield(place)))
+    if (abstracts := folder / "Information-Retrieval-on-CISI").is_dir():
+        add("CISI", "ndcg", lambda: _cisi(abstracts))
+        add("CISI, two words", "ndcg", lambda: map(known_items, _cisi(abstracts)))
+        add("CISI, titles", "ndcg", lambda: (known_items(one, by_title=True) for one in _cisi(abstracts)))
     for name, path in (
         ("XQuAD en", "xquad/xquad.en.json"),
         ("XQuAD zh", "xquad/xquad.zh.json"),
@@ -92,6 +102,18 @@ def found_in(folder: Path) -> list[Collection]:
 def keywords(home: Home) -> Home:
     """The same home, asked for the informative words of each question, without a question mark."""
     asked = [Question(one.id, " ".join(words(one.text)), *_rest(one)) for one in home.questions]
+    return Home(home.name, home.texts, asked)
+
+
+def known_items(home: Home, by_title: bool = False) -> Home:
+    """The same home, asked for some of its texts: two informative words of a sentence, or of the title."""
+    chance, asked = Random(15), []
+    for one in chance.sample(home.texts, min(len(home.texts), _KNOWN_ITEMS)):
+        told = [one.title.rpartition(" ")[0]] if by_title else re.split(r"(?<=[.!?])\s|\n|: ", one.spoken)
+        possible = [some for each in told if len(some := [word for word in words(each) if word.isalpha()]) > 1]
+        if possible:
+            text = " ".join(chance.sample(chance.choice(possible), 2))
+            asked.append(Question(f"{one.key}-item", text, "", "all", (one.key,), (one.key,)))
     return Home(home.name, home.texts, asked)
 
 
@@ -156,6 +178,27 @@ def _cranfield(folder: Path) -> Iterator[Home]:
         if wanted := tuple(relevant.get(at, ())):
             asked.append(Question(f"cranfield-q{at}", _flat(text), "", "all", wanted, wanted))
     yield Home("cranfield", texts, asked)
+
+
+def _cisi(folder: Path) -> Iterator[Home]:
+    texts, asked = [], []
+    for number, title, body in re.findall(
+        r"^\.I (\d+)\n\.T\s*?\n(.*?)\n\.A.*?^\.W\s*?\n(.*?)(?=^\.X|^\.I |\Z)",
+        (folder / "CISI.ALL").read_text("utf-8", "replace"),
+        re.S | re.M,
+    ):
+        texts.append(Text(number, f"# {_flat(title)}\n\n{_flat(body)}", f"{_flat(title)[:100]} {number}"))
+    known = {one.key for one in texts}
+    relevant: dict[str, list[str]] = {}
+    for line in (folder / "CISI.REL").read_text("utf-8").splitlines():
+        query, document, *_ = line.split()
+        if document in known:
+            relevant.setdefault(query, []).append(document)
+    queries = (folder / "CISI.QRY").read_text("utf-8", "replace")
+    for number, text in re.findall(r"^\.I (\d+)\n.*?^\.W\s*?\n(.*?)(?=^\.[A-Z]|\Z)", queries, re.S | re.M):
+        if wanted := tuple(relevant.get(number, ())):
+            asked.append(Question(f"cisi-q{number}", _flat(text), "", "all", wanted, wanted))
+    yield Home("cisi", texts, asked)
 
 
 def _paragraphs(name: str, file: Path) -> Iterator[Home]:

@@ -39,6 +39,7 @@ FIGURES: dict[str, Callable[[Ground], list[Row]]] = {
     "search": inside.search,
     "memory": outside.resident,
     "mcp": outside.start,
+    "daemon": outside.daemon,
     "tools": outside.tools,
     "cli": outside.command_line,
     "graph": toolsets.graph,

@@ -36,11 +36,7 @@ def test_the_key_is_read_from_the_variable_named(tmp_path: Path) -> None:
 def test_the_variables_of_the_memory_bank_server_count_when_all_are_set(tmp_path: Path) -> None:
     assert found(tmp_path, **SEED) == ("https://example.org/v1", "m", "seed-key")
     for name in SEED:
-        assert found(tmp_path, **{key: value for key, value in SEED.items() if key != name}) == (
-            None,
-            None,
-            None,
-        )
+        assert found(tmp_path, **{key: value for key, value in SEED.items() if key != name}) == (None, None, None)
     assert found(tmp_path, **(SEED | {"LLM_API_URL": "file:///etc"})) == (None, None, None)
     text = "llm:\n  base_url: http://own\n  model: own\n"
     assert found(tmp_path, text, **SEED) == ("http://own", "own", None)

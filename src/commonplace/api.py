@@ -32,12 +32,8 @@ class Memory(engine.Memory):
     def decay(self, *, dry_run: bool = False) -> list[Action]:
         """Let organized memories decay that are old and were never used. Returns the actions."""
         from commonplace.jobs import lifecycle
-        from commonplace.jobs.job import Round
 
-        outcome = Round(self, dry_run=dry_run).run("decay", lifecycle.plan_decay)
-        if outcome.error is not None:
-            raise outcome.error
-        return list(outcome.actions)
+        return lifecycle.decay(self, dry_run=dry_run)
 
     def dream(self, level: int = 1, *, dry_run: bool = False) -> Dream:
         """Put memories in order: level 1 sorts the inbox, 2 also merges what is similar, 3 also links and reminds.

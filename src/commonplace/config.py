@@ -111,6 +111,14 @@ class Settings:
     bank_debug: bool = False
     warnings: tuple[str, ...] = ()
 
+    def digest(self) -> str:
+        """A text that is the same in two processes that are configured the same, the time zone of the system too."""
+        import time
+        from hashlib import sha256
+
+        values = [sorted(each) if isinstance(each, frozenset) else each for each in vars(self).values()]
+        return sha256(f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")).hexdigest()
+
     @property
     def address(self) -> str:
         """The home as `load` takes it: the folder, or the address of the space."""

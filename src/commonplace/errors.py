@@ -355,6 +355,14 @@ class StorageError(CommonplaceError):
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
 
 
+class NotPutBack(StorageError):
+    """A change failed, and a part of it may stay, as `reason` says."""
+
+    def __init__(self, path: str, reason: str):
+        CommonplaceError.__init__(self, f"Could not write {path}: {reason}.")
+        self.path, self.reason = path, reason
+
+
 _AGAIN = "Try again; if it hangs, end it."
 
 

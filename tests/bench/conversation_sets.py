@@ -31,10 +31,7 @@ def locomo(folder: Path) -> Path:
         _asked("Who is asked about nothing?", "nobody", 3),
     ]
     second = [_asked("Where did Eve swim?", "lake", 4, "D1:1")]
-    content = [
-        _conversation("a", first, _FIRST, _SECOND),
-        _conversation("b", second, [("Eve", "I swam in the lake.")]),
-    ]
+    content = [_conversation("a", first, _FIRST, _SECOND), _conversation("b", second, [("Eve", "I swam in the lake.")])]
     path = folder / "set.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import haystacks
 from bench import conversation_sets as sets
 from crowd import NAMES, crowd
+from index.vectors import tiny
 
 
 def test_turns_told_again_differ_and_are_the_same_every_time(tmp_path):
@@ -35,9 +34,6 @@ def test_every_kind_of_query_has_a_row_beside_plain_full_text(tmp_path):
 
 
 def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
-    pytest.importorskip("numpy", reason="the semantic extra is not installed")
-    from index.vectors import tiny
-
     arguments = ("asking.py", sets.locomo(tmp_path), "--memories", "60", "--each", "3", "--json", "--vectors")
     printed, remarks = sets.run(*arguments, "near", model=tiny.make(tmp_path / "wee"))
     figures = [json.loads(line) for line in printed.splitlines()]

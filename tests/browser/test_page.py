@@ -288,6 +288,93 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         page.wait_for_url("**/page/note/**")
 
 
+def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
+    with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_be_visible()
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+
+        def at(title):
+            return canvas.evaluate("(each, title) => each.graph.at(title)", title)
+
+        scale = "each => each.graph.view.k"
+        before, start = canvas.evaluate(scale), at("Heron")
+        page.mouse.move(box["x"] + start[0], box["y"] + start[1])
+        page.mouse.wheel(0, -400)
+        page.wait_for_function("k => document.querySelector('canvas').graph.view.k > k * 1.5", arg=before)
+        assert at("Heron") == pytest.approx(start, abs=2), "what is under the pointer stays there"
+        page.mouse.wheel(0, 400)
+        page.wait_for_function("k => document.querySelector('canvas').graph.view.k < k * 1.01", arg=before)
+
+        empty = [6, 6]  # the ground moves all of it
+        page.mouse.move(box["x"] + empty[0], box["y"] + empty[1])
+        page.mouse.down()
+        page.mouse.move(box["x"] + empty[0] + 60, box["y"] + empty[1] + 40, steps=4)
+        page.mouse.up()
+        assert at("Heron") == pytest.approx([start[0] + 60, start[1] + 40], abs=2)
+
+        x, y = at("Mara Lindqvist")  # a node moves alone, and a drag opens nothing
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + x + 50, box["y"] + y + 30, steps=4)
+        page.wait_for_function(
+            "([x, y]) => { const now = document.querySelector('canvas').graph.at('Mara Lindqvist');"
+            " return Math.hypot(now[0] - x, now[1] - y) < 12; }",
+            arg=[x + 50, y + 30],
+        )
+        page.mouse.up()
+        assert "/page/graph" in page.url
+
+
+def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
+    with visit(
+        "/page/graph?note=vault/projects/Heron.md&depth=1",
+        viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True,
+    ) as page:  # fmt: skip
+        canvas = page.locator("canvas[data-drawn]")
+        expect(canvas).to_be_visible()
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        touch = page.context.new_cdp_session(page)
+        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+
+        def fingers(kind, *points):
+            spots = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": spots})
+
+        def spread(by):
+            return [(middle[0] - by, middle[1]), (middle[0] + by, middle[1])]
+
+        def view():
+            return canvas.evaluate("each => ({...each.graph.view})")
+
+        before = view()
+        fingers("touchStart", *spread(30))
+        for by in (45, 60, 75, 90):
+            fingers("touchMove", *spread(by))
+        fingers("touchEnd")
+        page.wait_for_function("k => document.querySelector('canvas').graph.view.k > 2.2 * k", arg=before["k"])
+        before = view()
+        corner = (box["x"] + 5, box["y"] + 5)
+        fingers("touchStart", corner)
+        for by in (10, 20, 30, 40):
+            fingers("touchMove", (corner[0] + by, corner[1] + by))
+        fingers("touchEnd")
+        page.wait_for_function(
+            "x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3", arg=before["x"]
+        )
+        fingers("touchStart", *spread(90))
+        for by in (70, 50, 30, 20):
+            fingers("touchMove", *spread(by))
+        fingers("touchEnd")
+        page.wait_for_function("k => document.querySelector('canvas').graph.view.k < k / 2", arg=before["k"])
+        assert "/page/graph" in page.url
+        x, y = canvas.evaluate("each => each.graph.at('Heron')")
+        page.touchscreen.tap(box["x"] + x, box["y"] + y)
+        page.wait_for_url("**/page/note/**")
+
+
 def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory):
     drafts = [Draft(f"[[Part {n + 1}]]", project="notes", title=f"Part {n}", folder=f"f{n % 5}") for n in range(410)]
     memory.write_many(drafts)

@@ -82,11 +82,6 @@ def test_a_hard_error_shows_the_earlier_results(terminal: Any) -> None:
     assert "Showing 1 of 1" in terminal.ok("list")
 
 
-def test_a_soft_error_is_a_result(terminal: Any) -> None:
-    (only,) = json.loads(terminal.ok("agent", stdin='[{"name": "memory_read"}]'))["tool_calls"]
-    assert only["result"] == {"content": "id is required", "is_error": True}
-
-
 @pytest.mark.parametrize(
     "data", ["notjson", '{"tool_calls": 5}', f'[{WRITE}, "x"]', f'[{WRITE}, {{"name": 5}}]', '{"prompt": []}', "true"]
 )

@@ -88,3 +88,11 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
     assert terminal("undo", "--run", "4", "--json").json == {"schema": "undo/1", "undone": 4, "change": 7}
     assert terminal.ok("log", "--limit", "1").endswith(" (+2 more)\n")
     assert terminal("undo", "--run", "4").err == "Error: cannot undo run #4: it was undone\n"
+
+
+def test_a_new_text_supersedes_an_archived_memory_and_is_none_itself(terminal: Any) -> None:
+    old = written(terminal, "the server is called heron", "--category", "project")
+    terminal.ok("archive", old)
+    new = terminal("supersede", old, "the server is called egret", "--json").json["new"]
+    assert new["path"].startswith("project/")
+    assert [each["id"] for each in terminal("list", "--json").json["memories"]] == [new["id"]]

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
-
 from contract.language_model import language_model
 from index.vectors import tiny
 

@@ -86,21 +86,6 @@ def test_consolidate_prints_its_four_jobs_in_order(terminal: Any) -> None:
     assert terminal.ok("consolidate", "--dry-run") == "Nothing to do.\n"
 
 
-@pytest.mark.promise("001-17.4")
-def test_a_dry_run_of_consolidate_names_what_the_run_then_does(terminal: Any) -> None:
-    for text in ("same text", "same  text", "other"):
-        terminal.write(text, "--now", "2026-05-01T00:00:00Z")
-    now = ("--now", "2026-05-02T00:00:00Z", "--json")
-    before = tree(terminal)
-    planned = terminal("consolidate", "--dry-run", *now).json
-    assert tree(terminal) == before
-    assert terminal("consolidate", *now).json == planned
-    assert planned["jobs"]["consolidate"]["processed"] == 1
-    after = tree(terminal)
-    assert terminal("consolidate", *now).json["jobs"]["consolidate"]["actions"] == []
-    assert tree(terminal) == after
-
-
 def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from commonplace.jobs import lifecycle
 

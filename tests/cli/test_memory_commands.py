@@ -45,8 +45,7 @@ def test_further_keys_follow_when_they_are_set(terminal: Any) -> None:
 
 @pytest.mark.promise("001-17.3")
 @pytest.mark.parametrize(
-    "content",
-    ["a\r\nb\r\n", "\n\nedges\n\n", "---\nid: 1\n---\ntext", "tab\tand 😀 and \u2028", "  blanks  ", "#"],
+    "content", ["a\r\nb\r\n", "\n\nedges\n\n", "---\nid: 1\n---\ntext", "tab\tand 😀 and \u2028", "  blanks  ", "#"]
 )
 def test_what_stdin_gives_is_kept_to_the_byte(terminal: Any, content: str) -> None:
     ref = terminal.write("-", stdin=content)

@@ -46,8 +46,7 @@ def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
 
 
 @pytest.mark.parametrize(
-    "argv",
-    [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")],
+    "argv", [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")]
 )
 def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdout(home, argv):
     command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *argv]

@@ -172,16 +172,19 @@ def test_a_restored_backup_with_older_times(vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("folder", ["deep", "."])
-def test_an_unreadable_folder_hides_and_deletes_nothing(vault: Vault, folder: str) -> None:
+def test_an_unreadable_folder_hides_and_deletes_nothing(
+    vault: Vault, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = vault.root / folder
     place.chmod(0)
     try:
-        if os.access(place, os.R_OK):
-            pytest.skip("this user reads every folder")
-        assert vault.found("cherry") == {"deep/er/c.md"}
-        reply = vault.tools.call("search_notes", query="banana", project="vault")
-        assert "Warning: " in reply.text
-        assert reply.data["warnings"]
+        with monkeypatch.context() as patch:
+            if os.access(place, os.R_OK):  # this user reads every folder
+                patch.setattr(os, "scandir", refusing(place))
+            assert vault.found("cherry") == {"deep/er/c.md"}
+            reply = vault.tools.call("search_notes", query="banana", project="vault")
+            assert "Warning: " in reply.text
+            assert reply.data["warnings"]
     finally:
         place.chmod(0o755)
     put(vault.root / "deep/b.md", "vanilla\n")

@@ -25,6 +25,7 @@ from commonplace.jobs import dream
 from commonplace.note.compose import Record
 from commonplace.note.edit import StrReplace
 from commonplace.note.model import Draft
+from index.vectors import tiny
 
 START = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -312,7 +313,6 @@ def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, kind: str
 @pytest.mark.slow
 @pytest.mark.promise("issue-erase")
 def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Place) -> None:
-    tiny = pytest.importorskip("index.vectors.tiny")
     model = str(tiny.make(place.root.parent / "tiny"))
     from commonplace.engine.embedding import Embedding
 
@@ -519,7 +519,6 @@ def test_doctor_finds_what_was_left_and_finishes_it(place: Place) -> None:
 
 
 def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
-    tiny = pytest.importorskip("index.vectors.tiny")
     from commonplace.engine.embedding import Embedding
 
     with place.open(model=str(tiny.make(place.root / "tiny"))) as memory:

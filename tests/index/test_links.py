@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
+from commonplace.index import link_queries, validity
 from commonplace.index.link_queries import MOST_VISITED
 from index.conftest import START, Desk
 
@@ -71,3 +74,26 @@ def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
     found = reached(desk, "hub.md", 5, limit=10)
     assert found == [(f"fan {number}.md", 1, "links_to") for number in range(2_999, 2_989, -1)]
     assert len(reached(desk, "hub.md", 5, limit=100_000)) <= MOST_VISITED
+
+
+def test_of_a_hub_the_newest_links_are_told_and_the_rest_is_counted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_queries, "MOST_SHOWN", 3)
+    monkeypatch.setattr(link_queries, "_SOURCES", 2)
+    desk.put("hub.md", "[[out]]")
+    desk.put("out.md")
+    for number in range(9):
+        desk.put(f"{number}.md", "[[hub]] and again [[hub]]", at=START + timedelta(hours=number))
+    edges, more, near = desk.index.links.around(desk.get("hub.md"), depth=1, viewer=None, limit=2)
+    assert [edge.target for edge in edges] == ["out", "8", "7", "6"]
+    assert more == 6
+    assert [one.note.path for one in near] == ["8.md", "7.md"]
+    edges, more, near = desk.index.links.around(desk.get("hub.md"), depth=2, viewer=None, limit=20)
+    assert (len(edges), more, len(near)) == (10, 0, 10)
+    assert desk.incoming("hub.md", limit=3, offset=4) == ["4.md", "3.md", "2.md"]
+
+
+def test_what_superseded_notes_is_not_looked_for_among_all_notes(desk: Desk) -> None:
+    plan = [row[3] for row in desk.db.execute(f"explain query plan {validity._LIMITED}")]
+    assert not any(step in ("SCAN new", "SCAN old") for step in plan)

@@ -205,9 +205,9 @@ def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
     assert verse.search("sea")[0].why[0] == "title: sea"
     assert "words: harbour, gulls" in verse.search("harbour gulls")[0].why
     assert "prefix" in verse.search("harbou")[0].why
-    assert "tag: City" in verse.search("hill city")[0].why
-    assert any(reason.startswith("passage ") for reason in verse.search("sea", explain=True)[0].why)
-    assert not any(reason.startswith("passage ") for reason in verse.search("sea")[0].why)
+    assert "title: city" in verse.search("hill city")[0].why, "a tag is a name too"
+    assert any(reason.startswith("words ") for reason in verse.search("sea", explain=True)[0].why)
+    assert not any(reason.startswith("words ") for reason in verse.search("sea")[0].why)
 
 
 def test_a_path_is_found_with_and_without_its_project(verse: Desk) -> None:

@@ -90,3 +90,13 @@ def test_a_whole_page_pasted_is_looked_for_too(desk: Desk) -> None:
     desk.put("a.md", f"before {page} after")
     desk.put("b.md", "sentence 1.")
     assert [held(desk, page) for _ in range(3)] == [["a.md"]] * 3
+
+
+def test_in_a_small_project_beside_a_large_one_the_same_is_found(desk: Desk) -> None:
+    desk.put_all({f"{number}.md": f"Straße {number}" for number in range(40)}, project="large")
+    desk.put_all({"a.md": "in der STRASSE", "b.md": "nothing"}, project="small")
+    for needle in ("strasse", "STRAßE", "%"):
+        query = Query(contains=needle, projects=("small",))
+        found, total = listing.listing(desk.db, query, viewer=None, limit=None)
+        assert [info.path for info in found] == (["a.md"] if needle != "%" else [])
+        assert total == len(found)

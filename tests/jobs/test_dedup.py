@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.jobs.dedup import folded, near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
+from commonplace.jobs.dedup import near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
 from commonplace.jobs.job import LINK, MERGE, MemoryState, after_actions, linked_pairs
+from commonplace.text.unicode import compared_lines
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
 LONG = "The quarterly report is due at the end of March and goes to the whole board, with all its appendices, at once"
@@ -206,7 +207,7 @@ def collections(draw):
 def holds(one: str, other: str) -> bool:
     """A slow reading of the rule: all lines of one are lines of the other in order."""
     for cut in (0, 1):
-        own, others = (list(folded(text)) for text in (one, other))
+        own, others = (list(compared_lines(text)) for text in (one, other))
         if cut:
             own, others = ([*each[:-1], each[-1].removesuffix(".")] if each else [] for each in (own, others))
         at = 0

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
-
 from commonplace import config
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding, known_texts

@@ -90,10 +90,7 @@ def test_a_name_many_have_links_nothing():
     ("own", "reason"),
     [
         ({"content": "grafana", "tags": ("Ops",)}, 'tag "Ops", term "grafana"'),
-        (
-            {"content": "see [[Home Lab]], grafana", "targets": ("Home Lab",)},
-            'link "Home Lab", term "grafana"',
-        ),
+        ({"content": "see [[Home Lab]], grafana", "targets": ("Home Lab",)}, 'link "Home Lab", term "grafana"'),
         ({"tags": ("ops", "infra")}, 'tag "infra", tag "ops"'),
         ({"tags": ("ops",), "targets": ("Lab",)}, 'tag "ops", link "Lab"'),
         ({"targets": ("Lab", "Box")}, 'link "Box", link "Lab"'),
@@ -141,10 +138,7 @@ def many_pairs() -> list[MemoryState]:
     return [
         each
         for n in range(60)
-        for each in (
-            memory(f"{n:02}a", f"term{n}x term{n}y"),
-            memory(f"{n:02}b", f"term{n}x term{n}y", "people"),
-        )
+        for each in (memory(f"{n:02}a", f"term{n}x term{n}y"), memory(f"{n:02}b", f"term{n}x term{n}y", "people"))
     ]
 
 

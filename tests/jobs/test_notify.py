@@ -80,10 +80,46 @@ def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats
     assert (header(home, ONE)["due_at"], "acked_at" in header(home, ONE)) == ("2026-05-08T09:00:00Z", False)
     home.memory.undo()
     assert "acked_at" in header(home, ONE)
-    with pytest.raises(InvalidInput, match="repeats"):
-        reminders.snooze(home.memory, TWO, "tomorrow")
     with pytest.raises(InvalidInput, match="not a reminder"):
         reminders.snooze(home.memory, home.write("no reminder"), "tomorrow")
+
+
+def test_of_a_repeating_reminder_one_occurrence_is_put_off_and_the_others_come_when_they_would(home: Home) -> None:
+    remind(home, ONE, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": "FREQ=DAILY;INTERVAL=2"})
+    assert fire(home) == [ONE]
+    reminders.snooze(home.memory, ONE, "2026-05-09 12:00")
+    fire(home)
+    assert "water" not in pending(home)
+    times = []
+    for _ in range(12):
+        home.later(hours=12)
+        times += [header(home, ONE)["fired_for"] for _ in fire(home)]
+    assert times == ["2026-05-08T09:00:00Z", "2026-05-09T12:00:00Z", "2026-05-10T09:00:00Z", "2026-05-12T09:00:00Z"]
+    reminders.acknowledge(home.memory, ONE)
+    reminders.snooze(home.memory, ONE, "2026-05-14 18:00")  # the one still to come
+    home.later(days=2)
+    assert fire(home) == []
+    reminders.snooze(home.memory, ONE, "2026-05-14 19:00")  # put off once more
+    home.later(hours=10)
+    assert fire(home) == [ONE]
+    assert pending(home) == f"{HEAD}1. water\n   due 2026-05-14 19:00, id 11111111\n\n"
+    assert header(home, ONE)["due_at"] == "2026-05-16T09:00:00Z"
+    assert header(home, ONE)["repeat"] == "FREQ=DAILY;INTERVAL=2"
+
+
+def test_an_occurrence_put_off_and_then_done_does_not_fire_and_a_rule_nobody_can_read_fires_once_more(
+    home: Home,
+) -> None:
+    remind(home, ONE, "water", further={"repeat": DAILY})
+    remind(home, TWO, "moon", further={"repeat": "every blue moon"})
+    fire(home)
+    reminders.snooze(home.memory, ONE, "in 2 hours")
+    reminders.acknowledge(home.memory, ONE)
+    reminders.snooze(home.memory, TWO, "in 2 hours")
+    home.later(hours=3)
+    assert fire(home) == [TWO]
+    home.later(days=1)
+    assert fire(home) == [ONE]
 
 
 def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_content(home: Home) -> None:

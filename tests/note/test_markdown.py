@@ -167,11 +167,6 @@ def test_a_broken_header_still_closes_the_note() -> None:
     assert (found.scope, found.locked) == ("agent:x", True)
 
 
-def test_line_numbers_count_from_the_first_line_of_the_file() -> None:
-    found = note("title: x", "# H\n\n- [fact] y\n- z [[Q]]\n")
-    assert (found.headings[0].line, found.observations[0].line, found.relations[0].line) == (4, 6, 7)
-
-
 def test_a_byte_order_mark_belongs_to_no_part() -> None:
     found = parse_note("\ufeff---\r\ntitle: x\r\n---\r\nbody\r\n", project="notes", path="a.md", changed=CHANGED)
     assert (found.title, found.body) == ("x", "body\r\n")

@@ -72,11 +72,15 @@ class ServerProcess:
         message = {"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params})
         self.write(json.dumps(message).encode() + b"\n")
 
-    def receive(self) -> dict:
-        """The next message from the server."""
+    def line(self) -> bytes:
+        """The next line from the server, as it came."""
         line = self._lines.get(timeout=SECONDS)
         assert line, f"the server ended: {self.errors()}"
-        message = json.loads(line)
+        return line
+
+    def receive(self) -> dict:
+        """The next message from the server."""
+        message = json.loads(self.line())
         assert message["jsonrpc"] == "2.0"
         return message
 

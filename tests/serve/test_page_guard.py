@@ -135,7 +135,8 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
     web.memory.write(Draft("mine alone", title="Private", scope="agent:ann"))
     for project in ("work", "notes"):
         web.memory.write(Draft("of all", title=f"In {project}", project=project))
-    reader, limited = web.token("reader", scope="read"), web.token("bob", projects=["work"])
+    stored = web.memory.write(Draft("likes heron tea", "categories", category="knowledge"))
+    reader, limited, every = web.token("reader", scope="read"), web.token("bob", projects=["work"]), web.token("all")
 
     async def conversation(client):
         async def get(secret, path):
@@ -172,6 +173,8 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
             assert (await client.post("/api/note", content=body, headers=headers)).status_code == status, body[:9]
         assert (await get("cpl_no", "/api/changes")).headers["www-authenticate"].startswith("Bearer")
         assert web.memory.log(limit=1)[0].agent == "bob"
+        done = await post(every, "/api/note", ref=stored.id, do="archive")
+        assert done.json()["note"]["phase"] == "archived"
 
     web.run(conversation)
 

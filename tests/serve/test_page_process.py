@@ -13,7 +13,7 @@ import pytest
 
 from commonplace import Draft, open_memory
 from serve.daemon_process import DaemonProcess
-from serve.process import SECONDS, environment
+from serve.process import SECONDS, environment, memory_mcp
 
 pytestmark = [pytest.mark.slow, pytest.mark.promise("page-command")]
 
@@ -71,12 +71,38 @@ def test_beside_a_daemon_without_http_it_serves_alone_and_with_it_not_at_all(hom
     with DaemonProcess(home, "--http", "127.0.0.1:0") as daemon:
         assert "http://127.0.0.1:" in daemon.ready()
         assert httpx2.get(printed(home)).status_code == 200
+        browser, opened = home.parent / "browser", home.parent / "opened"
+        browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+        browser.chmod(0o700)
+        screen = environment(home.parent) | {"DISPLAY": ":0", "BROWSER": f"{browser} %s"}
+        done = subprocess.run(command(home, "page"), capture_output=True, text=True, env=screen, timeout=SECONDS)
+        assert opened.read_text() == done.stdout
     assert (
         "page is the owner's"
         in subprocess.run(
             command(home, "--agent", "x", "page"), capture_output=True, text=True, env=environment(home.parent)
         ).stderr
     )
+
+
+@pytest.mark.promise("page-health")
+def test_clients_that_only_read_are_shown_while_they_are_connected(home, start):
+    with DaemonProcess(home, "--http", "127.0.0.1:0") as daemon:
+        daemon.ready()
+        with httpx2.Client(timeout=SECONDS) as client:
+            place = str(client.get(printed(home), follow_redirects=True).url).partition("/page")[0]
+            for name in ("claude-code", "cursor-vscode"):
+                server = start(command=memory_mcp(home), user=home.parent)
+                server.handshake(client=name)
+            server.call("list_directory")
+            found = client.get(f"{place}/api/health").json()["connected"]
+            assert [(each["agent"], each["client"]) for each in found] == [
+                ("cursor", "cursor-vscode 0"), ("claude", "claude-code 0"),
+            ]  # fmt: skip
+            assert found[0]["since"] <= found[0]["last"]
+            assert "claude-code 0" in client.get(f"{place}/page/agents").text
+            assert server.close() == 0
+            assert [each["agent"] for each in client.get(f"{place}/api/health").json()["connected"]] == ["claude"]
 
 
 @pytest.mark.promise("page-today")

@@ -79,6 +79,13 @@ def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_clusters_of_m
         assert [each["size"] for each in found["nodes"]] == [200, 200, 5]
         inside = await page.client.get(found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50")
         assert (len(inside.json()["nodes"]), inside.json()["total"]) == (50, 200)
+        web.memory.write_many([Draft("x", title=f"m{n}", folder=f"f0/g{n % 2}/h") for n in range(300)])
+        nodes, _, found = await drawn("cluster=notes/f0")
+        assert (nodes, found["total"]) == ("f0g0g1", 500)
+        assert {each["id"]: each["size"] for each in found["nodes"]} == {
+            "notes/f0/": 200, "notes/f0/g0": 150, "notes/f0/g1": 150,
+        }  # fmt: skip
+        assert [(await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")] == [False] * 2
         assert 'href="/page/note/notes/A.md"' in await page.see("/page/graph?note=B&depth=1&part=list")
         assert (await page.client.get("/page/graph?note=Z")).status_code == 404
 
@@ -111,6 +118,13 @@ def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web):
         assert (await states())[1]["late"] == "overdue"
         await page.send("/page/reminder", action="done", **form)
         assert (await states())[1]["late"] == "done"
+        again = memory(web, "again", category="reminders",
+                       metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"})  # fmt: skip
+        await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
+        shown = plain(await page.see("/page/calendar?day=2026-11-30"))
+        assert "2026-11-28 09:00 repeats put off to 2026-11-30 10:00 again" in shown
+        assert "◷ 10:00 again" in shown
+        assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
         assert (await page.send("/page/reminder", action="snooze", when="qwertz", **form)).status_code == 400
         assert (await page.send("/page/reminder", action="dance", **form)).status_code == 400
         for wrong in ("month=2026-13", "day=yesterday"):

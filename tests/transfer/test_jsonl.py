@@ -379,7 +379,12 @@ def test_a_memory_merged_into_another_does_not_come_back_while_that_one_says_it(
     backup = [json.loads(each) for each in lines(memory) if json.loads(each)["id"] == short.id]
     Upkeep(memory).merge(long, short)
     assert take(memory, backup) == Tally(skipped=1)
-    assert take(memory, [{**backup[0], "content": "one line, and what is new"}]) == Tally(imported=1)
+    memory.undo()
+    for other in ("One line", "  one line", "one line, and what is new"):
+        Upkeep(memory).merge(memory.memory_id(long.id), memory.memory_id(short.id))
+        assert take(memory, [{**backup[0], "content": other}]) == Tally(imported=1)
+        memory.undo()
+        memory.undo()
 
 
 def test_a_locked_memory_is_not_replaced(memory):

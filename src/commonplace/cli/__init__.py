@@ -53,6 +53,8 @@ _TITLES = {
 COMMANDS = {name: module for module, names in _MODULES for name in names.split()}
 """Every command with its module below commonplace.cli."""
 
+_TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
+"""Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8)."""
 _INTERRUPTED = 130
 _NO_LOCKS = "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
 _REPORT_IT = "Please report this line with the command you ran and `memory --version`."
@@ -114,8 +116,10 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         invocation.json = invocation.json or "--json" in options
         return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
     except CommonplaceError as error:
-        message, details = output.error_sentence(error), output.error_details(error)
-        return _failed(invocation, message, error.code, error.exit_code, output.error_hint(error), **details)
+        times = getattr(error, "candidates", ()) if error.code in _TIME_ERRORS else None
+        details = {} if times is None else {"candidates": [each.isoformat() for each in times]}
+        message, hint = output.error_sentence(error), output.error_hint(error)
+        return _failed(invocation, message, error.code, error.exit_code, hint, **details)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:

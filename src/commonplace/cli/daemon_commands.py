@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
     from socket import socket
-    from threading import Event
+    from threading import Event, Thread
 
     from commonplace.config import Settings
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
     from commonplace.serve.daemon import Web
     from commonplace.serve.http import HttpServer, Place
+    from commonplace.serve.sessions import McpSessions
 
 _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
+_OPENING = 10.0
+"""Seconds a browser may take to open."""
 
 
 @command("serve", example="memory serve --once")
@@ -110,15 +113,15 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     settings = call.settings()
     layout = Layout(settings.home)
 
-    def show(at: str) -> None:
+    def show(at: str) -> Thread | None:
         address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.finish()
-        if not no_open:
-            _open(address)
+        return None if no_open else _open(address)
 
     if (running := http_address(layout.http)) is not None:
-        show(running)
+        if opening := show(running):
+            opening.join(_OPENING)  # this process ends at once, and its threads with it
         return None
     from commonplace.serve.http import Place, place_of
 
@@ -129,18 +132,21 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     return _serve(call, settings, settings.interval, served, place, [*DEFAULT_TOOLSETS], show=show, any_port=not http)
 
 
-def _open(address: str) -> None:
-    """Open a browser, where there is a screen for one."""
-    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        import webbrowser
-        from threading import Thread
+def _open(address: str) -> Thread | None:
+    """Open a browser, where there is a screen for one: the thread that does."""
+    if not (sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return None
+    import webbrowser
+    from threading import Thread
 
-        Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
+    opening.start()
+    return opening
 
 
 def _serve(
     call: Invocation, settings: Settings, every: timedelta, served: Registry | None, place: Place | None,
-    offered: list[str], *, once: bool = False, no_socket: bool = False, show: Callable[[str], None] | None = None,
+    offered: list[str], *, once: bool = False, no_socket: bool = False, show: Callable[[str], object] | None = None,
     any_port: bool = False,
 ) -> int:  # fmt: skip
     """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep of this home."""
@@ -170,7 +176,7 @@ def _serve(
                 listener = held.enter_context(closing(Listener(layout.socket)))
             except StorageError as error:  # a home where no socket can be is served without
                 output.failure(str(error))
-        memory = held.enter_context(open_memory(config=settings, face=FACE))
+        memory = held.enter_context(open_memory(config=settings, face=FACE, serving=True))
         web, address, where = None, "", "no socket" if listener is None else f"socket: {listener.path}"
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port, show is not None)
@@ -193,11 +199,20 @@ def _serve(
             return 0
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
         methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
-        daemon = Daemon(tick, every, callers, served, listener, methods, web)
+        sessions = None if served is None or listener is None else _sessions(settings, callers, served)
+        daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions)
         if once:
             return 0 if daemon.tick() else 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
+
+
+def _sessions(settings: Settings, callers: Memory, served: Registry) -> McpSessions:
+    """The sessions of clients whose `memory mcp` finds this daemon; its hooks are theirs."""
+    from commonplace.faces import registry
+    from commonplace.serve.sessions import McpSessions
+
+    return McpSessions(callers, lambda names, like: registry(names, settings, served.hooks, like))
 
 
 def _listening(place: Place, any_port: bool) -> socket:

@@ -105,7 +105,7 @@ def install(
     done = [each["client"] for each in rows if each["result"] in ("written", "unchanged")]
     if not http and not dry_run and not print_ and set(done) - {"agents-md"}:
         started = _start(server.argv)
-        texts.append(_started_text(started))
+        texts.append(f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}")
         failed = failed or started["error"] is not None
     call.answer("\n".join(texts), clients=rows, server=started)
     return int(failed)
@@ -237,7 +237,11 @@ def _changes(
     changed = [(target, each) for target, each in rows if each.old != each.new]
     result = ("planned" if dry_run else "written" if adding else "removed") if changed else "unchanged"
     backups = [str(each.backup) for _, each in changed if each.backup is not None]
-    diff = "".join(_diff(target.file, each) for target, each in changed) if dry_run else None
+    diff = ""
+    for target, each in changed if dry_run else ():
+        old, new = ((text or "").splitlines(keepends=True) for text in (each.old, each.new))
+        for line in unified_diff(old, new, str(target.file), str(target.file)):
+            diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
     shown = {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups}
     return shown | ({"diff": diff} if diff else {}) | left
 
@@ -247,12 +251,6 @@ def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
 
     first = next(iter(wanted))
     return {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
-
-
-def _diff(file: Path, outcome: FileChange) -> str:
-    old, new = ((text or "").splitlines(keepends=True) for text in (outcome.old, outcome.new))
-    lines = unified_diff(old, new, str(file), str(file))
-    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:
@@ -401,9 +399,3 @@ def _start(argv: Sequence[str]) -> dict[str, Any]:
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, AttributeError) as error:
         return answer | {"error": f"the server did not answer ({type(error).__name__}); try: {' '.join(argv)}"}
     return answer | {"tools": tools, "seconds": round(time.monotonic() - began, 2)}
-
-
-def _started_text(started: dict[str, Any]) -> str:
-    if started["error"]:
-        return f"Started it: {started['error']}"
-    return f"Started it: {started['tools']} tools, {started['seconds']} s."

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.memory_commands import (
-    category_option,
-    content_from,
-    memories_named,
-    minute,
-    new_memory_options,
-)
+from commonplace.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.clock import stamp
@@ -74,14 +68,10 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
     call.checks_overview = not dry_run
     with call.memory() as memory:
         from commonplace.jobs import lifecycle
-        from commonplace.jobs.job import Round
 
-        outcome = Round(memory, dry_run=dry_run).run("decay", lifecycle.plan_decay)
-        if outcome.error is not None:
-            raise outcome.error
-        count = len(outcome.actions)
-        said = _lines(outcome.actions) if dry_run else f"Decayed {count} unused memories"
-        call.answer(said, actions=[each.document() for each in outcome.actions], decayed=count)
+        actions = lifecycle.decay(memory, dry_run=dry_run)
+        said = _lines(actions) if dry_run else f"Decayed {len(actions)} unused memories"
+        call.answer(said, actions=[each.document() for each in actions], decayed=len(actions))
 
 
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -109,19 +108,17 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     """
     with call.memory() as memory:
         old = any_note(memory, ref)
-        reference = words[0] if len(words) == 1 and _REFERENCE(words[0]) else None
-        new = _draft_after(old, content_from(words)) if reference is None else any_note(memory, reference)
+        new: NoteInfo | Draft
+        if len(words) == 1 and _REFERENCE(words[0]):
+            new = any_note(memory, words[0])
+        else:
+            place: dict[str, Any] = {"project": old.project, "folder": old.path.rpartition("/")[0], "type": old.type}
+            if old.project in MEMORY_PROJECTS:  # what an archived memory said is so again, otherwise
+                place = {"project": CATEGORY_PROJECT, "category": old.category}
+            new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
         before, after = memory.supersede(old, new, valid_from=valid_from)
         said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         call.answer(said, old=_place(before), new=_place(after))
-
-
-def _draft_after(old: NoteInfo, text: str) -> Draft:
-    """The draft of what takes the place of `old`."""
-    draft = Draft(text, old.project, scope=old.scope, tags=old.tags)
-    if old.project == CATEGORY_PROJECT:
-        return replace(draft, category=old.category)
-    return replace(draft, folder=old.path.rpartition("/")[0], type=old.type)
 
 
 def _place(note: Note | NoteInfo) -> dict[str, str]:

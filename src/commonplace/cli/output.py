@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import logging
 
 _WARNINGS = 10
-_TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
 _GAP = "  "
 _LEAST = 12
 """Columns the last cell of a table has at least, however narrow the terminal."""
@@ -57,13 +56,6 @@ def error_hint(error: CommonplaceError) -> str:
     if isinstance(error, NotFound) and error.suggestions:
         return f"Did you mean {' or '.join(error.suggestions)}?"
     return error.hint
-
-
-def error_details(error: CommonplaceError) -> dict[str, Any]:
-    """The keys of an error in JSON besides `code` and `message`: the `candidates` of a time (contract 001, 8)."""
-    if error.code not in _TIME_ERRORS:
-        return {}
-    return {"candidates": [each.isoformat() for each in getattr(error, "candidates", ())]}
 
 
 def prepare() -> None:

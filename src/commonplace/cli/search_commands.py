@@ -17,7 +17,7 @@ from commonplace.cli.memory_commands import (
     tags_option,
 )
 from commonplace.cli.syntax import Names, Number, StoredValue, Text, Usage, command, flag, option
-from commonplace.engine.memory_rows import contents, holding, records
+from commonplace.engine.memory_rows import contents, records
 from commonplace.note.model import CATEGORY_PROJECT, PHASES
 from commonplace.query import day, memory_query
 from commonplace.text.unicode import one_line
@@ -142,7 +142,7 @@ def _found(
     if ranked and text.strip():
         ranking = memory.search(wanted.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None)
         return [hit.note for hit in ranking], ranking.total, list(ranking)
-    return *holding(memory, wanted, text, limit), []
+    return *memory.list(wanted.replace(contains=text or None), limit=limit, order="created"), []
 
 
 def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
@@ -169,7 +169,9 @@ def _show_found(
         if found:
             output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')
             foot = []
-    if not every and text.strip() and (others := holding(memory, elsewhere, text, 0)[0]):
+    is_alone = not every and text.strip()
+    others = memory.list(elsewhere.replace(contains=text), limit=0, order="created")[0] if is_alone else []
+    if others:
         names = dict.fromkeys(each.project for each in others)
         foot.append(f"{len(others)} more in {', '.join(names)}: memory search --all")
     if not found:

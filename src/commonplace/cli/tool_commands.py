@@ -54,8 +54,6 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
         raise Usage("--project goes with --as basic-memory only")
     from commonplace import __version__
     from commonplace.faces import DEFAULT_TOOLSETS, registry
-    from commonplace.faces.hooks import Hooks
-    from commonplace.serve.stdio import run_stdio
 
     environ = {**os.environ, "BASIC_MEMORY_MCP_PROJECT": project} if project else os.environ
     chosen = presets.preset(as_, environ) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
@@ -70,6 +68,15 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
         file = presets.graph_file(graph_file, chosen.like, settings.graph_file)
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
+    folder = chosen.json_folder or presets.json_folder()
+    if not (projects or file or folder or chosen.vault or chosen.default_project or settings.bank_debug):
+        from commonplace.serve.proxy import pass_on
+
+        wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
+        pass_on(settings, wanted)
+    from commonplace.faces.hooks import Hooks
+    from commonplace.serve.stdio import run_stdio
+
     if settings.bank_debug:
         import logging
 
@@ -80,9 +87,9 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     def opened() -> Memory:
         from commonplace.engine import open_memory
 
-        return open_memory(agent=agent, projects=projects, config=settings, face="mcp")
+        return open_memory(agent=agent, projects=projects, config=settings, face="mcp", serving=True)
 
-    with _entries(chosen.json_folder or presets.json_folder()) as entries:
+    with _entries(folder) as entries:
         served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file), chosen.vault)
         return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
 

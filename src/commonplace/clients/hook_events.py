@@ -113,13 +113,9 @@ def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "
         _text(payload, "source", _NAME), _text(payload, "transcript_path", 4096),
         _text(payload, "last_assistant_message", _ANSWER),
     )  # fmt: skip
-    return event if kind != PROMPT or is_of_person(event) else None
-
-
-def is_of_person(event: HookEvent) -> bool:
-    """Whether a person typed the prompt, and as a sentence: no command of the client's, and long enough."""
-    text = event.prompt.strip()
-    return event.source in ("", "user") and len(text) >= PROMPT_CHARACTERS and text[0] not in "/!"
+    text = event.prompt.strip()  # of a person, and a sentence: no command of the client's, and long enough
+    is_asking = event.source in ("", "user") and len(text) >= PROMPT_CHARACTERS and text[0] not in "/!"
+    return event if kind != PROMPT or is_asking else None
 
 
 def _text(payload: Mapping[str, Any], key: str, most: int) -> str:

@@ -73,7 +73,8 @@ def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hi
         value = _nested([*missing[1:], name], value) if missing else value
         new, blank = _add(text, node, key, value, unit, end)
         hint = hint._replace(inner=blank)
-    member = (key, _tree(json.dumps(value), _required(json.dumps(value))))
+    wanted = json.dumps(value)
+    member = (key, _tree(wanted, _parse(wanted)))
     check(_tree(new, _parse(new)), changed(_tree(text, root), path[: len(path) - len(missing)], at, member))
     return new, hint
 
@@ -178,12 +179,6 @@ def _parse(text: str) -> Node | None:
     root = _value(text, at, 0)
     if (at := _skip(text, root.end)) != len(text):
         raise _not_understood(text, at)
-    return root
-
-
-def _required(text: str) -> Node:
-    root = _parse(text)
-    assert root is not None
     return root
 
 

@@ -6,7 +6,10 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from socket import socket
 
 _REQUEST_LIMIT = 1 << 20
 
@@ -19,12 +22,8 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
     """
     if not os.path.exists(path):
         return None
-    import json
     import socket
 
-    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
-    if len(request) > _REQUEST_LIMIT:
-        return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
         daemon.settimeout(seconds)
         try:
@@ -35,11 +34,21 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
             peer = daemon.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
             if int.from_bytes(peer[:4], sys.byteorder) == os.getpid():
                 return None
-        daemon.sendall(request)
-        data = b""
-        while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
-            data += block
-    try:
-        return json.loads(data).get("result")
-    except ValueError:
-        return None
+        try:
+            return call(daemon, method, params).get("result")
+        except ValueError:
+            return None
+
+
+def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
+    """The reply to a request over a connection. Raises OSError, and ValueError for what is too long or no reply."""
+    import json
+
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    if len(request) > _REQUEST_LIMIT:
+        raise ValueError("the request is too long")
+    daemon.sendall(request)
+    data = b""
+    while not data.endswith(b"\n") and (block := daemon.recv(1 << 16)):
+        data += block
+    return json.loads(data)

@@ -7,10 +7,14 @@ import os
 import re
 import sqlite3
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from commonplace.engine.embedding import Embedding
 from commonplace.engine.engine import Engine, absolute
+from commonplace.engine.erase import finish
 from commonplace.engine.freshness import NOT_UTF8
+from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.memory_rows import home_path
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import links_without, set_keys
@@ -47,7 +51,8 @@ def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
     with engine.guard:
-        found = [*_unfinished(engine), *_erasing(engine), *_index(engine)]
+        # An index behind the disk is no finding: every call catches up by itself.
+        found = [*_unfinished(engine), *_erasing(engine), *([] if engine.index.is_sound() else [_damaged()])]
         try:
             found += _notes(memory)
         except sqlite3.Error as error:
@@ -55,14 +60,16 @@ def examine(memory: ReadVerbs) -> list[Finding]:
                 raise StorageError("the index", engine.index.explain(error)) from None
             engine.rebuild_index()  # what the notes say can only be seen with an index
             found = [*_unfinished(engine), *_erasing(engine), _damaged(), *_notes(memory)]
-        found += [*_config(engine), *_lock(engine), *_temps(engine), *_permissions(engine), *_graph_files(engine)]
+        name, warnings = engine.settings.file.name, engine.settings.warnings
+        found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
+        found += [*_lock(engine), *_temps(engine), *_permissions(engine), *_graph_files(engine)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
     """What only the index can tell."""
-    memory.engine.fresh()
+    memory.engine.fresh(whole=True)
     found = [*_unreadable(memory.engine), *_warned(memory), *_duplicates(memory), *_links(memory), *_vectors(memory)]
     return [*found, *_reminders(memory)]
 
@@ -88,19 +95,8 @@ def _erasing(engine: Engine) -> list[Finding]:
     return found
 
 
-def _index(engine: Engine) -> list[Finding]:
-    """Damage in the index itself; being behind the disk is no finding, every call catches up by itself."""
-    return [] if engine.index.is_sound() else [_damaged()]
-
-
 def _damaged() -> Finding:
-    text = "the index is damaged"
-    return Finding("error", "index_stale", ".commonplace/index.db", text, "rebuild it from the notes")
-
-
-def _config(engine: Engine) -> list[Finding]:
-    name = engine.settings.file.name
-    return [Finding("warning", "bad_config", name, warning) for warning in engine.settings.warnings]
+    return Finding("error", "index_stale", ".commonplace/index.db", "the index is damaged", "rebuild it from the notes")
 
 
 def _graph_files(engine: Engine) -> list[Finding]:
@@ -190,8 +186,6 @@ def _links(memory: ReadVerbs) -> list[Finding]:
 
 
 def _vectors(memory: ReadVerbs) -> list[Finding]:
-    from commonplace.engine.embedding import Embedding
-
     count = Embedding(memory).gone() if memory.engine.layout.vectors.exists() else 0
     text = f"{count} vectors are of texts that are gone"
     return [Finding("info", "unreferenced_vectors", "vectors", text, "drop them")] if count else []
@@ -260,27 +254,6 @@ def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
                 finding.fixed = True
 
 
-def _finish_write(memory: ReadVerbs, finding: Finding) -> None:
-    memory.engine.home.retry(str(memory.engine.layout.private / finding.path))
-
-
-def _finish_erase(memory: ReadVerbs, finding: Finding) -> None:
-    from commonplace.engine.erase import finish
-    from commonplace.engine.history import HistoryVerbs
-
-    finish(HistoryVerbs(memory.engine, None, memory.face))
-
-
-def _drop_vectors(memory: ReadVerbs, finding: Finding) -> None:
-    from commonplace.engine.embedding import Embedding
-
-    Embedding(memory).drop_gone()
-
-
-def _sweep_texts(memory: ReadVerbs, finding: Finding) -> None:
-    memory.engine.home.history.sweep(memory.engine.home.spared())
-
-
 def _rebuild_index(memory: ReadVerbs, finding: Finding) -> None:
     memory.engine.rebuild_index()
     memory.engine.fresh()
@@ -322,18 +295,14 @@ def _remove_temp(memory: ReadVerbs, finding: Finding) -> None:
         raise StorageError(finding.path, reason(error)) from None
 
 
-def _close_home(memory: ReadVerbs, finding: Finding) -> None:
-    os.chmod(memory.engine.layout.root, 0o700)
-
-
-_REPAIRS = {
-    "unfinished_write": _finish_write,
-    "unfinished_erase": _finish_erase,
-    "unreferenced_text": _sweep_texts,
-    "unreferenced_vectors": _drop_vectors,
+_REPAIRS: dict[str, Callable[[ReadVerbs, Finding], object]] = {
+    "unfinished_write": lambda memory, found: memory.engine.home.retry(str(memory.engine.layout.private / found.path)),
+    "unfinished_erase": lambda memory, _: finish(HistoryVerbs(memory.engine, None, memory.face)),
+    "unreferenced_text": lambda memory, _: memory.engine.home.history.sweep(memory.engine.home.spared()),
+    "unreferenced_vectors": lambda memory, _: Embedding(memory).drop_gone(),
     "index_stale": _rebuild_index,
     "dangling_link": _remove_link,
     "stale_lock": _empty_lock,
     "stale_temp": _remove_temp,
-    "permissions": _close_home,
+    "permissions": lambda memory, _: os.chmod(memory.engine.layout.root, 0o700),
 }

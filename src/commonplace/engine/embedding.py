@@ -18,7 +18,7 @@ from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
-    from commonplace.index.search.question import Nearness
+    from commonplace.index.search.ranking import Nearness
     from commonplace.index.vectors.nearest import EmbeddingCounts, KnownTexts, VectorHit, Vectors
 
 AT_ONCE, CHARACTERS = 8, 2_000

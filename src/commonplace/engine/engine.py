@@ -1,15 +1,17 @@
 """What all callers of one open home share: the guard, the lock, the index, and the projects' stores.
 
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock.
+One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock. While
+changes are staged, the lock is held on and their rows are in one open transaction of the index.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -21,6 +23,7 @@ from commonplace import config
 from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
+from commonplace.engine.guard import Again, Guard
 from commonplace.engine.limits import DayUse
 from commonplace.engine.provenance import Writers
 from commonplace.engine.write_gate import Gate
@@ -29,6 +32,7 @@ from commonplace.errors import (
     ConfigError,
     Conflict,
     NotFound,
+    NotPutBack,
     ProjectNotFound,
     ProjectOutOfReach,
     ProjectRefused,
@@ -38,7 +42,7 @@ from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note
 from commonplace.store.base import File, Stamp, Store
-from commonplace.store.files import ThreadLock, lock_folders, reason
+from commonplace.store.files import lock_folders, reason
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
 from commonplace.store.layout import Layout
@@ -56,6 +60,8 @@ ONLY_SHARED = (
     "use a memory in a folder (--home) for it"
 )
 _CONFLICT_RETRIES = 4
+_PIECE, _BETWEEN = 0.004, 0.004
+"""Seconds of work behind the calls before the guard is given back, and until it is taken again."""
 _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
@@ -65,27 +71,33 @@ class Engine:
 
     `extra` (project -> folder, graph file or store) are projects of this process only; one named like a built-in
     project puts that one elsewhere. With `only`, there are no projects but these. With `watch` the system tells of
-    changes on disk.
+    changes on disk; `serving`: large projects may be compared with the disk behind the calls.
     """
 
     def __init__(
         self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
-        only: frozenset[str] = frozenset(),
+        only: frozenset[str] = frozenset(), serving: bool = False,
     ):  # fmt: skip
         if settings.url is not None and extra:
             raise ProjectRefused(", ".join(extra), ONLY_SHARED)
         self.settings = settings
         self.clock = clock
-        self.guard = ThreadLock()
         self.layout = Layout(settings.home)
-        self.home = _open_home(settings, self.layout, clock, watch)
+        self.home = _open_home(settings, self.layout, clock, serving)
+        self._folders = ExitStack()
+        self.guard = Guard(self._carry_out, lambda: self.home.staged)
+        self.home.settle = self.guard.settle
         self.access = self.home.open_access()
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
         self._open_stores()
-        self.freshness = Freshness(self.index, self.home, self.stores, self.load, clock, watch, self.layout.socket)
+        self.freshness = Freshness(
+            self.index, self.home, self.stores, self.load, clock, watch, serving, self.layout.socket
+        )
+        self._behind: threading.Thread | None = None
+        self._ended = threading.Event()
         self.vectors: Vectors | None = None
         self.no_vectors = ""
         """Why there are no vectors."""
@@ -107,6 +119,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+            self._ended.set()
             self.freshness.close()
             self.index.close()
             self.access.close()
@@ -133,6 +146,9 @@ class Engine:
                     stores[name] = _open_store(name, place, before, optional=name in self.extra)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
+        for store in stores.values():
+            if isinstance(store, FolderStore):
+                store.show, store.staged = self.home.show, self.home.staged_files
         self.stores = stores  # at once: threads without the guard may look a project up meanwhile
 
     def use_projects(self, settings: Settings) -> None:
@@ -171,23 +187,24 @@ class Engine:
         store.check_writable()
         return cast(FolderStore, store)
 
-    def fresh(self, progress: Progress | None = None) -> Result:
+    def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb.
 
+        Unless `whole`, large projects may be late in a server that has just started; `warnings` says so.
         Where it cannot be written now (somebody keeps the lock, the disk is full or read-only), a copy in memory is
         used; of an index too large for that the answers may be behind, and `warnings` says so. A writer gets the error.
         """
         from commonplace.index.sync import Result
 
-        if self.freshness.is_current:
+        if self.freshness.is_current and not (whole and self.freshness.late):
             return Result()
         self.reload_config()
         try:
             if self._is_writing:
-                result = self.freshness.update(progress, is_locked=True)
+                result = self.freshness.update(progress, is_locked=True, whole=whole)
             else:
                 with waits_at_most(_READ_WAITS):
-                    result = self.freshness.update(progress)
+                    result = self.freshness.update(progress, whole=whole)
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
                 raise
@@ -200,7 +217,23 @@ class Engine:
             self.freshness.is_current = True
         else:
             self.index.unpin()
+        if self.freshness.late and self._behind is None:
+            self._behind = threading.Thread(target=self._work_behind, name="catching-up", daemon=True)
+            self._behind.start()
         return result
+
+    def _work_behind(self) -> None:
+        """Compare the projects that are late with the disk, in pieces between the calls."""
+        while not self._ended.wait(_BETWEEN):
+            try:
+                with self.guard:
+                    if self._closed or not self.freshness.late:
+                        self._behind = None
+                        return
+                    self.freshness.catch_up(_PIECE)
+                    self.writers = None
+            except (CommonplaceError, OSError, sqlite3.Error):
+                continue  # a call is at work for long, or the next one says what is wrong
 
     def _drop_derived(self) -> None:
         """What was derived from notes that were erased elsewhere goes; it is made anew."""
@@ -235,6 +268,7 @@ class Engine:
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
         with self.guard, self.home.lock:
+            self.guard.settle()
             self.index.rebuild()
             self.freshness.forget()
 
@@ -314,18 +348,60 @@ class Engine:
                 if self._is_writing:
                     yield
                     return
-                with self.home.writing(), lock_folders(self._shared_folders()):
+                with self.home.writing():
+                    if not self.guard.is_open:
+                        self._folders.enter_context(lock_folders(self._shared_folders()))
                     self._is_writing = True
                     try:
                         yield
                     finally:
                         self._is_writing = False
+                        if not self.guard.is_open:
+                            self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
             if self.index.is_corrupt(error):
                 raise  # the verb makes the index anew and starts again
             raise StorageError("the index", self.index.explain(error)) from None
+
+    def stage(self) -> None:
+        """A change was staged: what it and those after it put into the index is one transaction, until all of them are
+        on disk. Raises sqlite3.Error."""
+        is_first = not self.guard.is_open
+        self.guard.stage()
+        if is_first:
+            self.index.begin()
+
+    def _carry_out(self) -> None:
+        """Make all that is staged durable and show it in the index. Raises Again when it had to be undone, NotPutBack
+        when that failed too."""
+        try:
+            with self.home.lock:
+                try:
+                    self.home.flush()
+                except BaseException:
+                    self.index.end(commit=False)
+                    self.freshness.forget()
+                    raise
+                try:
+                    self.index.end()
+                except sqlite3.Error as error:
+                    self.unshown(error)
+        except NotPutBack:
+            raise
+        except (CommonplaceError, OSError) as error:
+            raise Again from error
+        finally:
+            if not self._is_writing:
+                self._folders.close()
+
+    def unshown(self, error: Exception) -> None:
+        """The index could not take up a change that is on disk: a sweep will tell it."""
+        self.index.end(commit=False)
+        self.freshness.forget()
+        if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
+            self.rebuild_index()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -348,13 +424,15 @@ class Engine:
         """Forget changes older than `history.days`. Returns how many."""
         try:
             with self.guard, self.home.writing():
+                if self.freshness.late:
+                    return 0  # not all that live are known; there will be another time
                 return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), self._living)
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
 
     def _living(self) -> set[str]:
         """The SHA-256 of every note there is."""
-        self.fresh()
+        self.fresh(whole=True)
         self.index.unpin()
         return self.index.notes.etags()
 

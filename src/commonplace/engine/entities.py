@@ -65,67 +65,51 @@ class Graph(Protocol):
 
     def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
         """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
-        ...
 
     def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
         """Store those that are new; their ends need not exist. Returns them."""
-        ...
 
     def add_observations(self, additions: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
         """Add to each named entity what it does not say yet. Returns what was new. Raises NoEntity."""
-        ...
 
     def delete_entities(self, names: Sequence[str]) -> None:
         """Remove entities and every relation at either end; unknown names are no error."""
-        ...
 
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Remove all copies of observations; what is not there is no error."""
-        ...
 
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove relations; what is not there is no error."""
-        ...
 
     def keys(self) -> list[EntityKey]:
         """Every entity, in order."""
-        ...
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
         """The entities of these names, in order."""
-        ...
 
     def matching(self, text: str) -> list[EntityKey]:
         """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
-        ...
 
     def ranked(self, text: str) -> list[EntityKey]:
         """The entities that hold the words of `text` in any order, best first."""
-        ...
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         """What each of these entities says, in stored order."""
-        ...
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
         """The keys each of these entities has that are not of a graph: another program's."""
-        ...
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         """The relations with at least one end among `names` (None: all), in order."""
-        ...
 
     def version(self) -> Any:
         """A value that differs once something changed."""
-        ...
 
     def warnings(self) -> list[str]:
         """What was met and is not shown, in few words; none for most graphs."""
-        ...
 
     def at_once(self, read: Callable[[], T]) -> T:
         """What `read` returns, which only reads: all its looks see the graph as it is at one moment."""
-        ...
 
 
 def unique_entities(entities: Iterable[Entity]) -> dict[str, Entity]:

@@ -104,47 +104,37 @@ class Entries(Protocol):
 
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises Unreadable."""
-        ...
 
     def get(self, namespace: str, key: str) -> Entry:
         """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
-        ...
 
     def count(self, entry: Entry) -> Entry:
         """Count one recall of `entry`; the entry with that counted."""
-        ...
 
     def remove(self, namespace: str, key: str) -> None:
         """Remove the entry, expired or not. Raises NoEntry, Unreadable."""
-        ...
 
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
         """A page of the entries with `text` in key or value, without case, and how many there are.
 
         By recalls, newest first, then by namespace and key. None = in all namespaces.
         """
-        ...
 
     def namespaces(self) -> list[NamespaceCounts]:
         """Every namespace that has an entry, by name."""
-        ...
 
     @property
     def unreadable(self) -> list[str]:
         """Namespaces that are damaged, and left out of what is about all of them."""
-        ...
 
     def clear(self, namespace: str) -> int:
         """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
-        ...
 
     def stats(self) -> Totals:
         """What there is in all; a namespace is there as long as an entry is, expired ones included."""
-        ...
 
     def purge(self) -> Any:
         """Remove some entries past their time to live."""
-        ...
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
@@ -424,6 +414,7 @@ class NoteEntries:
                 change.remove(PROJECT, one.path, one.file, scope=one.note.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
+            self.engine.guard.settle()  # what is staged may come into one of these folders
             for folder, gone in names.items():
                 if folder and gone.issuperset(os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))):
                     change.add("rmdir", PROJECT, folder)

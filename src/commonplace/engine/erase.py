@@ -112,7 +112,7 @@ class Erasure:
             raise InvalidInput("An observation is erased from one note: give one reference.")
         with self.engine.writing():
             finish(self.memory)
-            self.engine.fresh()
+            self.engine.fresh(whole=True)
             plan = Plan(self.engine.home.history.last, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
@@ -374,7 +374,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         with suppress(NoEntry):  # gone already
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
     engine.freshness.is_current = False
-    engine.fresh()
+    engine.fresh(whole=True)
 
 
 def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, observation: str | None) -> None:

@@ -83,7 +83,9 @@ def supersede(
     file, text = editable(session, after)
     note = session.parse(after.project, after.path, file)
     keys: dict[str, Any] = {"valid_from": written(session, valid_from)} if valid_from else {}
-    begins = keys.get("valid_from") or _as_text(span(note)[0])
+    start = span(note)[0]
+    moment = clock.EPOCH + timedelta(microseconds=start)
+    begins = keys.get("valid_from") or (stamp(moment) if start % 86_400_000_000 else moment.date().isoformat())
     ids = [*note.supersedes, before.id]
     keys["supersedes"] = ids if len(ids) > 1 else ids[0]
     end(session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from))
@@ -158,9 +160,3 @@ def _chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
         found |= new
         left += new.values()
     return found
-
-
-def _as_text(moment: int) -> str:
-    """Microseconds since 1970 as a day, when they are one, else as a time."""
-    found = clock.EPOCH + timedelta(microseconds=moment)
-    return found.date().isoformat() if not moment % 86_400_000_000 else stamp(found)

@@ -264,6 +264,7 @@ class FileGraph:
             return edit
 
         with engine.writing(), engine.home.lines.changing():
+            engine.guard.keep()
             self.store.change(admitted, announce)
             engine.commits += bool(made)
         return made[0] if made else None

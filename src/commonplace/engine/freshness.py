@@ -1,33 +1,46 @@
 """Keeping the index in step with the disk: the system's watch where there is one, else a sweep of all files.
 
-Every call sees each change that was on disk before it, by whatever program.
+Every call sees each change that was on disk before it, by whatever program. A server whose first look at a large
+project would take long answers from the index meanwhile, and `warnings` says so: its calls see each change made since
+the first of them, and what changed before that as soon as the look behind them gets there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace.clock import Clock, microseconds
+from commonplace.clock import Clock, microseconds, waits_at_most
 from commonplace.engine import daemon_client
-from commonplace.errors import CommonplaceError
+from commonplace.errors import Busy, CommonplaceError
 from commonplace.index.index import Index
-from commonplace.note.model import MEMORY_PROJECTS, Note
-from commonplace.store.base import Listing, Stamp, Store, bounded
+from commonplace.note.model import GRAPH_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from commonplace.store.base import Listing, Stamp, Store, Values, bounded
+from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
+from commonplace.store.path_guard import has_link
 
 if TYPE_CHECKING:
     from commonplace.index.sync import Change, Progress, Result
-    from commonplace.index.watch import Watch
+    from commonplace.index.watch import Changes, Watch
 
 Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
 _DAEMON_SECONDS, _DAEMON_SECONDS_LOCKED = 0.25, 0.05
+LARGE = 50_000
+"""Notes from which on a server's first look at a project's files, some tenths of a second, goes on behind its calls."""
+_LISTED, _APPLIED = 200, 4
+"""Files compared with the index, and changes applied to it, in one piece of that: a few milliseconds."""
+_LOCK_SECONDS = 0.01
+"""How long that waits for the home's lock, the guard held."""
+_NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
+"""Projects whose verbs take what the index has for all there is."""
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
@@ -35,20 +48,21 @@ class Freshness:
     """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds the engine's guard.
 
     `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store.
-    With `watch` the system tells of changes. A process that would have to look at all files asks the daemon first,
+    With `watch` the system tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as
+    `late` names projects. A process that would have to look at all files asks the daemon first,
     which listens on `socket` if there is one, and leaves out what that watches.
     """
 
     def __init__(
         self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader, clock: Clock, watch: bool,
-        socket: Path,
+        may_be_late: bool, socket: Path,
     ):  # fmt: skip
         self._index = index
         self._home = home
         self.stores = stores
         self._load = load
         self._clock = clock
-        self._wants_watch = watch
+        self._wants_watch, self._may_be_late = watch, may_be_late
         self._socket = socket
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
@@ -56,6 +70,8 @@ class Freshness:
         self._openings = 0
         self._troubles: dict[str, list[str]] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
+        self.late: dict[str, Iterator[None]] = {}
+        """The projects that are still compared with the disk, and the rest of that."""
         self.unreadable: dict[tuple[str, str], str] = {}
         """Files left out because they cannot be read: (project, path) -> why."""
         self.is_current = False
@@ -71,6 +87,7 @@ class Freshness:
             self._watch.close()
             self._watch = None
             self._wants_watch = True
+        self.late.clear()
 
     def forget(self) -> None:
         """Look at every file next time."""
@@ -86,31 +103,42 @@ class Freshness:
     @property
     def warnings(self) -> list[str]:
         """What the last look at the projects could not see."""
-        found = [text for name in sorted(self._troubles) for text in self._troubles[name]]
-        return found + [each for each in (self.behind, self.elsewhere) if each]
+        late = [
+            f"The files of project {name} are still being compared with the index: what changed before this server "
+            "started may be missing here, or shown as it was. A note that is read is as it is on disk."
+            for name in sorted(self.late)
+        ]
+        troubles = [text for name in sorted(self._troubles) for text in self._troubles[name]]
+        return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
 
-    def update(self, progress: Progress | None = None, *, is_locked: bool = False) -> Result:
-        """Make the index show every change on disk. Returns what it found.
+    def update(self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False) -> Result:
+        """Make the index show every change on disk; unless `whole`, projects may be late. Returns what it found.
 
         `is_locked`: the caller holds the home's lock, which the daemon may be waiting for.
         """
         from commonplace.index.sync import Result
 
         result = Result()
+        if whole and self.late:
+            self.close()
         try:
-            self._update(result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS)
+            self._update(result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS, whole)
         except BaseException:
+            if self.late:
+                self.close()
             self._pending = set(self.stores)  # the system tells a change once: look at everything next time
             raise
         self.behind = ""
         return result
 
-    def _update(self, result: Result, progress: Progress | None, patience: float) -> None:
+    def _update(self, result: Result, progress: Progress | None, patience: float, whole: bool) -> None:
         stores, index = self.stores, self._index
         index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
         if index.openings != self._openings:
             self._openings = index.openings
             self._pending = set(stores)
+            if self.late:
+                self.close()
             self._load_skipped()
         if self._watch and any(_identity(stores[name].root) != known for name, known in self._roots.items()):
             self.close()  # a project's folder was made, went away or was exchanged
@@ -119,18 +147,14 @@ class Freshness:
             self.close()
             changes = None
         if not self._watch and self._wants_watch:
-            self._open_watch()
+            self._open_watch(self._may_be_late and not whole)
         troubled = set(self._troubles)
         if changes is None:
-            sweeps = set(stores)
+            sweeps = stores.keys() - self.late.keys()
         else:
             sweeps = ((self._pending | troubled) & stores.keys()) | (stores.keys() - self._roots.keys())
-            for project, folder in sorted(changes.folders):
-                if project in stores and project not in sweeps:
-                    self._sweep(stores[project], result, None, folder)
-            for project, path in changes.files:
-                if project in stores and project not in sweeps:
-                    self._check_file(stores[project], path, result)
+            sweeps -= self.late.keys()
+            self._follow(changes, stores.keys() - sweeps, result)
         shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
@@ -138,6 +162,15 @@ class Freshness:
             self.close()  # what could be read again was not watched
         self._forget_projects(sweeps)
         self.retire_expired()
+
+    def _follow(self, changes: Changes, projects: set[str], result: Result) -> None:
+        """Apply what the system told of these projects."""
+        for project, folder in sorted(changes.folders):
+            if project in projects:
+                self._sweep(self.stores[project], result, None, folder)
+        for project, path in changes.files:
+            if project in projects:
+                self._check_file(self.stores[project], path, result)
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are at its last look."""
@@ -175,17 +208,121 @@ class Freshness:
             with index.write_lock, index.transaction():
                 index.entries.retire(now)
 
-    def _open_watch(self) -> None:
+    def _open_watch(self, may_be_late: bool) -> None:
+        """Watch all folders; of projects that may be late only those the index knows, as finding all takes long."""
         from commonplace.index.watch import Watch
 
-        stores = self.stores
+        stores, notes = self.stores, self._index.notes
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
         self._roots = {name: _identity(root) for name, root in folders.items()}
-        roots = [(name, root, each) for name, root in folders.items() if os.path.isdir(root)
-                 for each in stores[name].folders()]  # fmt: skip
+        there = [stores[name] for name, root in folders.items() if os.path.isdir(root)]
+        late = {
+            store.name: store for store in there
+            if may_be_late and isinstance(store, FolderStore) and not self._index.is_copy
+            and store.name not in _NEVER_LATE and not self._index.seen(store.name)
+            and notes.number_in(store.name) > LARGE
+        }  # fmt: skip
+        roots = [(store.name, store.root, each) for store in there if store.name not in late
+                 for each in store.folders()]  # fmt: skip
+        for name, store in late.items():
+            known = [each for each in notes.folders_in(name) if not has_link(store.root, each)]
+            roots += [(name, store.root, each) for each in [store.root, *(f"{store.root}/{one}" for one in known)]]
         self._watch = Watch.open(roots)
         self._wants_watch = self._watch is not None
         self._pending = set(stores)
+        self.late = {name: self._compare(store, self._watch) for name, store in late.items() if self._watch is not None}
+
+    def catch_up(self, seconds: float) -> None:
+        """Go on comparing late projects with the disk, for about so long."""
+        index, end = self._index, time.monotonic() + seconds
+        index.pin()
+        try:
+            while self.late and index.openings == self._openings:
+                name = next(iter(self.late))
+                for _ in self.late[name]:
+                    if time.monotonic() >= end:
+                        return
+                if self.late.pop(name, None) is not None:
+                    self._pending.discard(name)
+        except BaseException:
+            self.close()  # the next call begins anew
+            raise
+        finally:
+            index.unpin()
+
+    def look_at(self, project: str, path: str) -> None:
+        """Make the index show this one file as it is now, where its project is late."""
+        if project in self.late:
+            from commonplace.index.sync import Result
+
+            self._check_file(self.stores[project], path, Result())
+
+    def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
+        """Compare a project with the index and apply what differs, piece by piece.
+
+        A folder is watched, then listed. All differences are known before the first is applied: a file that moved to
+        another folder stays the same note. As others write meanwhile, each is looked at again when its turn comes.
+        """
+        from commonplace.index import sync
+
+        notes, name = self._index.notes, store.name
+        differs: list[Change] = []
+        gone: dict[str, Values] = {}
+        waiting, unreadable = [""], list[str]()
+        while waiting:
+            folder, seen, folders = waiting.pop(), set[str](), list[str]()
+            try:
+                watch.add(name, store.root, folder)
+            except OSError:  # there are too many: every call has to look at all files
+                self.close()
+                self._wants_watch = False
+                return
+            listing = Listing()
+            for _ in store.portions(folder, listing, folders, _LISTED):
+                known = notes.stamps_of(name, listing.stamps)
+                seen.update(known)
+                differs += sync.plan(known, listing)
+                listing.stamps.clear()
+                yield
+            waiting += folders
+            unreadable += listing.unreadable
+            for part in notes.not_among(name, folder, seen, folders, _LISTED) if not listing.unreadable else ():
+                gone |= part
+                yield
+        added: dict[str, Values] = {each.path: each.stamp for each in differs if isinstance(each, sync.AddedFile)}
+        changes = sync.plan(gone, Listing(added))
+        changes += [each for each in differs if not isinstance(each, sync.AddedFile)]
+        yield
+        for at in range(0, len(changes), _APPLIED):
+            while not self._applied(store, changes[at : at + _APPLIED]):
+                yield
+            yield
+        if unreadable:
+            self._troubles[name] = _unreadable(name, unreadable)
+        elif lost := [key for key in self.unreadable.keys() | self._skipped.keys()
+                      if key[0] == name and store.stamp(key[1]) is None]:  # fmt: skip
+            self._notice_all(lost)
+
+    def _applied(self, store: FolderStore, changes: Sequence[Change]) -> bool:
+        """Apply what of `changes` is still so; False when somebody keeps the lock."""
+        from commonplace.index.sync import Result
+
+        still = [one for each in changes for one in self._anew(store, each)]
+        try:
+            with waits_at_most(_LOCK_SECONDS):
+                self._apply(store, still, Result())
+        except Busy:
+            return False
+        return True
+
+    def _anew(self, store: FolderStore, change: Change) -> list[Change]:
+        """What `change`, found a while ago, comes to now."""
+        old, stamp = getattr(change, "old_path", None), store.stamp(change.path)
+        if old is None:
+            return self._differs(store, change.path)
+        if store.stamp(old) is None and stamp is not None and self._index.notes.stamp(store.name, change.path) is None:
+            return [change]
+        return self._differs(store, old) + self._differs(store, change.path)
 
     def _forget_projects(self, swept: set[str]) -> None:
         """Take projects that are no more out of the index."""
@@ -218,8 +355,7 @@ class Freshness:
         except CommonplaceError as error:
             self._troubles[name] = [str(error)]
             return
-        if changes:
-            index.apply(name, changes, partial(self._load, store), index.write_lock, result, progress)
+        self._apply(store, changes, result, progress)
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.see(name, version)
@@ -237,21 +373,26 @@ class Freshness:
             return [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
         listing = store.list(folder)
         if listing.unreadable:
-            self._troubles[name] = [
-                f"Folder {each or '/'} of project {name} cannot be read." for each in listing.unreadable
-            ]
+            self._troubles[name] = _unreadable(name, listing.unreadable)
         self._leave_out_skipped(name, listing, folder)
         return index.plan(name, listing, folder)
 
     def _check_file(self, store: Store, path: str, result: Result) -> None:
-        """Compare one file with the index."""
-        index = self._index
+        """Compare one file with the index, and apply what differs."""
+        self._apply(store, self._differs(store, path), result)
+
+    def _differs(self, store: Store, path: str) -> list[Change]:
+        """What has to change in the index so that it shows one file."""
         stamp = store.stamp(path) if store.is_note(path) else None
         if stamp is not None and self._skipped.get((store.name, path)) == stamp:
-            return
-        changes = index.plan_file(store.name, path, stamp)
+            return []
+        return self._index.plan_file(store.name, path, stamp)
+
+    def _apply(self, store: Store, changes: Sequence[Change], result: Result, progress: Progress | None = None) -> None:
         if changes:
-            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result)
+            index = self._index
+            self._home.settle()
+            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress)
 
     def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""
@@ -261,9 +402,7 @@ class Freshness:
             if name == project and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
         ]
         if gone and not listing.unreadable:
-            with self._index.write_lock, self._index.transaction():
-                for key in gone:
-                    self._notice(*key)
+            self._notice_all(gone)
         for (name, path), stamp in self._skipped.items():
             if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
                 del listing.stamps[path]
@@ -282,11 +421,20 @@ class Freshness:
         self._index.notes.skip(*key, stamp, self.unreadable.get(key, ""))
         return None
 
+    def _notice_all(self, keys: Sequence[tuple[str, str]]) -> None:
+        with self._index.write_lock, self._index.transaction():
+            for key in keys:
+                self._notice(*key)
+
     def _notice(self, project: str, path: str) -> None:
         """Look at a file again that was no note, or is gone."""
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:
             self._index.notes.unskip(project, path)
+
+
+def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
+    return [f"Folder {each or '/'} of project {project} cannot be read." for each in folders]
 
 
 def _identity(path: str | Path) -> _Identity:

@@ -24,10 +24,11 @@ from commonplace.engine.entities import (
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import editable, read_unlocked
-from commonplace.errors import InvalidInput
+from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.index.entity_queries import PROJECT, EntityRow, target_name
 from commonplace.index.rows import NoteInfo
 from commonplace.note.entity import EntityText, compose, file_stem, folded_name
+from commonplace.note.frontmatter import parse_typed, split
 from commonplace.note.model import Relation as Item
 from commonplace.query import Query
 from commonplace.store.base import File
@@ -90,9 +91,19 @@ class NoteGraph:
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """The further keys of each of these entities' frontmatter, those below `fields` by their own names."""
+        """The further keys of each of these entities' frontmatter, those below `fields` by their own names; numbers
+        are numbers."""
         infos = self._index.notes.infos([key.handle for key in keys])
-        return [_unknown_keys(infos[key.handle].header) if key.handle in infos else {} for key in keys]
+        return [self._further(infos[key.handle]) if key.handle in infos else {} for key in keys]
+
+    def _further(self, info: NoteInfo) -> dict[str, Any]:
+        found = _unknown_keys(info.header)
+        if not found:
+            return found
+        try:  # the index knows all plain values but true, false and null as texts
+            return _unknown_keys(parse_typed(split(self.session.file(info).data.decode()).yaml or ""))
+        except (ValueError, CommonplaceError):
+            return found
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:

@@ -11,13 +11,7 @@ from typing import Any, NoReturn
 
 from commonplace.clock import microseconds, parse_stamp
 from commonplace.engine.engine import verb
-from commonplace.engine.entities import (
-    EntityKey,
-    Graph,
-    GraphRelation,
-    NoEntity,
-    T,
-)
+from commonplace.engine.entities import EntityKey, Graph, GraphRelation, NoEntity, T
 from commonplace.engine.file_graph import FileGraph, store_of
 from commonplace.engine.graph import GraphEdits, NoteGraph, key_of
 from commonplace.engine.reading import ReadVerbs

@@ -228,14 +228,8 @@ class JsonEntries:
     @property
     def unreadable(self) -> list[str]:
         """The namespaces whose file cannot be read now."""
-        return [stem for stem in self._stems() if not self._is_readable(stem)]
-
-    def _is_readable(self, stem: str) -> bool:
-        try:
-            self._read(stem, stem)
-        except Unreadable:
-            return False
-        return True
+        readable = {stem for stem, _ in self._readable()}
+        return [stem for stem in self._stems() if stem not in readable]
 
     def _readable(self) -> Iterator[tuple[str, Content]]:
         for stem in self._stems():
@@ -258,6 +252,7 @@ class JsonEntries:
     def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
         """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used, StorageError when it
         cannot be written."""
+        self.engine.guard.keep()
         stem, opened = stem_of(namespace), False
         try:
             with self._files.changing(stem, make) as file:

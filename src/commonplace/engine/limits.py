@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 
 from commonplace.clock import EPOCH, parse_stamp, to_utc
 from commonplace.config import Settings
@@ -29,15 +29,20 @@ class DayUse:
 
     def __init__(self, history: History):
         self._history = history
-        self._begins, self._last = EPOCH, 0
+        self._begins = self._ends = EPOCH
+        self._last = 0
         self._agents: dict[str, Use] = {}
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
         """What each agent wrote on the day of `now`."""
         history = self._history
-        begins = to_utc(datetime.combine(now.astimezone(settings.zone).date(), time()), settings.zone)
-        if begins != self._begins or self._last > history.last:
-            self._begins, self._last, self._agents = begins, 0, {}
+        if not self._begins <= now < self._ends or self._last > history.last:
+            day = now.astimezone(settings.zone).date()
+            self._begins, self._ends = (
+                to_utc(datetime.combine(each, time()), settings.zone) for each in (day, day + timedelta(days=1))
+            )
+            self._last, self._agents = 0, {}
+        begins = self._begins
         if history.last == self._last:
             return self._agents
         for change in history.changes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from commonplace import clock as clocks
@@ -13,6 +14,7 @@ from commonplace.engine.engine import Engine, verb
 from commonplace.engine.projects import ProjectVerbs
 from commonplace.engine.reading import Ref
 from commonplace.engine.review import ReviewVerbs
+from commonplace.errors import StorageError
 
 if TYPE_CHECKING:
     from commonplace.engine.erase import Erased
@@ -52,9 +54,14 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by commonplace; cheap."""
-        from commonplace.engine.revisions import journal_stamp
-
-        return journal_stamp(self)
+        if self.engine.settings.url is not None:
+            with suppress(StorageError), self.engine.reading():  # the journal here is a copy: bring it up to date
+                pass
+        try:
+            status = os.stat(self.engine.layout.journal)
+        except OSError:
+            return "0-0"
+        return f"{status.st_size}-{status.st_ino}"
 
     @verb
     def lag(self) -> int | None:
@@ -85,6 +92,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
         clock: Clock = clocks.now,
         watch: bool = True,
         only: Collection[str] = (),
+        serving: bool = False,
     ) -> Self:
         """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or storage.root, ~/.memory).
 
@@ -94,12 +102,13 @@ class Memory(ReviewVerbs, ProjectVerbs):
         `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
         puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
         long-lived process learns of changes on disk from the system instead of looking at every file on each call.
-        With `only`, names of projects, there are no others: nothing of them is read, found, linked or written. Raises
-        ConfigError, StorageError.
+        `serving` is for servers: a project so large that the first look at its files takes long is compared with the
+        disk behind the calls, which are answered from the index and warn of it. With `only`, names of projects, there
+        are no others: nothing of them is read, found, linked or written. Raises ConfigError, StorageError.
         """
         settings = config if isinstance(config, Settings) else load_settings(home, config)
         few = frozenset(each.lower() for each in only)
-        memory = cls(Engine(settings, projects or {}, clock, watch, few), agent, face)
+        memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if memory.engine.layout.erasing.exists():
             from commonplace.engine.erase import finish_waiting
 

@@ -1,33 +1,36 @@
-"""Verbs that link notes: by ids in the headers of memories, by relations in other notes."""
+"""Verbs that link notes, by ids in the headers of memories, by relations in other notes; and that follow the links."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import (
-    editable,
-    id_list,
-    linked_keys,
-    links_without,
-    set_keys,
-)
-from commonplace.errors import (
-    InvalidInput,
-)
+from commonplace.engine.writing import editable, id_list, linked_keys, links_without, set_keys
+from commonplace.errors import InvalidInput
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import (
-    CATEGORY_PROJECT,
-    MEMORY_PROJECTS,
-)
+from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS
 from commonplace.query import Query
 
 if TYPE_CHECKING:
-    pass
+    from commonplace.index.rows import Edge, Reached
+    from commonplace.note.model import Observation
+
+
+@dataclass(slots=True)
+class NoteContext:
+    """A note with what it says and what it is linked to, nearest first. Of a hub, `edges` has the newest links to it,
+    and `more` is how many more links name it."""
+
+    note: NoteInfo
+    observations: list[Observation]
+    edges: list[Edge]
+    more: int
+    reached: list[Reached]
 
 
 @dataclass(slots=True)
@@ -51,7 +54,50 @@ class ResolvedLinks:
 
 
 class LinkVerbs(ReadVerbs):
-    """The verbs that link."""
+    """The verbs that link, and those that follow links."""
+
+    @verb
+    def context(
+        self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10, project: str | None = None
+    ) -> NoteContext:
+        """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
+        info = self.find_ref(ref, project)
+        edges, more, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
+        return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
+
+    @verb
+    def neighbourhood(
+        self, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
+    ) -> tuple[list[NoteInfo], set[tuple[int, int, str]]]:
+        """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest first; and the
+        relations among them, as (row, row it leads to, type)."""
+        reached = self.index.links.neighbours(
+            infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
+        )
+        notes = [*infos[:limit], *(each.note for each in reached)]
+        return notes, self.index.links.pairs({each.row for each in notes}, self.agent)
+
+    @verb
+    def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
+        """All relations between notes the caller sees, or between these alone, as (row, row it leads to, type)."""
+        self.engine.fresh()
+        return self.index.links.pairs(rows, self.agent)
+
+    @verb
+    def outgoing(self, ref: Ref) -> list[Edge]:
+        """The note's relations, in the order of its text."""
+        return self.index.links.outgoing(self.find_ref(ref), self.agent)
+
+    @verb
+    def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:
+        """Relations that lead to the note, newest source first."""
+        return self.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
+
+    def backlinks(self, ref: Ref) -> list[NoteInfo]:
+        """The notes that link to a note, newest first, each once, the note itself excepted."""
+        info = self.find_ref(ref)
+        found = {edge.note.row: edge.note for edge in self.incoming(info) if edge.note and edge.note.row != info.row}
+        return sorted(found.values(), key=lambda each: (each.created, each.id), reverse=True)
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:

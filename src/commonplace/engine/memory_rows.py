@@ -16,7 +16,6 @@ from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
     from commonplace.note.model import Note
-    from commonplace.query import Query
 
 KEYS = (
     "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
@@ -104,14 +103,6 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
             continue
         shown.append(each)
     return shown
-
-
-def holding(memory: ReadVerbs, wanted: Query, text: str, limit: int = 0) -> tuple[list[NoteInfo], int]:
-    """The memories `wanted` lets through whose text holds `text` in any case, newest first, and how many there are.
-
-    An empty `text` finds all; `limit` 0 = all of them.
-    """
-    return memory.list(wanted.replace(contains=text or None), limit=limit, order="created")
 
 
 def complaint(error: NotFound | Ambiguous) -> str:

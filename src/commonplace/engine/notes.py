@@ -41,16 +41,7 @@ from commonplace.errors import (
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import (
-    ARCHIVE_PROJECT,
-    CATEGORIES,
-    CATEGORY_PROJECT,
-    GLOBAL,
-    INBOX,
-    ORGANIZED,
-    Draft,
-    Note,
-)
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, ORGANIZED, Draft, Note
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.change import Step
@@ -229,7 +220,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from commonplace.note import compose
 
         project, path, title = self._place_of(draft)
-        info, file = self._existing(project, path)
+        info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
         if info is not None and not self.sees(info.scope):
             path, info, file = self._beside(project, path)
         if checksum is not None:
@@ -274,11 +265,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         self._check_place(store.name, path)
         return store.name, path, title
 
-    def _existing(self, project: str, path: str) -> tuple[NoteInfo | None, File | None]:
-        """The note already at the path (in any case) or with its permalink, and its bytes."""
+    def _existing(self, project: str, path: str, *, names_itself: bool = False) -> tuple[NoteInfo | None, File | None]:
+        """The note already at the path (in any case), or with its permalink unless the draft `names_itself` otherwise,
+        and its bytes."""
         notes, store = self.index.notes, self.engine.store(project)
+        self.engine.freshness.look_at(project, path)
         info = notes.get(project, path) or notes.in_other_case(project, path)
-        if info is None:
+        if info is None and not names_itself:
             info = notes.by_permalink(project, links.permalink_for(project, path))
             info = info if info is not None and self.sees(info.scope) else None
         if info is not None:

@@ -87,8 +87,10 @@ class Overview:
 
     def _lines(self, section: Section, most: int) -> list[str]:
         if section.category == "reminders":
-            pending = self._pending()
-            lines, left = [self._reminder(*each) for each in pending[:most]], len(pending) - most
+            pending, zone = self._pending(), self.engine.settings.zone
+            when = (f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date" for _, due in pending)
+            lines = [self._line(info, f"{time} ") for (info, _), time in zip(pending[:most], when, strict=False)]
+            left = len(pending) - most
             more = "memory remind --list"
         else:
             lines, left = [self._line(info, "") for info in section.first], section.total - most
@@ -106,10 +108,6 @@ class Overview:
             elif reminder.is_waiting and reminder.due is not None:
                 dated.append((info, reminder.due))
         return [*sorted(dated, key=lambda each: (each[1], each[0].id)), *undated]
-
-    def _reminder(self, info: NoteInfo, due: datetime | None) -> str:
-        when = due.astimezone(self.engine.settings.zone).strftime("%Y-%m-%d %H:%M") if due else "no date"
-        return self._line(info, f"{when} ")
 
     def _line(self, info: NoteInfo, lead: str) -> str:
         text = first_line(content_of(self.memory, info)).lstrip("#").strip()

@@ -5,32 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.engine.engine import verb
 from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import (
-    read_unlocked,
-    remove_note,
-)
-from commonplace.errors import (
-    Exists,
-    FolderNotFound,
-    InvalidInput,
-    Locked,
-    Unusable,
-)
+from commonplace.engine.writing import read_unlocked, remove_note
+from commonplace.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import (
-    BUILT_IN_PROJECTS,
-)
+from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store import path_guard
 from commonplace.store.base import File
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)
@@ -83,6 +69,7 @@ class PlaceVerbs(ReadVerbs):
     @verb
     def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
         """Move a folder with all it holds inside its project; `follow` as for `move`."""
+        self.engine.fresh(whole=True)
         with self.change("move") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
@@ -156,6 +143,7 @@ class PlaceVerbs(ReadVerbs):
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
         """Delete the notes of a folder that the caller sees; files that are no notes stay."""
+        self.engine.fresh(whole=True)
         with self.change("delete") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)

@@ -26,7 +26,6 @@ from commonplace.errors import (
 )
 from commonplace.note.model import GLOBAL
 from commonplace.store.base import File, PathInfo, Stamp, bounded
-from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from commonplace.store.journal import Change
@@ -36,17 +35,15 @@ Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
 
 
 class Files:
-    """The files of one project, below `folder` ("" = the whole project), for one caller."""
+    """The files of one project, below `folder` ("" = the whole project), for one caller and call. Raises
+    ProjectNotFound."""
 
     def __init__(self, session: HomeSession, project: str, folder: str = ""):
         self._session = session
         self._engine = session.engine
         self._project = project
         self._base = folder
-
-    @property
-    def _store(self) -> FolderStore:
-        return self._engine.folder(self._project)
+        self._store = session.engine.folder(project)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""

@@ -72,8 +72,12 @@ class ProjectVerbs(ReadVerbs):
             root = _root(folder) if self.settings.url is None else self._shared_root(name, folder)
             known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
             if known is not None:
-                if known in BUILT_IN_PROJECTS or not _is_same(self.engine.stores[known].root, root):
-                    raise _taken(known)
+                if known in BUILT_IN_PROJECTS or os.path.realpath(self.engine.stores[known].root) != os.path.realpath(
+                    root
+                ):
+                    error = Exists(known)
+                    error.args = (f"project exists: {known}",)
+                    raise error
                 if default:
                     self.set_default(known)
                 return self.project(known), "unchanged"
@@ -231,16 +235,6 @@ class ProjectVerbs(ReadVerbs):
             except OSError as error:
                 temp.unlink(missing_ok=True)
                 raise StorageError(path.name, reason(error)) from None
-
-
-def _taken(name: str) -> Exists:
-    error = Exists(name)
-    error.args = (f"project exists: {name}",)
-    return error
-
-
-def _is_same(one: str, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _real(path: Path) -> Path:

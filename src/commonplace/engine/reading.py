@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -25,8 +26,8 @@ from commonplace.store.base import sha256
 if TYPE_CHECKING:
     from commonplace.engine.limits import Use
     from commonplace.index.note_queries import HomeCounts
-    from commonplace.index.rows import Edge, Hit, Hits, Reached, SmartResult
-    from commonplace.index.search.question import Nearness
+    from commonplace.index.rows import Hit, Hits, SmartResult
+    from commonplace.index.search.ranking import Nearness
     from commonplace.index.sync import Result
     from commonplace.note.model import Observation
     from commonplace.store.base import File
@@ -38,16 +39,6 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 EVIDENCE_TOKENS = 2000
 _ID_LENGTH = 36
-
-
-@dataclass(slots=True)
-class NoteContext:
-    """A note with what it says and what it is linked to, nearest first."""
-
-    note: NoteInfo
-    observations: list[Observation]
-    edges: list[Edge]
-    reached: list[Reached]
 
 
 @dataclass(slots=True)
@@ -165,11 +156,28 @@ class ReadVerbs(HomeSession):
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
-        info = self.index.notes.find(
-            identifier, project=project, default_project=self.default_project, viewer=self.agent
-        )
+        look = partial(self.index.notes.find, identifier, project=project, default_project=self.default_project,
+                       viewer=self.agent)  # fmt: skip
+        try:
+            info = look()
+        except NotFound:
+            if not self._look_for(identifier):
+                raise
+            info = look()
+        if self.engine.freshness.late and not self._is_unchanged(info):
+            self.engine.freshness.look_at(info.project, info.path)
+            info = look()
         self.engine.count_pending_reads([info])
         return info
+
+    def _look_for(self, identifier: str) -> bool:
+        """Look on disk for a note at this path in the projects that are late; False when none is."""
+        late = list(self.engine.freshness.late)
+        for name in late:
+            path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
+            for each in (path, f"{path}.md"):
+                self.engine.freshness.look_at(name, each)
+        return bool(late)
 
     @verb
     def find_ref(self, ref: Ref, project: str | None = None) -> NoteInfo:
@@ -178,6 +186,7 @@ class ReadVerbs(HomeSession):
             return self.find(ref, project)
         place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
         self.engine.fresh()
+        self.engine.freshness.look_at(self.engine.store(place[0]).name, place[1])
         info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
         if info is None and place[0] in MEMORY_PROJECTS and not isinstance(ref, tuple):
             return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
@@ -424,33 +433,6 @@ class ReadVerbs(HomeSession):
         return self.index.notes.complete(prefix, self.agent, limit)
 
     @verb
-    def context(
-        self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10, project: str | None = None
-    ) -> NoteContext:
-        """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
-        info = self.find_ref(ref, project)
-        edges, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
-        return NoteContext(info, self.index.notes.observations(info), edges, reached)
-
-    @verb
-    def neighbourhood(
-        self, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
-    ) -> tuple[builtins.list[NoteInfo], set[tuple[int, int, str]]]:
-        """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest first; and the
-        relations among them, as (row, row it leads to, type)."""
-        reached = self.index.links.neighbours(
-            infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
-        )
-        notes = [*infos[:limit], *(each.note for each in reached)]
-        return notes, self.index.links.pairs({each.row for each in notes}, self.agent)
-
-    @verb
-    def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
-        """All relations between notes the caller sees, or between these alone, as (row, row it leads to, type)."""
-        self.engine.fresh()
-        return self.index.links.pairs(rows, self.agent)
-
-    @verb
     def on_days(self, first: date, until: date) -> dict[str, builtins.list[int]]:
         """The rows of the notes of each day (YYYY-MM-DD) from `first` until before `until`: the day a note is about,
         where it says so, else the one it was written on. Archived ones are left out."""
@@ -468,25 +450,9 @@ class ReadVerbs(HomeSession):
         return self.index.notes.observations(self.find_ref(ref))
 
     @verb
-    def outgoing(self, ref: Ref) -> builtins.list[Edge]:
-        """The note's relations, in the order of its text."""
-        return self.index.links.outgoing(self.find_ref(ref), self.agent)
-
-    @verb
-    def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> builtins.list[Edge]:
-        """Relations that lead to the note, newest source first."""
-        return self.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
-
-    def backlinks(self, ref: Ref) -> builtins.list[NoteInfo]:
-        """The notes that link to a note, newest first, each once, the note itself excepted."""
-        info = self.find_ref(ref)
-        found = {edge.note.row: edge.note for edge in self.incoming(info) if edge.note and edge.note.row != info.row}
-        return sorted(found.values(), key=lambda each: (each.created, each.id), reverse=True)
-
-    @verb
     def sync(self) -> Result:
         """Make the index show what is on disk; every other verb does so by itself."""
-        return self.engine.fresh()
+        return self.engine.fresh(whole=True)
 
     def written_today(self) -> builtins.list[tuple[str, Use]]:
         """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""

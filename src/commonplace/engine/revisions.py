@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from commonplace.engine import locations
 from commonplace.engine.history import HistoryVerbs
-from commonplace.errors import CommonplaceError, NotFound, StorageError
+from commonplace.errors import CommonplaceError, NotFound
 from commonplace.store.journal import FOLD, Change, Touched
 
 
@@ -64,15 +63,3 @@ def _text(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[s
                     return file.data.decode("utf-8", "replace")
         digest = folds.get(digest)
     return None
-
-
-def journal_stamp(memory: HistoryVerbs) -> str:
-    """What differs after each change of the journal: its size and inode, zeros without one."""
-    if memory.engine.settings.url is not None:
-        with suppress(StorageError), memory.engine.reading():  # the journal here is a copy: bring it up to date
-            pass
-    try:
-        status = os.stat(memory.engine.layout.journal)
-    except OSError:
-        return "0-0"
-    return f"{status.st_size}-{status.st_ino}"

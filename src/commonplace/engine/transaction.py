@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from commonplace.clock import CALL_WAITS, waits_at_most
 from commonplace.engine import limits, locations
 from commonplace.engine.engine import Engine
 from commonplace.engine.provenance import sign
@@ -20,6 +21,8 @@ from commonplace.store.files import make_private, reason
 from commonplace.store.folder import FolderStore
 from commonplace.store.journal import Change
 from commonplace.store.layout import PRIVATE
+
+T = TypeVar("T")
 
 
 class HomeSession:
@@ -83,6 +86,12 @@ class HomeSession:
         session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
         session.notices, session.run = self.notices, self.run
         return session
+
+    def in_turn(self, work: Callable[[], T]) -> T:
+        """The result of `work`, whose one change may wait for the disk together with those of other threads. It is
+        repeated as a whole should that fail, and what is done to files must be a change."""
+        with waits_at_most(CALL_WAITS):
+            return self.engine.guard.run(work)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
@@ -203,6 +212,7 @@ class Transaction:
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         limits.check(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
         sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
+        engine.home.may_stage = engine.guard.may_stage
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
             undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
@@ -214,12 +224,15 @@ class Transaction:
         engine.commits += 1
         engine.changed_projects |= {step.project for step in self.steps}
         try:
+            if engine.home.staged:
+                engine.stage()
+            else:
+                engine.guard.keep()
             self._show(self.done)
         except (sqlite3.Error, OSError, StorageError) as error:
-            # The files are safe and acknowledged; the index catches up by a sweep.
-            engine.freshness.forget()
-            if isinstance(error, sqlite3.Error) and engine.index.is_corrupt(error):
-                engine.rebuild_index()
+            # The files are safe and acknowledged, or about to be; the index catches up by a sweep.
+            engine.unshown(error)
+            engine.guard.settle()
 
     def _make_root(self, step: Step) -> None:
         """The folder of a built-in project is made at its first use; that of an added one is not ours to make."""

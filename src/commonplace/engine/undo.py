@@ -104,7 +104,7 @@ class Undo:
         """A folder that holds notes the caller may not see is not theirs to move back."""
         engine = self._engine
         if locations.is_here(engine, moved.project, moved.root):
-            engine.fresh()
+            engine.fresh(whole=True)
             scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
         else:
             store = self._store(moved)
@@ -231,14 +231,11 @@ def check_standing(change: Change, later: list[Change], number: int | None) -> N
     """Raises CannotUndo when change `number` was taken back already, and that was not itself taken back."""
     if number is None or change.undoes is not None:
         return
-    undone = next((each for each in later if each.undoes is not None and _takes_back(each, change)), None)
+    undos = [each for each in later if each.undoes is not None]
+    by_run = lambda undo: change.run is not None and undo.run == change.run
+    undone = next((each for each in undos if each.undoes == change.number or by_run(each)), None)
     if undone is not None and not any(each.undoes == undone.number for each in later):
         raise CannotUndo(f"cannot undo #{change.number}: it was undone already (#{undone.number})")
-
-
-def _takes_back(undo: Change, change: Change) -> bool:
-    """Whether an undo took `change` back, by itself or with its run."""
-    return undo.undoes == change.number or (change.run is not None and undo.run == change.run)
 
 
 def is_upkeep(change: Change) -> bool:

@@ -170,11 +170,7 @@ class Upkeep:
             if info is not None and (new := [each for each in sources if each not in info.links]):
                 set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
-    def retried(self, ref: str, run: Callable[[NoteInfo], T]) -> T:
-        """As `retried_all`, for one memory."""
-        return self.retried_all([ref], lambda infos: run(infos[0]))
-
-    def retried_all(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
+    def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """`run` with the memories `refs` name, each once; again with what they are by then, when another program
         changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
         """

@@ -79,13 +79,7 @@ class Gate:
         return notices
 
     def check(
-        self,
-        text: str,
-        place: str,
-        is_owner: bool,
-        notices: list[str],
-        old: Iterable[bytes] = (),
-        where: str = "",
+        self, text: str, place: str, is_owner: bool, notices: list[str], old: Iterable[bytes] = (), where: str = ""
     ) -> list[GateMatch]:
         """The secrets to be redacted in `text`, which is about to be written at `place`; those in `old` do not count.
 

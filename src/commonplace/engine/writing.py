@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from commonplace.clock import EPOCH, stamp
@@ -221,7 +222,7 @@ def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
     if front is None or front == front_before:
         return
-    note, before = _header(data), _header(old or b"")
+    note, before = _header(data), _header(old) if old else _no_header()
     known = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known:
         raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
@@ -238,6 +239,11 @@ def _header(data: bytes) -> Note:
     from commonplace.note.markdown import parse_note
 
     return parse_note(data.decode("utf-8", "replace"), project="memories", path="x", changed=EPOCH)
+
+
+@cache
+def _no_header() -> Note:
+    return _header(b"")
 
 
 def scope_of(data: bytes) -> str:

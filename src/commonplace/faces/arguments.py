@@ -14,6 +14,7 @@ from typing import Any
 
 from commonplace.errors import InvalidInput
 from commonplace.faces.texts import text_file
+from commonplace.text.unicode import is_valid_unicode, repair_surrogates
 
 Arguments = dict[str, Any]
 Also = Mapping[str, str | Mapping[str, Any] | None]
@@ -71,7 +72,7 @@ class Contract:
         if "kind" in values:
             values["kind"] = self.kinds.get(values["kind"], values["kind"])
         if key in ("enum", "minimum", "range"):
-            values["text"] = repaired(str(value))[:_CUT]
+            values["text"] = repair_surrogates(str(value))[:_CUT]
         template = self.wording[key]
         if "{json}" in template:
             shown = json.dumps(value, ensure_ascii=True, default=str)
@@ -179,7 +180,7 @@ class _Checker:
         elif kind in ("array", "list"):
             value = self._items(value, schema.get("items", _TEXT), name)
         elif kind == "string" and rules.repair:
-            value = repaired(value)
+            value = repair_surrogates(value)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
         return [text for each in value if (text := each.strip())] if kind == "list" else value
@@ -187,7 +188,7 @@ class _Checker:
     def _items(self, value: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
         if "item" not in self.rules.wording:
             if self.rules.repair and schema == _TEXT and set(map(type, value)) <= {str}:
-                return list(map(repaired, value))
+                return list(map(repair_surrogates, value))
             check = self.object if "properties" in schema and set(map(type, value)) <= {dict} else self.value
             return [check(each, schema, f"{name}[{at}]") for at, each in enumerate(value)]
         if schema["type"] == "string":
@@ -226,21 +227,10 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
         return value
 
 
-def repaired(text: str) -> str:
-    """`text` as UTF-8 can hold it: surrogate pairs become their character, lone surrogates U+FFFD."""
-    if text.isascii() or not has_surrogate(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def has_surrogate(value: Any) -> bool:
     """Whether a text in `value` holds a lone surrogate, which UTF-8 cannot carry."""
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return True
-        return False
+        return not is_valid_unicode(value)
     if isinstance(value, dict):
         return any(has_surrogate(each) for pair in value.items() for each in pair)
     return isinstance(value, list) and any(map(has_surrogate, value))

@@ -110,7 +110,20 @@ class MemoryCommands:
     def run(self, memory: Memory, arguments: Any) -> Reply:
         """Carry out one command. Bad input is answered, never raised."""
         try:
-            return Reply(self._run(memory, arguments))
+            command = arguments.get("command") if isinstance(arguments, dict) else None
+            if not isinstance(command, str) or command not in COMMANDS:
+                raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+            if command == "rename" and arguments.get("old_path") is None:
+                arguments = arguments | {"old_path": arguments.get("path")}
+            args = check(arguments, _SCHEMAS[command], "memory", command)
+            files = self._files(memory)
+            if command == "view":
+                with files.reading():
+                    return Reply(self._view(files, args["path"], _line_range(arguments.get("view_range"))))
+            with files.exclusive():  # from the first check to the end of the write
+                if command == "create":
+                    return Reply(self._create(files, args["path"], args["file_text"]))
+                return Reply(_COMMANDS[command](files, args))
         except CommonplaceError as error:
             return plain_error_reply(error)
 
@@ -127,22 +140,6 @@ class MemoryCommands:
         from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
 
         return Files(memory, PROJECT, self._folder)
-
-    def _run(self, memory: Memory, arguments: Any) -> str:
-        command = arguments.get("command") if isinstance(arguments, dict) else None
-        if not isinstance(command, str) or command not in COMMANDS:
-            raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
-        if command == "rename" and arguments.get("old_path") is None:
-            arguments = arguments | {"old_path": arguments.get("path")}
-        args = check(arguments, _SCHEMAS[command], "memory", command)
-        files = self._files(memory)
-        if command == "view":
-            with files.reading():
-                return self._view(files, args["path"], _line_range(arguments.get("view_range")))
-        with files.exclusive():  # from the first check to the end of the write
-            if command == "create":
-                return self._create(files, args["path"], args["file_text"])
-            return _COMMANDS[command](files, args)
 
     def _view(self, files: Files, path: str, span: tuple[int, int] | None) -> str:
         inside = _inside(path)

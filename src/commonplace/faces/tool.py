@@ -28,6 +28,13 @@ _TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
 """A tool's name in a sentence of advice, which names nothing else so written."""
 
 
+_IN_TURN = frozenset((
+    "write_note", "edit_note", "memory_write", "memory_tag", "memory_remember", "memory_create_entities",
+    "memory_create_relations", "memory_add_observations", "create_entities", "create_relations", "add_observations",
+))  # fmt: skip
+"""The tools whose calls wait for the disk together: each makes one change, of files, and nothing but that."""
+
+
 @cache
 def _advice() -> dict[str, str]:
     """What errors of the engine advise -> what is said where a tool named there is not served."""
@@ -171,7 +178,10 @@ class Registry:
                 arguments = check(arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also)
             except InvalidInput as error:
                 return tool.refuse(error)
+        caller = memory.using(tool.name)
         try:
-            return tool.run(memory.using(tool.name), arguments)
+            if tool.name in _IN_TURN:  # each time with arguments of its own: `run` may take out what it used
+                return caller.in_turn(lambda: tool.run(caller, dict(arguments)))
+            return tool.run(caller, arguments)
         except CommonplaceError as error:
             return error_reply(error)

@@ -18,7 +18,7 @@ from commonplace.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -79,7 +79,7 @@ class Database:
         self.identity: tuple[int, ...] = ()
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
-        self._is_pinned = False
+        self._is_pinned = self._is_begun = False
         self._try_again: float | None = None
         self.is_copy = False
         """Whether the index in use lies in memory, because the file cannot be written or made."""
@@ -143,7 +143,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._is_pinned = False
+        self._is_pinned = self._is_begun = False
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -165,8 +165,28 @@ class Database:
         db.execute("pragma wal_checkpoint(truncate)")
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One write transaction: committed at the end, rolled back when an exception passes."""
-        return transaction(self.connection)
+        """One write transaction: committed at the end, rolled back when an exception passes. Between `begin` and `end`
+        a part of theirs."""
+        return nullcontext() if self._is_begun else transaction(self.connection)
+
+    def begin(self) -> None:
+        """Begin a transaction that several calls write in, until `end`."""
+        self.connection.execute("begin immediate")
+        self._is_begun = True
+
+    def end(self, *, commit: bool = True) -> None:
+        """End what `begin` began, if anything: keep it, or forget it with all that was cached meanwhile."""
+        db, is_begun, self._is_begun = self._connection, self._is_begun, False
+        if not is_begun or db is None:
+            return
+        try:
+            if commit:
+                db.execute("commit")
+        finally:
+            if db.in_transaction:
+                db.execute("rollback")
+                if isinstance(db, IndexConnection):
+                    db.held.clear()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Inside, every query sees one state of the index, whatever another process writes meanwhile."""

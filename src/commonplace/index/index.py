@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from commonplace.index.entity_queries import EntityQueries
     from commonplace.index.link_queries import LinkQueries
     from commonplace.index.rows import Hit, Hits, NoteInfo, SmartResult
-    from commonplace.index.search.question import Nearness
+    from commonplace.index.search.ranking import Nearness
     from commonplace.index.sync import Change, Load, Progress, Result
     from commonplace.note.model import Note
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -19,6 +20,10 @@ from commonplace.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
 """A walk stops after so many notes, however large the graph."""
+MOST_SHOWN = 250
+"""So many of the links that lead to a note are told with it, more than any reply has room for."""
+_SOURCES = 250
+"""The notes that link to a hub are read so many at a time."""
 
 
 class _Link(NamedTuple):
@@ -110,8 +115,9 @@ class LinkQueries(Queries):
         Only links that really resolve to it, from notes the viewer sees; `limit` and `offset` page.
         """
         with self._database.snapshot():
-            links = self._links_to([note], Resolver(self._db, viewer))
-            return self._incoming(links[offset : None if limit is None else offset + limit])
+            until = None if limit is None else offset + limit
+            links, _ = self._newest_to(note, Resolver(self._db, viewer), until)
+            return self._incoming(links[offset:until])
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
         known = infos(self._db, {link.note for link in links})
@@ -122,13 +128,15 @@ class LinkQueries(Queries):
 
     def around(
         self, note: NoteInfo, *, depth: int, viewer: str | None, since: datetime | None = None, limit: int = 100
-    ) -> tuple[list[Edge], list[Reached]]:
-        """`outgoing` and `incoming` of a note, and its `neighbours`: what leads to it is looked for once."""
+    ) -> tuple[list[Edge], int, list[Reached]]:
+        """`outgoing` and `incoming` of a note, of a hub the newest `MOST_SHOWN` or a few more; how many links more name
+        the note; and its `neighbours`. What leads to it is looked for once."""
         with self._database.snapshot():
             resolver = Resolver(self._db, viewer)
-            links = self._links_to([note], resolver)
-            edges = self.outgoing(note, viewer) + self._incoming(links)
-            return edges, self._walk([note], depth, resolver, since, None, limit, links)
+            links, more = self._newest_to(note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None)
+            edges = self.outgoing(note, viewer) + self._incoming(links[: max(limit, MOST_SHOWN)])
+            more += max(0, len(links) - max(limit, MOST_SHOWN))
+            return edges, more, self._walk([note], depth, resolver, since, None, limit, links)
 
     def neighbours(
         self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, since: datetime | None = None,
@@ -185,10 +193,31 @@ class LinkQueries(Queries):
         """The links whose column `note` or `fold` is among `values`, by note and place."""
         return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
 
+    def _newest_to(self, note: NoteInfo, resolver: Resolver, most: int | None) -> tuple[list[_Link], int]:
+        """The links that lead to a note, newest source first, and how many more name it: about `most` (None: all) are
+        looked at, those of the notes that were indexed last."""
+        keys = self._keys(note)
+        places = self._among("select note from link where fold in ({marks})", keys)
+        sources = Counter(row for (row,) in places)
+        rows, found = sorted(sources, reverse=True), list[_Link]()
+        size = _SOURCES if most is not None else max(1, len(rows))
+        for at in range(0, len(rows), size):
+            if most is not None and len(found) >= most:
+                return found, sum(map(sources.__getitem__, rows[at:]))
+            marks = ", ".join("?" * len(keys))
+            among = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
+            links = map(_Link._make, self._among(among, rows[at : at + size], *keys))
+            found += self._leading([note], list(links), resolver)
+        return found, 0
+
     def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> list[_Link]:
         """The links that lead to one of `notes`, newest source first."""
+        return self._leading(notes, self._links("fold", {one for note in notes for one in self._keys(note)}), resolver)
+
+    @staticmethod
+    def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:
+        """Those of `links` that the caller sees and that lead to one of `notes`, newest source first."""
         rows = {note.row for note in notes}
-        links = self._links("fold", {one for note in notes for one in self._keys(note)})
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
         links.sort(key=lambda link: -link.changed)
         return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]

@@ -80,6 +80,7 @@ def listing(
     needed, unwanted = wanted(db, query.replace(archived=query.lists_archived), viewer)
     facets = expression(needed, unwanted)
     conditions, values = columns(query)
+    is_since = query.after is not None and len(conditions) == 1
     projects = projects_of(needed, unwanted, project_ids(db).values())
     held_there = 0 if projects is None else _counted(db, projects, viewer)
     known = None if projects is None or conditions else held_there
@@ -94,11 +95,11 @@ def listing(
     if moment := query.as_of or query.valid_at:
         over = validity.invalid(validity.limited(db), moment)
         conditions += filter(None, [validity.excluded(over, "n.row")])
-        known = None if over else known
+        known, is_since = (None, False) if over else (known, is_since)
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
-        values.append(json.dumps(_holding(db, query.contains, needed, unwanted)))
+        values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
     source, where, every, by = "note n", " and ".join(conditions), values, _ORDERS[order]
     if facets:  # by way of them
         source, every = "note_fts f join note n on n.row = f.rowid", [facets, *values]
@@ -113,6 +114,11 @@ def listing(
         if db.execute(up_to, (facets, _FEW + 1)).fetchone()[0] > _FEW:
             total = db.execute("select count(*) from note_fts where note_fts match ?", (facets,)).fetchone()[0]
             return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
+    if known is None and is_since and not facets and held_there > _FEW:
+        before = where.replace("n.changed >= ?", "n.changed < ?")  # all but these: of a long time, they are the fewer
+        earlier = db.execute(f"select count(*) from (select 1 from note n where {before} limit ?)", [*every, _FEW])
+        number = earlier.fetchone()[0]
+        known = held_there - number if number < _FEW else None
     total = known if known is not None else db.execute(f"select count(*) from {source}", every).fetchone()[0]
     page = db.execute(f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset])
     return in_order(db, [row for (row,) in page]), total
@@ -124,9 +130,18 @@ def _counted(db: sqlite3.Connection, projects: Sequence[int], viewer: str | None
     return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
 
 
-def _holding(db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str]) -> list[int]:
-    """The rows of the notes that hold `text` and pass the filters by facet."""
-    rows = json.dumps(held(db, FoldedTexts).find(db, text))
+def _holding(
+    db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str], projects: Sequence[int] | None
+) -> list[int]:
+    """The rows of the notes that hold `text` and pass the filters by facet; looked for in `projects` alone, where they
+    have few of all notes."""
+    number = _FEW if projects is None else _counted(db, projects, None)
+    if projects is None or number >= _FEW or 4 * number > _counted(db, [*project_ids(db).values()], None):
+        rows = json.dumps(held(db, FoldedTexts).find(db, text))
+    else:
+        source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
+        texts, needle = db.execute(f"select t.row, t.text from {source}"), text.casefold()
+        rows = json.dumps([row for row, each in texts if needle in each.casefold()])
     found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
 

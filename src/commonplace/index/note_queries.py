@@ -11,7 +11,7 @@ import json
 import posixpath
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import chain, groupby
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.clock import EPOCH, microseconds, to_utc
 from commonplace.index import validity
 from commonplace.index.database import Queries, reads
-from commonplace.index.facets import PINNED, any_of, may_see
+from commonplace.index.facets import PINNED, any_of, may_see, project_ids
 from commonplace.index.keys import key as fold_key
 from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
 from commonplace.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from commonplace.store.base import Values
 
 _LAST = "\U0010ffff"
+_AFTER_SLASH = "0"
 _PROJECT = "(select id from project where name = ?)"
 _KV = f"(select id from project where name = '{KV_PROJECT}')"
 _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
@@ -132,6 +133,41 @@ class NoteQueries(Queries):
             expired = self._db.execute(f"select {numbers} from expired")
             found = chain(found, (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")))
         return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
+
+    def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, Values]:
+        """Path → stamp of those of `paths` that the index knows as notes of a project."""
+        sql = "select path, size, mtime_ns, inode from note where project = ? and path in ({marks})"
+        number = project_ids(self._db).get(project.casefold())
+        return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in self._among(sql, paths, number)}
+
+    def number_in(self, project: str, folder: str = "") -> int:
+        """How many notes of a project lie in a folder, at any depth."""
+        sql = f"select total(notes) from tally where project = {_PROJECT} and folder = ?"
+        return int(self._db.execute(sql, (project, folder)).fetchone()[0])
+
+    def folders_in(self, project: str) -> list[str]:
+        """All folders of a project that hold notes, at any depth."""
+        sql = f"select distinct folder from tally where project = {_PROJECT} and folder <> ''"
+        return [folder for (folder,) in self._db.execute(sql, (project,))]
+
+    def not_among(
+        self, project: str, folder: str, notes: Collection[str], folders: Collection[str], size: int
+    ) -> Iterator[dict[str, Values]]:
+        """Path → stamp of the notes the index knows in a folder that are neither among `notes`, those directly in it,
+        nor below one of `folders`; after every `size` notes looked at."""
+        prefix = f"{folder}/" if folder else ""
+        known = self._folders(project, prefix, 1, None)
+        ranges = [(f"{each}/", each + _AFTER_SLASH) for each in sorted(known.keys() - set(folders))]
+        if self.number_in(project, folder) - sum(known.values()) != len(notes):
+            ranges += _between(prefix, known, 1)
+        sql = (
+            f"select path, size, mtime_ns, inode from note where project = {_PROJECT} and path > ? and path < ?"
+            " order by path limit ?"
+        )
+        for start, stop in ranges:
+            while rows := self._db.execute(sql, (project, start, stop, size)).fetchall():
+                yield {path: tuple(stamp) for path, *stamp in rows if path not in notes}
+                start = rows[-1][0]
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])

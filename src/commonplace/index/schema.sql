@@ -243,6 +243,8 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('note_fold', 'note_fold', '500000 2 1'),
   ('link', 'link', '300000 3 1'),
   ('link', 'link_fold', '300000 3'),
+  ('superseded', 'superseded', '1000 2 1'),
+  ('superseded', 'superseded_note', '1000 2'),
   ('feature', 'feature_conversation', '200000 20 1 1'),
   ('feature', 'feature_speaker', '200000 1000 2'),
   ('project', 'sqlite_autoindex_project_1', '6 1');

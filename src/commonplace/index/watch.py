@@ -51,14 +51,14 @@ class Watch:
             return None
         try:
             for project, root, folder in folders:
-                watch._add(project, root, os.path.relpath(folder, root) if folder != root else "")
+                watch.add(project, root, os.path.relpath(folder, root) if folder != root else "")
         except OSError:
             watch.close()
             return None
         return watch
 
-    def _add(self, project: str, root: str, folder: str) -> None:
-        """Watch one folder; one that is gone already is no error."""
+    def add(self, project: str, root: str, folder: str) -> None:
+        """Watch one folder (again); one that is gone already is no error. Raises OSError when there are too many."""
         f = self._flags
         mask = (f.CREATE | f.MODIFY | f.CLOSE_WRITE | f.ATTRIB | f.DELETE | f.MOVED_FROM | f.MOVED_TO
                 | f.DELETE_SELF | f.MOVE_SELF | f.ONLYDIR)  # fmt: skip
@@ -69,11 +69,11 @@ class Watch:
         self._places[number] = (project, root, folder)
 
     def _add_tree(self, project: str, root: str, folder: str) -> None:
-        self._add(project, root, folder)
+        self.add(project, root, folder)
         for place, names, _ in os.walk(os.path.join(root, folder)):
             names[:] = [name for name in names if not name.startswith(".") and name not in SKIPPED_FOLDERS]
             for name in names:
-                self._add(project, root, os.path.relpath(os.path.join(place, name), root))
+                self.add(project, root, os.path.relpath(os.path.join(place, name), root))
 
     def _drop_tree(self, project: str, folder: str) -> None:
         """Forget the watches of a folder that went away; they would report under its old name."""

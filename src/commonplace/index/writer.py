@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, count
@@ -26,7 +26,7 @@ from commonplace.index.listing import folds_to_ascii
 from commonplace.note.model import GLOBAL, Note, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, runs, tokens
-from commonplace.text.unicode import is_valid_unicode, sqlite_text
+from commonplace.text.unicode import is_valid_unicode, sqlite_value
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -38,6 +38,7 @@ WORDS, PAIRS, _STEP = 250_000, 150_000, 1 << 16
 """About how many different words or CJK pairs of a note are searched: SQLite holds those of one row in memory, and each
 takes longer than the one before."""
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
@@ -108,7 +109,7 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     order of change). A derived permalink may get a number: `_claimed`.
     """
     if _may_hold_surrogates(note):
-        note = _cleaned(note)
+        note = sqlite_value(note)
     project = project_id(db, note.project)
     _forget_expired(db, note.project, note.path)
     old = _read(db, project, note.path)
@@ -140,7 +141,7 @@ class Loading:
     def add(self, note: Note, stamp: Stamp) -> None:
         """Index `note`; nothing may be at its path yet."""
         if _may_hold_surrogates(note):
-            note = _cleaned(note)
+            note = sqlite_value(note)
         row = self._free.note
         self._free.note += 1
         self._ready.append(_prepared(note, stamp, self._project, row, note.permalink, None, self._free))
@@ -426,26 +427,13 @@ def _from_list(value: str | None) -> list[str]:
 
 
 def _json(value: Any) -> str | None:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str) if value else None
+    return _ENCODER.encode(value) if value else None
 
 
 def _may_hold_surrogates(note: Note) -> bool:
     """Whether a string of `note` could be one SQLite cannot hold: only an escape can have made it."""
     is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
     return not is_valid or "\\u" in note.text or "\\U" in note.text
-
-
-def _cleaned(value: Any) -> Any:
-    """`value` with `?` for every lone surrogate in it."""
-    if isinstance(value, str):
-        return sqlite_text(value)
-    if isinstance(value, dict):
-        return {_cleaned(name): _cleaned(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_cleaned, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _cleaned(getattr(value, one.name)) for one in fields(value)})
-    return value
 
 
 def _claimed(db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own: bool) -> None:

@@ -19,6 +19,7 @@ from sys import intern
 from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.text.tokens import is_cjk, stop_words, tokens
+from commonplace.text.unicode import compared_lines
 
 FEWEST_TERMS = 5
 """Terms a memory needs to be compared by them."""
@@ -56,15 +57,7 @@ def terms(low: str) -> frozenset[str]:
 
 ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
 """The ending of an English word, roughly; three letters stay."""
-_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+")
 _FINAL = ".。!！"
-
-
-def folded(content: str) -> tuple[str, ...]:
-    """The lines of a text as merging compares them: CRLF, blanks at line ends, runs of blanks inside a line and blank
-    lines do not count; case, indentation, order and every other character do. Source: contract 001, 18.6."""
-    lines = (_BLANKS.sub(" ", line.rstrip(" \t")) for line in content.replace("\r\n", "\n").split("\n"))
-    return tuple(line for line in lines if line)
 
 
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
@@ -79,7 +72,7 @@ class _Text:
 
     def __init__(self, memory: MemoryState):
         self.memory = memory
-        self.lines = self.unended = lines = folded(memory.content)
+        self.lines = self.unended = lines = compared_lines(memory.content)
         if lines and lines[-1][-1] in _FINAL and len(lines[-1]) > 1:
             self.unended = (*lines[:-1], lines[-1][:-1].rstrip(" \t") or lines[-1])
         self.same = self.unended

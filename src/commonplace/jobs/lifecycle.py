@@ -142,7 +142,7 @@ def upgrade_named(
         actions = [plan_upgrade_of(each, classifier, category, by) for each in states]
         return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, back
 
-    return upkeep.retried_all(refs, organized)
+    return upkeep.retried(refs, organized)
 
 
 def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False) -> list[NoteInfo]:
@@ -181,6 +181,14 @@ JOBS: dict[str, Plan] = {
 _CAREFUL = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
 ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _CAREFUL.items()}
 """The same as the daemon does them (contract 001, 18.4)."""
+
+
+def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
+    """Let organized memories decay that are old and were never used. Returns the actions; raises what ended it."""
+    outcome = Round(memory, dry_run=dry_run).run("decay", plan_decay)
+    if outcome.error is not None:
+        raise outcome.error
+    return list(outcome.actions)
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:

@@ -25,7 +25,7 @@ from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
 from commonplace.note.reminder import CATEGORY as REMINDERS
-from commonplace.note.reminder import Reminder, keys_of
+from commonplace.note.reminder import SNOOZED, Reminder, keys_of
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -84,32 +84,41 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
     """
     upkeep = Upkeep(memory)
 
-    def acknowledged(info: NoteInfo) -> NoteInfo:
+    def acknowledged(infos: list[NoteInfo]) -> NoteInfo:
+        (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
-        if Reminder.of(info.header).is_done:
+        reminder, keys = Reminder.of(info.header), dict[str, Any](acked_at=stamp(memory.clock()))
+        if reminder.is_done:
             return info
-        return upkeep.change(info, {"acked_at": stamp(memory.clock())}, DONE, touch=False)
+        if reminder.snoozed is not None and not reminder.has_fired:
+            keys[SNOOZED] = REMOVE
+        return upkeep.change(info, keys, DONE, touch=False)
 
-    return upkeep.retried(ref, acknowledged)
+    return upkeep.retried([ref], acknowledged)
 
 
 def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
-    """Put a reminder off to the time `when` names: it leaves the pending lists and fires then.
+    """Put a reminder off to the time `when` names: it leaves the pending lists and fires then. Of one that repeats
+    this occurrence moves; the others come when they would.
 
-    Raises as `acknowledge`; TimeRefused; InvalidInput for one that repeats, which comes again by itself.
+    Raises as `acknowledge`; TimeRefused.
     """
     reading, upkeep = read_time(memory, when), Upkeep(memory)
 
-    def put_off(info: NoteInfo) -> NoteInfo:
+    def put_off(infos: list[NoteInfo]) -> NoteInfo:
+        (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
         if info.header.get("repeat"):
-            raise InvalidInput("this reminder repeats and comes again by itself; mark it as done, or set another one")
+            zone = memory.settings.reading_zone
+            return upkeep.change(
+                info, Reminder.of(info.header).put_off(reading.due, memory.clock(), zone), SNOOZE, touch=False
+            )
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
         return upkeep.change(info, keys | keys_of(reading) | {"repeat": REMOVE}, SNOOZE, touch=False)
 
-    return upkeep.retried(ref, put_off)
+    return upkeep.retried([ref], put_off)
 
 
 class Skipped(NamedTuple):

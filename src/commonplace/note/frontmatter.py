@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
@@ -77,6 +77,19 @@ def parse(yaml_text: str) -> dict[str, Any]:
     return _full(yaml_text) if rows is None else rows
 
 
+def parse_typed(yaml_text: str) -> dict[str, Any]:
+    """As `parse`, but plain numbers written as JSON writes them are numbers. Raises ValueError."""
+    return _full(yaml_text, _number)
+
+
+def _number(text: str) -> Any:
+    try:
+        value = json.loads(text) if text[:1] in "-0123456789" else text
+    except ValueError:
+        return text
+    return value if json.dumps(value) == text else text
+
+
 def _usual(text: str) -> dict[str, Any] | None:
     """The mapping when every line has a usual shape; None: PyYAML must read it."""
     if "\r" in text:
@@ -133,8 +146,8 @@ _NODES, _DEPTH, _COLUMNS = 100_000, 100, 400
 _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
-def _full(text: str) -> dict[str, Any]:
-    """The mapping as PyYAML reads it, without its guesses about types."""
+def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
+    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what stands without quotes."""
     import yaml
 
     if _is_deep(text):
@@ -149,7 +162,7 @@ def _full(text: str) -> dict[str, Any]:
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
-    return _built(root, [_NODES], 0)
+    return _built(root, [_NODES], 0, plain)
 
 
 @cache
@@ -179,20 +192,22 @@ def _is_deep(text: str) -> bool:
     return False
 
 
-def _built(node: Any, budget: list[int], depth: int) -> Any:
+def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
     """A node as a plain value; anchors are expanded up to a bound."""
     budget[0] -= 1
     if budget[0] < 0 or depth > _DEPTH:
         raise ValueError("it is nested too deeply or grows too large")
     if node.id == "scalar":
-        return _TYPED[node.value] if node.tag == "!typed" else node.value
+        if node.tag == "!typed":
+            return _TYPED[node.value]
+        return node.value if node.style else plain(node.value)
     if node.id == "sequence":
-        return [_built(each, budget, depth + 1) for each in node.value]
+        return [_built(each, budget, depth + 1, plain) for each in node.value]
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
             raise ValueError("a key is no text")
-        rows[key.value] = _built(value, budget, depth + 1)
+        rows[key.value] = _built(value, budget, depth + 1, plain)
     return rows
 
 

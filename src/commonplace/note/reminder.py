@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 CATEGORY = "reminders"
 FIRED_FOR = "fired_for"
 """Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
+SNOOZED = "snoozed_until"
+"""Header key of a repeating reminder: when the one occurrence fires that was put off; its rule goes on beside it."""
 _YEARS = range(2, 9999)
 
 
@@ -27,11 +29,14 @@ _YEARS = range(2, 9999)
 class Reminder:
     """A reminder's times, aware UTC; None = not set, or no time anybody can read.
 
+    `due` is when it fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
     `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says something, readable
     or not. `repeat` is the rule as written.
     """
 
     due: datetime | None = None
+    regular: datetime | None = None
+    snoozed: datetime | None = None
     repeat: str | None = None
     fired: datetime | None = None
     fired_for: datetime | None = None
@@ -44,8 +49,11 @@ class Reminder:
         """The reminder of a memory's header."""
         said, due = header.get("due_at"), moment_of(header.get("due_at"))
         repeat = header.get("repeat")
+        snoozed = moment_of(header.get(SNOOZED)) if repeat and due else None
         return cls(
-            due=due,
+            due=min(due, snoozed) if due and snoozed else due,
+            regular=due,
+            snoozed=snoozed,
             repeat=str(repeat) if repeat else None,
             fired=moment_of(header.get("fired_at")),
             fired_for=moment_of(header.get(FIRED_FOR)),
@@ -84,7 +92,7 @@ class Reminder:
         found = []
         if self.unreadable is not None and not self.is_done:
             found.append(f'due_at "{self.unreadable}" is no time, so the reminder never fires')
-        if self.repeat is not None and self.due is not None and self._next(max(now, self.due), zone) is None:
+        if self.regular is not None and self.repeat and self._next(max(now, self.regular), zone) is None:
             found.append(f'repeat "{self.repeat}" is no rule or has no time left, so the reminder fires once at most')
         if locked and self.is_waiting:
             found.append("the reminder is locked, so it never fires")
@@ -94,20 +102,34 @@ class Reminder:
         """The header keys once it fired at `now`: a repeating one goes on to its next time, those missed are left
         out. Its rule is in the local time of `zone`."""
         keys: dict[str, Any] = {"fired_at": stamp(now)}
-        if self.repeat is None or self.due is None:
+        if self.repeat is None or self.due is None or self.regular is None:
             return keys
         if self.is_done:
             keys["acked_at"] = REMOVE
-        return keys | {"due_at": stamp(self._next(now, zone) or self.due), FIRED_FOR: stamp(self.due)}
+        if self.snoozed is not None and self.snoozed <= now:
+            keys[SNOOZED] = REMOVE
+        if self.regular <= now:
+            keys["due_at"] = stamp(self._next(now, zone) or self.regular)
+        return keys | {FIRED_FOR: stamp(self.due)}
+
+    def put_off(self, to: datetime, now: datetime, zone: tzinfo) -> dict[str, Any]:
+        """The header keys of a repeating one once its present occurrence is put off to `to`: the one that fired, or
+        was put off before, else the next one. The rule goes on; one that has no time left fires once more, at `to`."""
+        keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
+        is_open = (self.has_fired and not self.is_done) or self.snoozed is not None
+        later = self.regular
+        if later is not None and (not is_open or later <= now):
+            later = self._next(max(now, later), zone)
+        return keys | ({"due_at": stamp(later), SNOOZED: stamp(to)} if later else {"due_at": stamp(to)})
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
         """The first time of its rule after `now`; None for a rule that cannot be read or has no time left."""
         from commonplace.note.timephrase.dates import completed, following
 
-        if self.repeat is None or self.due is None:
+        if self.repeat is None or self.regular is None:
             return None
         try:
-            return following(completed(self.repeat, self.due.astimezone(zone)), now, zone, since=self.due)
+            return following(completed(self.repeat, self.regular.astimezone(zone)), now, zone, since=self.regular)
         except InvalidInput:
             return None
 

@@ -32,7 +32,7 @@ _PROBE = "server/discover"
 
 
 class ClientConnection:
-    """One client: its lines as the SDK's messages and back, and the number of requests without an answer.
+    """One client: its lines as the SDK's messages and back, and the number of requests `unanswered`.
 
     It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
     each request has its answer, because the SDK drops what is in progress once its input ends. A client that found
@@ -46,7 +46,7 @@ class ClientConnection:
     def __init__(self, write: Callable[[bytes], None], answered: Callable[[], None]):
         self._write, self._answered = write, answered
         self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
-        self._open = 0
+        self.unanswered = 0
         self._ended = False
         self._asked: set[str] = set()
 
@@ -61,7 +61,7 @@ class ClientConnection:
             return
         metadata = None
         if isinstance(message, JSONRPCRequest):
-            self._open += 1
+            self.unanswered += 1
             if message.method == "initialize" and self._asked == {_PROBE}:
                 self._inbox.close()
                 self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
@@ -92,12 +92,12 @@ class ClientConnection:
         await self.aclose()
 
     async def _settle(self) -> None:
-        self._open -= 1
+        self.unanswered -= 1
         self._answered()
         self._close_when_answered()
 
     def _close_when_answered(self) -> None:
-        if self._ended and self._open == 0:
+        if self._ended and self.unanswered == 0:
             self._inbox.close()
 
 

@@ -21,6 +21,7 @@ from commonplace import clock
 from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError
 from commonplace.serve.rpc import Methods, Protocol
+from commonplace.serve.sessions import McpSessions
 from commonplace.serve.socket import Listener, SocketServer
 from commonplace.serve.turns import KEPT_UP_AFTER
 from commonplace.store.files import lock_file, lock_owner
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _log = logging.getLogger("commonplace.daemon")
-_CALLS_AT_ONCE = 4
+_CALLS_AT_ONCE = 64
+"""So many calls that change something can wait for the disk together; they work one after the other anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +73,32 @@ class Running(CommonplaceError):
 def daemon_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a home's one daemon; the system releases it should the process die. Raises Running, OSError."""
     try:
-        fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = _held(path)
     except BlockingIOError:
         owner = lock_owner(path)
         raise Running(path, owner.pid if owner and owner.pid else "unknown") from None
-    try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    with held:
         yield
-    finally:
-        os.ftruncate(fd, 0)
-        os.close(fd)
 
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
     """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
-    try:
-        fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another process serves this home too, and said so
+    with ExitStack() as held:
+        with suppress(OSError):  # another process serves this home too, and said so
+            held.enter_context(_held(path, address))
         yield
-        return
-    try:
+
+
+def _held(path: Path, *lines: str) -> ExitStack:
+    """Lock the file and write the process and `lines` into it, until the end of the context. Raises OSError."""
+    fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ExitStack() as held:
+        held.callback(os.close, fd)
+        held.callback(os.ftruncate, fd, 0)
         os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n{address}\n".encode(), 0)
-        yield
-    finally:
-        os.ftruncate(fd, 0)
-        os.close(fd)
+        os.pwrite(fd, "".join(f"{line}\n" for line in (os.getpid(), *lines)).encode(), 0)
+        return held.pop_all()
 
 
 def http_address(path: Path) -> str | None:
@@ -135,6 +135,7 @@ class Daemon:
     def __init__(
         self, tick: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
         listener: Listener | None = None, methods: Methods | None = None, web: Web | None = None,
+        sessions: McpSessions | None = None,
     ):  # fmt: skip
         self._tick = tick
         self._interval = interval.total_seconds()
@@ -147,12 +148,13 @@ class Daemon:
         if listener is not None and served is not None and registry is not None:
             answer = Protocol(served, registry, methods).answer
             self._server = SocketServer(
-                listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session, threads
+                listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session, threads, sessions
             )
+        self._sessions = sessions
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
-            self._http.app.state.rounds = self._rounds
+            self._http.app.state.rounds, self._http.app.state.sessions = self._rounds, sessions
 
     def _stoppable(self, work: Callable[[], T]) -> T:
         """The result of `work`, which stops waiting for locks when the daemon is told to stop."""
@@ -239,6 +241,8 @@ class Daemon:
                 await asyncio.to_thread(self.tick)
                 await self._pause(stop)
         finally:
+            if self._sessions is not None:
+                self._sessions.stop()
             stops = [each.stop() for each in (self._server, self._http) if each is not None]
             await asyncio.gather(*stops)
             self._held.close()

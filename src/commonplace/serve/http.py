@@ -147,7 +147,8 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects)
+                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects,
+                                   serving=True)  # fmt: skip
                 self._open[key] = self._ends.enter_context(made)
             return self._open[key]
 
@@ -261,7 +262,7 @@ class HttpServer:
         self.seen: dict[str, datetime] = {}
         """When each token, by its id, was last used here."""
         self.app = self._application([*routes, *(pages(self) if pages else ())])
-        self.app.state.server, self.app.state.rounds = self, None
+        self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
         security = self._place.security()

@@ -54,6 +54,8 @@ class ServerIdentity:
     title: str | None
     agent: str | None
     clients: Mapping[str, str]
+    met: Callable[[str, str], None] | None = None
+    """Told of each request who it is from: the agent, and what its client calls itself."""
 
 
 def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
@@ -111,7 +113,7 @@ def server_of(registry: Registry, handlers: Handlers, identity: ServerIdentity) 
         **handlers.by_request(),
     )
     # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
-    server.middleware[:] = [_keep_arguments]
+    server.middleware[:] = [_keep_arguments] if identity.met is None else [_keep_arguments, handlers.meet]
     return server
 
 
@@ -179,6 +181,21 @@ class Handlers:
             handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
             handlers["on_subscriptions_listen"] = self.listen_to
         return handlers
+
+    async def meet(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+        """Tell the server whose request this is, as middleware of the SDK."""
+        try:
+            return await call_next(ctx)
+        finally:
+            assert self._identity.met is not None
+            self._identity.met(*self._caller(ctx))
+
+    def _caller(self, ctx: Any) -> tuple[str, str]:
+        """The agent who calls and what its client calls itself."""
+        params = ctx.session.client_params
+        client = params.client_info if params else None
+        agent = self._identity.agent or agent_of(client.name if client else "", self._identity.clients)
+        return agent, client_text(client, "mcp")
 
     async def call(self, ctx: Any, params: Any) -> Result:
         if params.name not in self._registry.tools:
@@ -255,10 +272,7 @@ class Handlers:
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
         """The result of `call` as the caller of `ctx`; afterwards subscribers are told what changed."""
-        params = ctx.session.client_params
-        client = params.client_info if params else None
-        agent = self._identity.agent or agent_of(client.name if client else "", self._identity.clients)
-        name = client_text(client, "mcp")
+        agent, name = self._caller(ctx)
 
         def run(memory: Memory) -> tuple[T, list[str]]:
             bound = memory.as_caller(agent, "mcp", client=name, session=self._session)

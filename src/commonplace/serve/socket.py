@@ -14,6 +14,7 @@ from pathlib import Path
 
 from commonplace.errors import StorageError
 from commonplace.serve.rpc import LIMIT, too_large
+from commonplace.serve.sessions import McpSessions
 
 Session = AbstractContextManager[object]
 
@@ -90,16 +91,17 @@ async def _let_it_send(reader: StreamReader) -> None:
 
 class SocketServer:
     """Serves the connections of `listener`. `answer` makes the reply line to a request line, on one of `threads`;
-    `session` is entered for the time of each connection."""
+    `session` is entered for the time of each connection. Connections that ask for it become `sessions` of MCP."""
 
     def __init__(
         self, listener: Listener, answer: Callable[[bytes], bytes], session: Callable[[], Session],
-        threads: ThreadPoolExecutor,
+        threads: ThreadPoolExecutor, sessions: McpSessions | None = None,
     ):  # fmt: skip
         self._listener = listener
         self._answer = answer
         self._session = session
         self._threads = threads
+        self._sessions = sessions
         self._connections: dict[asyncio.Task[None], bool] = {}  # whether each has a request in progress
         self._server: asyncio.Server | None = None
         self._stopping = False
@@ -153,6 +155,8 @@ class SocketServer:
             if not line.strip():
                 continue
             self._connections[task] = True
+            if self._sessions is not None and (asked := self._sessions.asked_by(line)) is not None:
+                return await self._sessions.serve(asked, reader, writer)
             writer.write(await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, line))
             await writer.drain()
             self._connections[task] = False

@@ -7,12 +7,13 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import may_wait
+from commonplace.serve.pump import CONTINUED, answered_by, continued
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def run_stdio(
     answer the waiting ones with an error and stop; a second signal ends the process at once.
     Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
     """
-    wire = StdioTransport()
+    wire = StdioTransport(*continued())
+    os.environ.pop(CONTINUED, None)
     with _no_collections():
         from commonplace.serve.connection import ClientConnection
         from commonplace.serve.mcp import ServerIdentity, converse
@@ -135,10 +137,12 @@ class StdioTransport:
     Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a child
     process prints cannot get between two messages. Reading and writing have a thread each, so neither a
     silent nor a slow client holds up the event loop. The threads are daemons: one that waits for a
-    client does not keep a stopping process alive.
+    client does not keep a stopping process alive. `first` comes before what stdin has; answers to the ids `unheard`
+    are not written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: bytes = b"", unheard: Collection[Any] = ()) -> None:
+        self._first, self._unheard = first, set(unheard)
         self._in, self._out = os.dup(0), os.dup(1)
         with open(os.devnull, "r+b") as nothing:
             os.dup2(nothing.fileno(), 0)
@@ -160,6 +164,8 @@ class StdioTransport:
 
     def send(self, line: bytes) -> None:
         """Write `line`, which has no line break, after all lines sent before. Does not wait."""
+        if self._unheard and (id := answered_by(line)) in self._unheard:
+            return self._unheard.discard(id)
         self._waiting.put(line + b"\n")
 
     async def flush(self) -> None:
@@ -168,8 +174,12 @@ class StdioTransport:
         await self._written.wait()
 
     def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        *begun, rest = self._first.split(b"\n")
+        for each in begun:
+            self._post(line, each)
         try:
             with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
+                self._post(line, rest + lines.readline())
                 for each in lines:
                     self._post(line, each)
         except OSError:  # the terminal or socket behind it is gone: the same as its end

@@ -49,7 +49,8 @@ class CallQueue:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
     `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed; `background` after
-    it, on a thread of its own, repeatedly while it returns True: calls do not wait for it.
+    it, on a thread of its own, repeatedly while it returns True: calls do not wait for it. A memory that `is_shared` is
+    not closed.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class CallQueue:
         open_memory: Callable[[], Memory],
         upkeep: Callable[[Memory], object] = lambda _: None,
         background: Callable[[Memory], bool] = lambda _: False,
+        is_shared: bool = False,
     ):
-        self._open = open_memory
+        self._open, self._is_shared = open_memory, is_shared
         self._upkeep, self._background = upkeep, background
         self._waiting: asyncio.TimerHandle | None = None
         self._memory: Memory | None = None
@@ -170,7 +172,8 @@ class CallQueue:
         self._thread.shutdown(wait=True)
         if self._memory is not None:
             self._logged(self._upkeep)
-            self._memory.close()
+            if not self._is_shared:
+                self._memory.close()
             self._memory = None
 
     def _opened(self) -> Memory:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, Conflict, Exists, NotFound
 from commonplace.store.base import File, Stamp, sha256
@@ -16,6 +16,9 @@ from commonplace.store.files import read_file, stamp_of, stat_in, write_file
 from commonplace.store.journal import CANNOT_LINK, History, Touched
 from commonplace.store.layout import TEMP_PREFIX
 from commonplace.store.path_guard import Folder, open_folder
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 NEW_MODE = 0o600
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
@@ -96,23 +99,34 @@ class Execution:
         parent, _, name = (step.path if path is None else path).rpartition("/")
         return self._folder(step, parent), name
 
-    def write_temps(self, puts: Sequence[Step]) -> None:
-        """Write and sync the new bytes of `put` steps as temp files."""
-        folders = [self._folder(step, step.temp_folder).fd for step in puts]
-        if len(puts) < PARALLEL_WRITES:
+    def write_temps(self, puts: Sequence[Step], *, durable: bool = True) -> None:
+        """Write the new bytes of `put` steps as temp files; with `durable` sync them."""
+        folders = self._temp_folders(puts)
+        if not durable or len(puts) < PARALLEL_WRITES:
             for step, folder in zip(puts, folders, strict=True):
-                self._write_temp(step, folder)
+                self._write_temp(step, folder, durable)
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(PARALLEL_WRITES) as pool:
-            for _ in pool.map(self._write_temp, puts, folders):
+        with ThreadPoolExecutor(PARALLEL_WRITES) as threads:
+            for _ in threads.map(self._write_temp, puts, folders):
                 continue
 
-    def _write_temp(self, step: Step, folder: int) -> None:
+    def _write_temp(self, step: Step, folder: int, durable: bool = True) -> None:
         assert step.data is not None
         mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-        step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=self._durable))
+        durable = durable and self._durable
+        step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable))
+
+    def sync_temps(self, puts: Sequence[Step], threads: Executor) -> None:
+        """Sync the temp files of `put` steps that were written without: the disk does many at once."""
+        temps = list(zip(puts, self._temp_folders(puts), strict=True))
+        parts = [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]
+        for _ in threads.map(_sync_temps, parts):
+            continue
+
+    def _temp_folders(self, puts: Sequence[Step]) -> list[int]:
+        return [self._folder(step, step.temp_folder).fd for step in puts]
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
         """Remove the temp files of steps that were not carried out."""
@@ -345,3 +359,12 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+
+
+def _sync_temps(temps: Iterable[tuple[Step, int]]) -> None:
+    for step, folder in temps:
+        fd = os.open(step.temp, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -361,7 +361,7 @@ class ThreadLock:
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False) and not wait_for(lambda: self._lock.acquire(timeout=0.05)):
+        if not self._lock.acquire(blocking=False) and not wait_for(lambda: self._lock.acquire(timeout=0.25)):
             raise Busy(f"another call of this process ({os.getpid()})")
 
     def __exit__(self, *_: object) -> None:
@@ -415,6 +415,14 @@ class Lock:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         finally:
             self._threads.__exit__()
+
+    def keep(self) -> None:
+        """Hold it on when the holder leaves, until some holder calls `let_go`."""
+        self._depth += 1
+
+    def let_go(self) -> None:
+        """Take `keep` back. The lock is free once the holder leaves."""
+        self._depth -= 1
 
     def close(self) -> None:
         """Release the lock file."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
@@ -37,6 +38,10 @@ class FolderStore:
         self._every_text = every_text
         self._links = links
         self.optional = optional
+        self.show: Callable[[str, str | None], None] = lambda root, path: None
+        """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
+        self.staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = lambda root: ()
+        """What is not on disk yet and counts as if it were: `Home.staged_files`."""
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can."""
@@ -73,23 +78,36 @@ class FolderStore:
         listing = Listing()
         waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
-            folder = waiting.pop()
-            try:
-                fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
-                        self._list_folder(folder, entries, listing, waiting)
-                finally:
-                    os.close(fd)
-            except (FileNotFoundError, NotADirectoryError):
-                if not folder and not self.optional:
-                    listing.unreadable.append(folder)
-            except OSError:
-                listing.unreadable.append(folder)
+            for _ in self.portions(waiting.pop(), listing, waiting):
+                pass
+        for path, stamp in self.staged(self.root):
+            if stamp is None:
+                listing.stamps.pop(path, None)
+            elif self.is_note(path) and (not below or path.startswith(f"{below}/")):
+                listing.stamps[path] = stamp
         return listing
 
+    def portions(
+        self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None
+    ) -> Iterator[None]:
+        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all] entries a step."""
+        try:
+            fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
+                    while some := [*islice(entries, size)]:
+                        self._list_folder(folder, some, listing, waiting)
+                        yield
+            finally:
+                os.close(fd)
+        except (FileNotFoundError, NotADirectoryError):
+            if not folder and not self.optional:
+                listing.unreadable.append(folder)
+        except OSError:
+            listing.unreadable.append(folder)
+
     def _list_folder(
-        self, folder: str, entries: Iterator[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
+        self, folder: str, entries: Iterable[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
         there are thousands."""
@@ -130,6 +148,7 @@ class FolderStore:
 
     def stamp(self, path: str) -> Stamp | None:
         """The stamp of the note at `path` now; None when no such note file is there."""
+        self.show(self.root, path)
         try:
             status = os.lstat(os.path.join(self.root, path))
         except (OSError, ValueError):
@@ -146,6 +165,7 @@ class FolderStore:
 
     def open_parent(self, path: str) -> Folder:
         """The verified, open folder that holds `path`."""
+        self.show(self.root, None if self._links else path)  # a link may lead to it under another name
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def place(self, path: str) -> PathInfo:
@@ -198,6 +218,7 @@ class FolderStore:
 
     def entries(self, path: str) -> builtins.list[PathInfo]:
         """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
+        self.show(self.root, None)
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:
                 places = [self._place(name, folder) for name in sorted(os.listdir(folder.fd))]

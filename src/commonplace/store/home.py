@@ -5,27 +5,35 @@ record, carries them out (each replaced file first linked into the history), syn
 to the journal: that line is the commit mark. A record found when the lock is taken belongs to a writer that died; its
 steps are carried out again, or, if it had not come that far, its temp files are removed. So every change is there as
 a whole or not at all.
+
+Where several writers wait, their changes may be *staged*: the temp files are written, and `flush` does the rest for all
+of them, with one wait for the disk where each would have had its own. The lock is held from the first until then.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import Clock, stamp, waits_at_most
-from commonplace.errors import Busy, CommonplaceError, NotFound, StorageError
+from commonplace.errors import Busy, CommonplaceError, NotFound, NotPutBack, StorageError
 from commonplace.store.access import AccessLog
-from commonplace.store.change import KINDS, Execution, Step
+from commonplace.store.base import Stamp
+from commonplace.store.change import KINDS, PARALLEL_WRITES, Execution, Step
 from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left
 from commonplace.store.inplace import LineChanges
 from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
 from commonplace.store.path_guard import open_folder
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 HOME_TEMP = re.compile(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})|dream-report\.json-(?=\d+-[0-9a-f]{8})"
@@ -37,12 +45,30 @@ named after; the number is that of the process."""
 
 @dataclass(slots=True)
 class _Record:
-    """A redo record: temp files beginning with `mark` lie in `places`; `change` is None when it was cut off."""
+    """A redo record: temp files beginning with `mark` lie in `places`; no `changes` when it was cut off."""
 
     mark: str
     places: list[tuple[str, str, str]]
-    change: Change | None
-    steps: list[Step]
+    changes: list[tuple[Change, list[Step]]]
+
+
+class _Staged:
+    """Changes whose temp files are written and not yet synced; `paths` are those they touch."""
+
+    def __init__(self, execution: Execution, mark: str):
+        self.execution = execution
+        self.mark = mark
+        self.changes: list[tuple[Change, list[Step]]] = []
+        self.places: set[tuple[str, str, str]] = set()
+        self.paths: set[tuple[str, str]] = set()
+        self.puts = 0
+        self.bytes = 0
+
+    def touches(self, root: str, path: str | None) -> bool:
+        """Whether a change is of the file at `path` of the project at `root`, None: of any of it."""
+        if path is None:
+            return any(each == root for each, _ in self.paths)
+        return (root, path.casefold()) in self.paths
 
 
 class Home:
@@ -51,6 +77,11 @@ class Home:
     def __init__(self, layout: Layout, clock: Clock):
         self.layout = layout
         self._clock = clock
+        self._staged: _Staged | None = None
+        self.may_stage = False
+        """Whether `commit` may leave a change staged: somebody calls `flush`, and nobody is told of it before."""
+        self.settle: Callable[[], None] = self.flush
+        """What is called before anything that what is staged would be in the way of."""
         try:
             try:
                 make_private(layout.objects)
@@ -104,6 +135,8 @@ class Home:
 
     def close(self) -> None:
         """Release the files; the home stays as it is."""
+        if "_threads" in vars(self):
+            self._threads.shutdown()
         self.history.close()
         self._redo.close()
         self.lines.close()
@@ -126,19 +159,25 @@ class Home:
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one). Raises Conflict when
         a file is not as read, Exists when a destination is taken, StorageError when the disk refuses; then nothing
-        changed.
+        changed. With `may_stage` it may only be staged (see `staged`): then it is durable once `flush` returns.
         """
         steps = [*_missing_folders(steps), *steps]
+        is_staged = self.may_stage and self._fits(steps)
+        if not is_staged:
+            self.settle()
         number = self.history.last + 1
         files = [each.touched() for each in steps]
         change = Change(
             number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details,
             number if run == 0 else run, by,
         )  # fmt: skip
+        if is_staged:
+            self._stage(change, steps)
+            return change
         execution = Execution(self.history, strict=True)
         try:
             self._prepare(execution, steps, number)
-            self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
+            self._note(change, steps)
             if len(steps) > 1:
                 self._redo.sync()  # it must be durable before the first of several steps
             for step in steps:
@@ -146,7 +185,7 @@ class Home:
             execution.sync()
             self.history.append(change)
         except Exception as error:  # not KeyboardInterrupt: the next holder of the lock recovers, as after a crash
-            self._roll_back(execution, steps, about[1] or about[0], error)
+            self._roll_back(execution, steps, about[1] or about[0], error, len(steps) > 1)
             raise
         finally:
             execution.close()
@@ -154,16 +193,113 @@ class Home:
             self._redo.drop()
         return change
 
-    def _roll_back(self, execution: Execution, steps: Sequence[Step], about: str, error: Exception) -> None:
-        """Undo what was carried out. Raises StorageError for what cannot be undone, and for an OSError."""
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Those that wait for the disk while it syncs many files at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
+
+    @property
+    def staged(self) -> tuple[int, int] | None:
+        """How many changes are staged, and the bytes of their files."""
+        return (len(self._staged.changes), self._staged.bytes) if self._staged else None
+
+    def show(self, root: str, path: str | None = None) -> None:
+        """Before the disk is looked at: `settle` if a staged change touches the file at `path` of the project at
+        `root`, by default any of it."""
+        if self._staged is not None and self._staged.touches(root, path):
+            self.settle()
+
+    def staged_files(self, root: str) -> Iterator[tuple[str, Stamp | None]]:
+        """The files of the project at `root` that staged changes write, or remove (None)."""
+        for _, steps in self._staged.changes if self._staged else ():
+            yield from ((step.path, step.stamp) for step in steps if step.root == root)
+
+    def _fits(self, steps: Sequence[Step]) -> bool:
+        """Whether these can be staged: files written or removed in folders there are, none of them staged already."""
+        staged = self._staged
+        return all(
+            step.do in ("put", "remove") and not (staged and staged.touches(step.root, step.path)) for step in steps
+        )
+
+    def _stage(self, change: Change, steps: list[Step]) -> None:
+        """Write the temp files, named in the record before they exist. Raises StorageError; then nothing changed."""
+        puts = [step for step in steps if step.do == "put"]
+        staged = self._staged or _Staged(Execution(self.history, strict=True), _mark(change.number))
+        try:
+            places = _place_temps(puts, staged.mark, staged.puts)
+            staged.puts += len(puts)
+            if self._staged is None:
+                self._redo.begin({"mark": staged.mark, "places": places})
+            elif new := [each for each in places if each not in staged.places]:
+                self._redo.add({"places": new})
+            staged.places |= {*places}
+            staged.execution.write_temps(puts, durable=False)
+        except BaseException as error:
+            staged.execution.remove_temps(puts)
+            if self._staged is None:
+                self._redo.drop()
+                staged.execution.close()
+            if isinstance(error, OSError):
+                raise refusal(change.path or change.project, error) from None
+            raise
+        if self._staged is None:
+            self._staged = staged
+            self.lock.keep()
+        staged.changes.append((change, steps))
+        staged.bytes += sum(len(step.data or b"") for step in puts)
+        staged.paths |= {(step.root, step.path.casefold()) for step in steps}
+        self.history.staged.append(change)
+
+    def flush(self) -> None:
+        """Carry out what is staged and make it durable: all changes, or none. The lock must be held.
+
+        Raises Conflict, Exists when a file is not as read, StorageError when the disk refuses; then nothing changed,
+        unless it is a StorageError that says what could not be put back: `NotPutBack`.
+        """
+        staged, self._staged = self._staged, None
+        if staged is None:
+            return
+        self.lock.let_go()
+        self.history.staged.clear()
+        execution, changes = staged.execution, [change for change, _ in staged.changes]
+        steps = [step for _, each in staged.changes for step in each]
+        is_synced = any(len(each) > 1 for _, each in staged.changes)
+        try:
+            execution.sync_temps([step for step in steps if step.do == "put"], self._threads)
+            for change, each in staged.changes:
+                self._note(change, each)
+            if is_synced:
+                self._redo.sync()
+            for step in steps:
+                execution.run(step)
+            execution.sync()
+            self.history.append_all(changes)
+        except Exception as error:  # as in `commit`
+            self._roll_back(execution, steps, "the memory", error, is_synced)
+            raise
+        finally:
+            execution.close()
+        with suppress(OSError):
+            self._redo.drop()
+
+    def _note(self, change: Change, steps: Sequence[Step]) -> None:
+        """A line of the redo record: the change it completes."""
+        self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
+
+    def _roll_back(
+        self, execution: Execution, steps: Sequence[Step], about: str, error: Exception, is_synced: bool
+    ) -> None:
+        """Undo what was carried out. Raises NotPutBack for what cannot be undone, StorageError for an OSError."""
         lost = execution.rollback()
         execution.remove_temps(steps)
         self._redo.drop()
-        if len(steps) > 1:
+        if is_synced:
             self._redo.sync()  # the record was: it must not come back after a power failure
         if lost:
             why = reason(error) if isinstance(error, OSError) else str(error)
-            raise StorageError(about, f"{why}; not put back: {', '.join(lost)}") from None
+            raise NotPutBack(about, f"{why}; not put back: {', '.join(lost)}") from None
         if isinstance(error, OSError):
             raise refusal(about, error) from None
 
@@ -173,13 +309,9 @@ class Home:
 
     def _prepare(self, execution: Execution, steps: Sequence[Step], number: int) -> None:
         """Write and sync the new bytes as temp files, named in the record before they exist."""
-        mark = f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
+        mark = _mark(number)
         puts = [step for step in steps if step.do == "put"]
-        for index, step in enumerate(puts):
-            step.temp_folder = _existing_folder(step.root, step.path)
-            step.temp = f"{mark}-{index}"
-        places = sorted({(step.project, step.root, step.temp_folder) for step in puts})
-        self._redo.begin({"mark": mark, "places": places})
+        self._redo.begin({"mark": mark, "places": _place_temps(puts, mark)})
         execution.write_temps(puts)
 
     def _entered(self) -> None:
@@ -192,7 +324,8 @@ class Home:
         try:
             record = _parsed(self._redo.read())
             if record is not None:
-                self._finish(record, record.change is not None and record.change.number > self.history.last)
+                last = self.history.last
+                self._finish(record, [each for each in record.changes if each[0].number > last])
         except (OSError, CommonplaceError, ValueError):
             # It cannot be finished now (an unmounted project, a read-only disk): set aside for doctor.
             number = self.history.last + 1
@@ -203,22 +336,22 @@ class Home:
         self._redo.drop()
         self._redo.sync()  # its temp files are gone: found again, it would look as if it had been carried out
 
-    def _finish(self, record: _Record, begun: bool) -> None:
-        """Finish the change of a record if it is `begun` and not in the journal; remove its temp files."""
-        change, steps = record.change, record.steps if begun else []
-        for step in steps:
+    def _finish(self, record: _Record, begun: Sequence[tuple[Change, list[Step]]]) -> None:
+        """Finish the changes of a record that are `begun` and not in the journal; remove its temp files."""
+        for step in (step for _, steps in begun for step in steps):
             if not os.path.isdir(step.root):
                 raise NotFound(step.path, step.project)
-        execution = Execution(self.history, strict=False)
-        try:
-            if begun and change is not None and not execution.is_overtaken(steps, change.files):
-                for step, touched in zip(steps, change.files, strict=True):
-                    execution.resume(step, touched)
-                execution.sync()
-                change.number = self.history.last + 1
-                self.history.append(change)
-        finally:
-            execution.close()
+        for change, steps in begun:
+            execution = Execution(self.history, strict=False)
+            try:
+                if not execution.is_overtaken(steps, change.files):
+                    for step, touched in zip(steps, change.files, strict=True):
+                        execution.resume(step, touched)
+                    execution.sync()
+                    change.number = self.history.last + 1
+                    self.history.append(change)
+            finally:
+                execution.close()
         for project, root, path in record.places:  # where temp files of the dead writer may be
             with suppress(NotFound), open_folder(root, path, project) as folder:
                 for name in os.listdir(folder.fd):
@@ -237,9 +370,8 @@ class Home:
             with open(record, "rb") as file:
                 parsed = _parsed(file.read())
             if parsed is not None:
-                wanted = parsed.change and parsed.change.essence()
-                is_in_journal = any(each.essence() == wanted for each in self.history.changes())
-                self._finish(parsed, parsed.change is not None and not is_in_journal)
+                known = [each.essence() for each in self.history.changes()] if parsed.changes else []
+                self._finish(parsed, [each for each in parsed.changes if each[0].essence() not in known])
             os.unlink(record)
         except OSError as error:
             raise refusal(name, error) from None
@@ -264,8 +396,8 @@ class Home:
                     parsed = _parsed(file.read())
             except ValueError:
                 continue
-            if parsed is not None and parsed.change is not None:
-                spared |= {each.old for each in parsed.change.files}
+            for change, _ in parsed.changes if parsed is not None else ():
+                spared |= {each.old for each in change.files}
         return spared
 
 
@@ -275,20 +407,34 @@ def _parsed(data: bytes) -> _Record | None:
     if not lines:
         return None  # cut off while the first line was written, or dropped
     try:
-        begun = lines[0]
-        mark = begun["mark"]
+        mark = lines[0]["mark"]
         if not mark.startswith(TEMP_PREFIX) or len(mark) <= len(TEMP_PREFIX):
             raise ValueError("no mark")
-        record = _Record(mark, [(str(a), str(b), str(c)) for a, b, c in begun["places"]], None, [])
-        if len(lines) > 1:
-            rest = lines[1]
-            record.change = Change.load(rest["change"].encode())
-            record.steps = [Step(**each) for each in rest["steps"]]
-            if len(record.steps) != len(record.change.files) or any(step.do not in KINDS for step in record.steps):
+        record = _Record(mark, [], [])
+        for line in lines:
+            record.places += [(str(a), str(b), str(c)) for a, b, c in line.get("places", ())]
+            if "change" not in line:
+                continue
+            change, steps = Change.load(line["change"].encode()), [Step(**each) for each in line["steps"]]
+            if len(steps) != len(change.files) or any(step.do not in KINDS for step in steps):
                 raise ValueError("not these steps")
+            record.changes.append((change, steps))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a record: {error}") from None
     return record
+
+
+def _mark(number: int) -> str:
+    """What the names of the temp files begin with of which the first belongs to the change of this number."""
+    return f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
+
+
+def _place_temps(puts: Sequence[Step], mark: str, first: int = 0) -> list[tuple[str, str, str]]:
+    """Give each `put` its temp file, numbered from `first`. Returns (project, root, folder) of where they will be."""
+    for index, step in enumerate(puts, first):
+        step.temp_folder = _existing_folder(step.root, step.path)
+        step.temp = f"{mark}-{index}"
+    return sorted({(step.project, step.root, step.temp_folder) for step in puts})
 
 
 def _existing_folder(root: str, path: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
@@ -44,7 +44,8 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the line, numbered 0, that keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
-_BLOCK = 1 << 16
+_BLOCK, _FIRST_BLOCK = 1 << 16, 1 << 12
+"""Bytes read of the journal at a time, from its end: often only the last line is wanted."""
 _NEW = ".new"
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
@@ -152,6 +153,8 @@ class History:
         self._fd, self._is_writable = open_if_may(layout.journal)
         self._size = -1
         self._last = 0
+        self.staged: list[Change] = []
+        """Changes that are to be appended together, in order; they count as if they had been."""
 
     def close(self) -> None:
         os.close(self._fd)
@@ -184,23 +187,27 @@ class History:
     @property
     def last(self) -> int:
         """The number of the latest change, 0 when there is none."""
-        return self._last
+        return self.staged[-1].number if self.staged else self._last
 
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Commit `change`: its line is durable on return, unless told otherwise. Raises OSError with the journal
         as before."""
-        line = change.dump()
+        self.append_all([change], durable=durable)
+
+    def append_all(self, changes: Sequence[Change], *, durable: bool = True) -> None:
+        """The same for several, numbered one after the other, with one wait for the disk."""
+        lines = b"".join(each.dump() for each in changes)
         size = os.fstat(self._fd).st_size
         try:
             done = 0
-            while done < len(line):
-                done += os.pwrite(self._fd, line[done:], size + done)
+            while done < len(lines):
+                done += os.pwrite(self._fd, lines[done:], size + done)
             if durable:
                 os.fdatasync(self._fd)
         except OSError:
             os.ftruncate(self._fd, size)
             raise
-        self._size, self._last = size + len(line), change.number
+        self._size, self._last = size + len(lines), changes[-1].number
 
     def retract(self, change: Change) -> None:
         """Take the line of `change` back, if it is the last one, because the change was not made."""
@@ -214,14 +221,15 @@ class History:
     def changes(self, *, origins: bool = False) -> Iterator[Change]:
         """All changes, newest first, with `origins` the line of purged ones too; lines that cannot be read are passed
         over."""
+        yield from self.staged[::-1]
         try:
             fd = open_own(self._layout.journal, os.O_RDONLY)
         except FileNotFoundError:  # nothing was changed yet in a home that is read-only now
             return
         try:
-            at, tail = os.fstat(fd).st_size, b""
+            at, tail, size = os.fstat(fd).st_size, b"", _FIRST_BLOCK
             while at > 0:
-                start = max(0, at - _BLOCK)
+                start, size = max(0, at - size), _BLOCK
                 tail, *lines = (os.pread(fd, at - start, start) + tail).split(b"\n")
                 at = start
                 for line in filter(bytes.strip, reversed([tail, *lines] if at == 0 else lines)):

@@ -34,7 +34,7 @@ class Layout:
         self.edits = self.private / "edits"
         self.replica = self.private / "replica.json"
         self.incoming = self.private / "incoming"
-        self.filling = self.private / "filling"
+        self.cold_start = self.private / "cold-start"
         self.erased = self.private / "erased"
         self.dream_report = self.private / "dream-report.json"
         self.sessions = self.private / "sessions"
@@ -48,6 +48,8 @@ class Layout:
         self.access_log = self.private / "access.log"
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
+        names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
+        self._built_in = {name: self.project(name) for name in names}
 
     def pending_of(self, agent: str) -> Path:
         """The list of the reminders of one agent; `agent` is a valid name."""
@@ -72,6 +74,6 @@ class Layout:
         """The folder of a built-in project, or of the archive."""
         return self.root / name.removeprefix(".")
 
-    def built_in(self) -> dict[str, Path]:
+    def built_in(self) -> Mapping[str, Path]:
         """Every built-in project with its folder, the archive and the traces of sessions."""
-        return {name: self.project(name) for name in (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)}
+        return self._built_in

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from commonplace.note.markdown import parse_note
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
 from commonplace.query import check_memory
 from commonplace.text.gate import redact
+from commonplace.text.unicode import compared_lines
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -111,11 +111,6 @@ def line(memory: Memory, info: NoteInfo, content: str) -> str:
 def compared(shown: dict[str, Any]) -> dict[str, Any]:
     """What two equal records agree in, of a line or an exported row. How often they were read is no part of it."""
     return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
-
-
-def as_note(record: Record, moment: datetime) -> Note:
-    """The note `record` becomes."""
-    return parse_note(record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=moment)
 
 
 def as_record(info: NoteInfo, content: str) -> Record:
@@ -433,7 +428,7 @@ class Import:
             return self._against(number, given, *known[record.id], way)
         if record.id in way.written:
             return self._twice(number, record, way)
-        if record.id in gone and _lines_of(record.content) <= _lines_of(gone[record.id]):
+        if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
             return _Action(SKIP, number, record)  # merged into another memory, which says all of it
         self._note(record, way)
         return _Action(NEW, number, record)
@@ -450,7 +445,8 @@ class Import:
             return _Action(UNCHANGED, number, given.record, info)
         there = as_record(info, content)
         record = given.over(there, self._now)
-        note = as_note(record, self._now)
+        path = f"{record.category}/x.md"
+        note = parse_note(record.text(), project=CATEGORY_PROJECT, path=path, changed=self._now)
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, number, record, info)
         if record.updated <= there.updated:
@@ -488,9 +484,3 @@ def _state(record: Record) -> tuple[datetime, bytes]:
     """When the record is of, and a digest of all it says but its access count."""
     text = replace(record, access_count=0).text()
     return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-def _lines_of(content: str) -> set[str]:
-    """The lines as the rule for duplicates compares them (contract 001, 5)."""
-    lines = unicodedata.normalize("NFKC", content).lower().splitlines()
-    return {" ".join(each.split()) for each in lines if each.strip()}

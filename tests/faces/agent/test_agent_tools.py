@@ -205,10 +205,7 @@ def test_smart_search_counts_what_it_does_not_show(desk: Any) -> None:
     assert len(desk.found("memory_smart_search", query="dark", top=0)) == 12
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "message"),
-    TABLES["errors"],
-)
+@pytest.mark.parametrize(("tool", "arguments", "message"), TABLES["errors"])
 def test_wrong_arguments_are_soft_errors(desk: Any, tool: str, arguments: Any, message: str) -> None:
     assert desk.error(tool, arguments) == message
     if isinstance(arguments, dict):

@@ -1,4 +1,4 @@
-"""The note tools under `--as basic-memory`: arguments, routing, options, JSON keys (contract 000b, 10; issue 14)."""
+"""The note tools under `--as basic-memory`: arguments, routing, options, JSON keys (contract 000b, 10)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from commonplace.cli.presets import preset
 from commonplace.config import load
 from commonplace.engine import open_memory
+from commonplace.errors import NotFound
 from commonplace.faces import registry
+from commonplace.serve.mcp_values import resource_result
 from contract.note_tools import texts
 
 MAIN, WORK = "main", "work"
@@ -360,8 +362,92 @@ def test_times_in_observations_are_a_filter(program: Program) -> None:
         ({"valid_overlaps": "[2026-06-01,2026-08-01)"}, ["Redis", "Memcached"]),
         ({"time_kind": "due"}, []),
     ):
-        rows = program.data("search_notes", **given)["results"]
-        assert [row["content"].split()[-1] for row in rows] == found
+        reply = program.data("search_notes", **given)
+        assert ([row["content"].split()[-1] for row in reply["results"]], reply["temporal_applied"]) == (found, True)
+    assert "temporal_applied" not in program.data("search_notes", query="Redis")
+
+
+@pytest.mark.parametrize(
+    ("mark", "literal", "axis"),
+    [
+        ("@effective:2026-07-27", "[2026-07-27,)", "date"),
+        ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
+        ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
+        ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
+        (
+            "@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
+            "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]",
+            "instant",
+        ),
+    ],
+)
+def test_a_result_says_which_time_of_an_observation_fitted(
+    program: Program, mark: str, literal: str, axis: str
+) -> None:
+    program.text("write_note", title="Cache", content=f"- [decision] {mark} Redis\n", directory="")
+    kind = mark[1:].partition(":")[0].partition("[")[0].partition("(")[0]
+    [[found]] = [row["temporal"] for row in program.data("search_notes", time_kind=kind)["results"]]
+    during = found["valid_during"]
+    assert (found["kind"], found["source_text"]) == (kind, mark)
+    assert (during["literal"], during["axis"], during["is_empty"]) == (literal, axis, False)
+    lower, upper = literal[1:-1].split(",")
+    assert (during.get("lower", ""), during.get("upper", "")) == (lower, upper)
+    assert f"- {kind} valid time: {literal} ({axis})" in program.text("search_notes", time_kind=kind)
+
+
+def test_a_note_lands_in_the_folder_there_is_whatever_its_case(program: Program, tmp_path: Path) -> None:
+    program.text("write_note", title="One", content="x", directory="Schemas/API")
+    assert program.data("write_note", title="Two", content="x", directory="schemas/api")["file_path"] == (
+        "Schemas/API/Two.md"
+    )
+    for title in ("Three", "Four"):
+        program.text("write_note", title=title, content="x", directory="inbox")
+    moved = program.data("move_note", identifier="Three", destination_path="SCHEMAS/Three.md")
+    assert (moved["moved"], moved["file_path"]) == (True, "Schemas/Three.md")
+    program.text("move_note", identifier="Three", destination_folder="INBOX")
+    assert sorted(each.name for each in (tmp_path / "main").iterdir()) == ["Schemas", "inbox"]
+
+
+def test_a_permalink_another_note_has_gets_a_number(program: Program) -> None:
+    content = "---\npermalink: s/same\n---\n\nbody"
+    made = [program.data("write_note", title=each, content=content, directory="s") for each in ("A", "B", "C")]
+    assert [each["permalink"] for each in made] == ["s/same", "s/same-1", "s/same-2"]
+    made = [program.data("write_note", title=each, content=each, directory="s") for each in ("API v2", "API-v2")]
+    assert [each["permalink"] for each in made] == ["main/s/api-v2", "main/s/api-v2-1"]
+    again = program.data("write_note", title="API-v2", content="new", directory="s", overwrite=True)
+    assert (again["action"], again["permalink"]) == ("updated", "main/s/api-v2-1")
+    refused = program.call(
+        "write_note", title="D", content=content, directory="s", overwrite=True, output_format="json"
+    )
+    assert (json.loads(refused.text)["error"], json.loads(refused.text)["file_path"]) == (
+        "NOTE_PATH_CONFLICT",
+        "s/A.md",
+    )
+
+
+def test_an_overwrite_takes_the_permalink_its_content_gives(program: Program) -> None:
+    program.text("write_note", title="A", content="old", directory="d")
+    content = "---\npermalink: d/mine\n---\n\nnew"
+    done = program.data("write_note", title="A", content=content, directory="d", overwrite=True)
+    assert (done["action"], done["permalink"], done["file_path"]) == ("updated", "d/mine", "d/A.md")
+    assert done["checksum"] == program.data("read_note", identifier="d/mine")["checksum"]
+    assert "old" not in program.text("read_note", identifier="d/mine")
+
+
+def test_a_note_is_a_resource_by_its_address_with_and_without_its_project(program: Program) -> None:
+    program.text("write_note", title="Search Design", content="text", directory="notes")
+    program.text("write_note", title="Far", content="elsewhere", directory="d", project=WORK)
+    for uri, said in (
+        ("memory://main/notes/search-design", "text"),
+        ("memory://notes/search-design", "text"),  # a folder, not our project of that name
+        ("memory://notes/Search%20Design.md", "text"),
+        ("memory://work/d/far", "elsewhere"),
+    ):
+        read = resource_result(program.memory, program.registry.templates, uri)
+        assert said in read["contents"][0]["text"]
+    with pytest.raises(NotFound) as error:
+        resource_result(program.memory, program.registry.templates, "memory://kv/nothing")
+    assert "banks" not in str(error.value)
 
 
 def test_a_reply_names_the_project_it_chose_itself(program: Program) -> None:

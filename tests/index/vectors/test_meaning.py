@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
-
-from commonplace import config  # noqa: E402
-from commonplace.engine import open_memory  # noqa: E402
-from commonplace.engine.embedding import Embedding  # noqa: E402
-from commonplace.index.search.queries import search_context  # noqa: E402
-from commonplace.index.search.question import QuestionRanking  # noqa: E402
-from commonplace.note.model import Draft  # noqa: E402
-from commonplace.query import Query  # noqa: E402
-from index.vectors import tiny  # noqa: E402
+from commonplace import config
+from commonplace.engine import open_memory
+from commonplace.engine.embedding import Embedding
+from commonplace.index.search.queries import search_context
+from commonplace.index.search.ranking import Ranking
+from commonplace.note.model import Draft
+from commonplace.query import Query
+from index.vectors import tiny
 
 QUESTION = "which database does invoicing use?"
 
@@ -33,7 +31,7 @@ def memory(tmp_path):
 def asked(memory, near, agent=None, text=QUESTION):
     titles = {info.row: info.title for info in memory.list(limit=0)[0]}
     with search_context(memory.index.connection, Query(text), agent) as context:
-        return [titles[row] for row in QuestionRanking(context, text, None, near).page(0, 10)]
+        return [titles[row] for row in Ranking(context, text, None, near).page(0, 10)]
 
 
 def rows(memory):
@@ -84,7 +82,7 @@ def test_what_has_no_vector_counts_by_its_words_alone(memory):
 
 def explained(memory, near, text=QUESTION):
     with search_context(memory.index.connection, Query(text), None) as context:
-        found = QuestionRanking(context, text, None, near)
+        found = Ranking(context, text, None, near)
         for note, score in found.scores.items():
             assert sum(found.shares(note).values()) == pytest.approx(score, abs=0.01)
         titles = {info.row: info.title for info in memory.list(limit=0)[0]}

@@ -11,16 +11,15 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
-
-from commonplace.index.vectors import model_choice  # noqa: E402
-from commonplace.index.vectors.model_choice import ModelSettings, NoModel, identify, is_readable, scripts  # noqa: E402
-from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors  # noqa: E402
-from commonplace.llm import NoAnswer  # noqa: E402
-from contract.language_model import language_model  # noqa: E402
-from index.vectors import tiny  # noqa: E402
+from commonplace.index.vectors import model_choice
+from commonplace.index.vectors.model_choice import ModelSettings, NoModel, identify, is_readable, scripts
+from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors
+from commonplace.llm import NoAnswer
+from contract.language_model import language_model
+from index.vectors import tiny
 
 TEXTS = ["we bake bread", "the server is slow", "a", "dark mode for the editor theme, not light!", "we bake bread"]
 ENGLISH = [f"word{chr(97 + at % 26)}{chr(97 + at // 26)}" for at in range(300)] + ["##ing", "数", "据", "д", "!"]

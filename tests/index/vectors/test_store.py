@@ -7,12 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy", reason="numpy is not installed: the semantic extra is not tested")
-
-from commonplace.errors import StorageError  # noqa: E402
-from commonplace.index.vectors.store import EMBEDDED, VectorFile, locked, passages_of  # noqa: E402
+from commonplace.errors import StorageError
+from commonplace.index.vectors.store import EMBEDDED, VectorFile, locked, passages_of
 
 
 def rows(*keys: int) -> Any:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-
-tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: the semantic extra is not tested")
+import tokenizers
 
 WORDS = tuple(
     (  # noqa: SIM905

@@ -19,6 +19,7 @@ NOW = datetime(2026, 5, 6, 10, tzinfo=ZONE)
     ("text", "due"),
     [
         ("today at midnight", "2026-05-07 00:00"),
+        ("tomorrow at 6pm CST", "2026-05-07 18:00"),  # as the zone of the reader is called
         ("midnight tonight", "2026-05-07 00:00"),
         ("tonight at 1", "2026-05-07 01:00"),
         ("Thursday, May 7 at 3pm", "2026-05-07 15:00"),
@@ -78,27 +79,15 @@ def test_a_phrase_is_read_in_full(text, due):
 @pytest.mark.parametrize(
     ("text", "rule", "due"),
     [
-        (
-            "every other Monday at 8am",
-            "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=8;BYMINUTE=0",
-            "2026-05-11 08:00",
-        ),
-        (
-            "every month on the 1st and 15th",
-            "FREQ=MONTHLY;BYMONTHDAY=1,15;BYHOUR=9;BYMINUTE=0",
-            "2026-05-15 09:00",
-        ),
+        ("every other Monday at 8am", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=8;BYMINUTE=0", "2026-05-11 08:00"),
+        ("every month on the 1st and 15th", "FREQ=MONTHLY;BYMONTHDAY=1,15;BYHOUR=9;BYMINUTE=0", "2026-05-15 09:00"),
         ("the last day of every month", "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0", "2026-05-31 09:00"),
         ("9am every weekday", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0", "2026-05-07 09:00"),
         ("every morning at 7", "FREQ=DAILY;BYHOUR=7;BYMINUTE=0", "2026-05-07 07:00"),
         ("every Friday night at 12", "FREQ=WEEKLY;BYDAY=SA;BYHOUR=0;BYMINUTE=0", "2026-05-09 00:00"),
         ("every 90 minutes", "FREQ=MINUTELY;INTERVAL=90", "2026-05-06 11:30"),
         ("every hour", "FREQ=HOURLY", "2026-05-06 11:00"),
-        (
-            "every Feb 29 at noon",
-            "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=12;BYMINUTE=0",
-            "2028-02-29 12:00",
-        ),
+        ("every Feb 29 at noon", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=12;BYMINUTE=0", "2028-02-29 12:00"),
         ("daily at 6:30pm", "FREQ=DAILY;BYHOUR=18;BYMINUTE=30", "2026-05-06 18:30"),
     ],
 )
@@ -229,6 +218,9 @@ def test_weekdays_of_a_month_ranges_and_times_before_or_after_another(text, due,
 @pytest.mark.parametrize(
     ("text", "unused"),
     [
+        ("call Bob tomorrow at 6pm PST", "PST"),
+        ("at 3pm (GMT+2) sharp", "GMT+2"),
+        ("tomorrow at noon Eastern time", "Eastern time"),
         ("not tomorrow but the day after", "not"), ("明天不行，后天", "不行"), ("Friday week", "week"),
         ("不要明天", "不要"),
         ("the week of May 7", "the week of"), ("周五前两天", "前两天"), ("anytime except Friday", "except"),

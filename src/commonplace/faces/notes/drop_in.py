@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ProjectNotFound
 from commonplace.faces.arguments import Arguments
+from commonplace.faces.notes import drop_in_places as places
 from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes import drop_in_schemas as schemas
@@ -29,6 +30,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note.edit import SetKeys
 from commonplace.note.grammar import scan
 from commonplace.note.links import permalink_for, slug
+from commonplace.note.markdown import own_permalink
 from commonplace.query import Query
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def _run(special: Callable[[Tool, Vault, Memory, Arguments], Reply], tool: Tool,
     """Route the call to its project, run it, and word errors as that program does."""
     try:
         if special not in (_list_projects, _create_project, _delete_project, *shell.TOOLS.values()):
-            detected = _prefix(vault, memory, args)
+            detected = vault.detected(memory, args)
             args["by_default"] = not (detected or vault.only or args.get("project") or args.get("project_id"))
             args["project"] = detected or vault.named(memory, args)
         return special(tool, vault, memory, args)
@@ -84,21 +86,6 @@ def _run(special: Callable[[Tool, Vault, Memory, Arguments], Reply], tool: Tool,
         if isinstance(error, ProjectNotFound):  # the engine also knows projects that program has not
             error = ProjectNotFound(error.name, [name for name, _ in vault.projects(memory)])
         return replies.failed(tool.name, args, vault.shown(str(args.get("project") or "")), error)
-
-
-def _prefix(vault: Vault, memory: Memory, args: Arguments) -> str | None:
-    """The project an address begins with when none is named; it is cut off."""
-    if args.get("project") or args.get("project_id") or vault.only:
-        return None
-    for key in ("identifier", "url", "path", "id"):
-        given = args.get(key)
-        if isinstance(given, str) and "/" in given.strip().removeprefix("memory://"):
-            first, _, rest = given.strip().removeprefix("memory://").partition("/")
-            for name, each in vault.projects(memory):
-                if rest and slug(name) == slug(first) and each.name != memory.default_project:
-                    args[key] = f"memory://{rest}" if given.strip().startswith("memory://") else given
-                    return each.name
-    return None
 
 
 def _own(tool: Tool, memory: Memory, args: Arguments) -> Reply:
@@ -119,7 +106,8 @@ def _write(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput("expected_checksum requires overwrite=True: it is the revision that is replaced.")
     args["note_type"] = _note_type(args.get("note_type") or "note")
     folder = (args.get("directory") or "").strip()
-    args["directory"] = folder = folder.strip("/") if folder == "/" or folder.endswith("/") else folder
+    folder = folder.strip("/") if folder == "/" or folder.endswith("/") else folder
+    args["directory"] = folder = places.as_there(memory, args["project"], folder)
     stripped = ("title", "type", "permalink", *(("tags",) if args.get("tags") else ()))  # have arguments of their own
     metadata = {key: value for key, value in (args.get("metadata") or {}).items() if key not in stripped}
     if vault.kebab_filenames:
@@ -128,31 +116,28 @@ def _write(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
         args["file_name"] = _SIGNS.sub("-", args["title"]).strip(".").strip("-")
     if not args["content"].startswith(("---", "\n")):
         args["content"] = f"\n{args['content']}"  # an empty line after the frontmatter, as there
-    if not vault.permalinks_include_project:
-        name = args.get("file_name") or args["title"].replace("/", "-")
-        metadata.setdefault("permalink", slug(f"{folder}/{name}" if folder else name))
+    file = f"{folder}/{args['file_name']}.md" if folder else f"{args['file_name']}.md"
+    derived = permalink_for(args["project"], file) if vault.permalinks_include_project else slug(file[:-3])
+    own = own_permalink(args["content"].lstrip("\n"))
+    wanted = own or derived
+    is_new, holder = places.at(memory, args["project"], file) is None, places.holder(memory, args["project"], wanted)
+    if args["overwrite"] and holder and holder.path.lower() != file.lower() and (is_new or own):
+        return replies.elsewhere(args, holder)
+    if is_new and holder:
+        wanted = places.free_permalink(memory, args["project"], wanted)
+    if is_new and (holder or not vault.permalinks_include_project):
+        metadata["permalink"] = wanted
     args["metadata"] = metadata
-    if args["overwrite"] and (moved := _moved_away(memory, args, folder)):
-        return replies.elsewhere(args, moved)
     reply = tool.run(memory, _for(tool, args, "file_name"))
+    if not is_new and not reply.is_error and reply.data and own:
+        changed = memory.edit((args["project"], reply.data["file_path"]), SetKeys({"permalink": wanted})).note
+        reply.data |= {"permalink": changed.permalink, "checksum": changed.checksum}
     return reply if reply.is_error and not _worded(reply) else replies.written(args, memory, vault, reply)
 
 
 def _note_type(text: str) -> str:
     """A note type as that program writes it: `Decision Log` is `decision_log`."""
     return slug(text).replace("-", "_") or text
-
-
-def _moved_away(memory: Memory, args: Arguments, folder: str) -> NoteInfo | None:
-    """The note that has the permalink of the place to overwrite and lies elsewhere."""
-    name = args.get("file_name") or args["title"].replace("/", "-")
-    place = f"{folder}/{name}.md" if folder else f"{name}.md"
-    try:
-        memory.find_ref((args["project"], place))
-    except NotFound:
-        found, _ = memory.matching(permalink_for(args["project"], place), project=args["project"], limit=1)
-        return found[0] if found and found[0].path.lower() != place.lower() else None
-    return None
 
 
 def _worded(reply: Reply) -> bool:
@@ -244,7 +229,9 @@ def _read(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 def _move(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     path, folder = args.get("destination_path") or "", args.get("destination_folder") or ""
-    folder = args["destination_folder"] = folder.strip("/") or folder
+    folder = args["destination_folder"] = places.as_there(memory, args["project"], folder.strip("/") or folder)
+    if not path.startswith("/"):
+        path = places.as_there(memory, args["project"], path)
     is_folder = bool(args.get("is_directory"))
     if (code := replies.bad_destination(path, folder, is_folder)) is not None:
         return replies.not_moved(args, *code)

@@ -154,7 +154,7 @@ def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Argume
     more = page * size < total
     if args.get("output_format") == "json":
         sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": True, "has_more": more}
-        return json_reply({"results": rows, **sums})
+        return json_reply({"results": rows, **sums, **({"temporal_applied": True} if times else {})})
     shown = "all projects" if several else vault.shown(args["project"])
     if not rows:
         return text_reply(
@@ -165,7 +165,10 @@ def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Argume
     for row in rows:
         lines += [f"### {row['title']}", f"- permalink: {row['permalink']}", f"- score: {row['score']:.4f}"]
         lines += [f"- match: {short(row['matched_chunk'], 200)}"] if "matched_chunk" in row else []
-        lines += [f"- {each['kind']}: {each['text']}" for each in row.get("times", ())] + [""]
+        for each in row.get("temporal", ()):
+            during = each["valid_during"]
+            lines.append(f"- {each['kind']} valid time: {during['literal']} ({during['axis']})")
+        lines.append("")
     count = len(rows)
     foot = f"*{count} result{'s' if count != 1 else ''} | page {page}, page_size {size}"
     return text_reply("\n".join([*lines, "---", foot + (" | more available*" if more else "*")]))
@@ -212,7 +215,7 @@ def _result_rows(
                 name = f"{note.permalink}/observations/{category}/{short(text, 60).lower().replace(' ', '-')}"
                 row = {"title": f"{category}: {short(text)}", "type": "observation", "permalink": name}
                 row |= base | {"content": text, "matched_chunk": text, "category": category}
-                rows.append(row | {"times": marks} if times else row)
+                rows.append(row | {"temporal": marks} if times else row)
     if "relation" in types:
         for edge in memory.outgoing(note):
             title = f"{note.title} → {edge.target}"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from commonplace.errors import InvalidInput
 from commonplace.faces.arguments import Arguments
@@ -39,9 +40,9 @@ class Times:
             return cls(kind, (moment, True, moment, True))
         return cls(kind, _span(during) if during else None) if during or kind else None
 
-    def matching(self, text: str) -> list[dict[str, str]]:
-        """The marks in an observation that fit."""
-        found = []
+    def matching(self, text: str) -> list[dict[str, Any]]:
+        """The marks in an observation that fit, as that program's results carry them."""
+        found: list[dict[str, Any]] = []
         for mark in _MARK.finditer(text):
             kind, since, between = mark.groups()
             try:
@@ -49,14 +50,16 @@ class Times:
             except InvalidInput:
                 continue
             if self.kind in (None, kind) and (self.span is None or _meet(self.span, span)):
-                found.append({"kind": kind, "text": mark[0].strip()})
+                during = _shown(span, between or since)
+                found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
         return found
 
 
 def _moment(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text.strip()).replace(tzinfo=None)
-    except ValueError:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
         raise InvalidInput(f"{text} is no date. Use e.g. 2026-07-27.") from None
 
 
@@ -66,6 +69,24 @@ def _span(text: str) -> Span:
         raise InvalidInput(f"{text} is no range of dates. Use e.g. [2026-06-01,2026-08-01).")
     begin, end = match[2] and _moment(match[2]), match[3] and _moment(match[3])
     return begin or datetime.min, match[1] == "[", end or datetime.max, match[4] == "]" or not end
+
+
+def _shown(span: Span, written: str) -> dict[str, Any]:
+    """A span in that program's form: days half-open, moments in UTC to the microsecond; no key for an open end."""
+    (begin, holds_begin), (end, holds_end) = span[:2], span[2:]
+    is_instant = re.search(r"\d[Tt ]\d", written) is not None
+    day = timedelta(days=1)
+    if not is_instant:
+        begin, holds_begin = (begin, True) if holds_begin or begin == datetime.min else (begin + day, True)
+        end, holds_end = (end + day, False) if holds_end and end != datetime.max else (end, False)
+    form = "%Y-%m-%dT%H:%M:%S.%fZ" if is_instant else "%Y-%m-%d"
+    lower = begin.strftime(form) if begin != datetime.min else ""
+    upper = end.strftime(form) if end != datetime.max else ""
+    holds_begin, holds_end = holds_begin and bool(lower), holds_end and bool(upper)
+    literal = f"{'[' if holds_begin else '('}{lower},{upper}{']' if holds_end else ')'}"
+    found: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
+    found |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
+    return found | {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}
 
 
 def _meet(one: Span, other: Span) -> bool:

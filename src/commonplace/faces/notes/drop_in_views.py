@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -124,14 +125,24 @@ def _getting_started(vault: Vault, memory: Memory, args: dict[str, str]) -> str:
 def templates_of(vault: Vault) -> list[Template]:
     """The numbers of a project, then our template of a note, which matches the same addresses."""
     uri, about = "memory://{workspace}/{project}/info", "A project in numbers: notes, observations, relations."
-    return [Template(uri, "project_info", about, "application/json", partial(_info, vault)), prompts.TEMPLATE]
+    return [
+        Template(uri, "project_info", about, "application/json", partial(_info, vault)),
+        replace(prompts.TEMPLATE, read=partial(_note, vault)),
+    ]
+
+
+def _note(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
+    """A note's text; what its address begins with is a project, or a folder of the default one. Raises NotFound."""
+    args = {"identifier": f"{variables['project']}/{variables['path']}"}
+    project = vault.detected(memory, args) or vault.named(memory, args)
+    return memory.read(args["identifier"], project=project).text
 
 
 def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     """The numbers as JSON; a note whose address has this form is shown instead. Raises NotFound."""
     found = [pair for pair in vault.projects(memory) if slug(pair[0]) == slug(variables["project"])]
     if not found:
-        return memory.read(f"{variables['project']}/info", project=variables["workspace"]).text
+        return _note(vault, memory, {"project": variables["workspace"], "path": f"{variables['project']}/info"})
     name, project = found[0]
     infos = memory.list(Query(projects=(project.name,)), limit=0, order="path")[0]
     edges = [edge for info in infos for edge in memory.outgoing(info)]

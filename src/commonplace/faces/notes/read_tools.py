@@ -374,9 +374,10 @@ def _with_context(
         heading, hint = _SECTIONS[key]
         if part:
             block += [f"## {heading}", *(row for _, row in part[:count])]
-        if count < len(part):
-            block.append(f"- and {len(part) - count:,} more: {hint.format(title=short(info.title))}")
-            more |= {f"more_{key}": len(part) - count} if key != "related_results" else {}
+        left = len(part) - count + (found.more if key == "relations" else 0)
+        if left:
+            block.append(f"- and {left:,} more: {hint.format(title=short(info.title))}")
+            more |= {f"more_{key}": left} if key != "related_results" else {}
     return entry | more, lines(*block)
 
 

@@ -62,6 +62,20 @@ class Vault:
             )
         raise ProjectNotFound(str(given), [name for name, _ in projects])
 
+    def detected(self, memory: Memory, args: Arguments) -> str | None:
+        """The project an address begins with when none is named; it is cut off."""
+        if args.get("project") or args.get("project_id") or self.only:
+            return None
+        for key in ("identifier", "url", "path", "id"):
+            given = args.get(key)
+            if isinstance(given, str) and "/" in given.strip().removeprefix("memory://"):
+                first, _, rest = given.strip().removeprefix("memory://").partition("/")
+                for name, each in self.projects(memory):
+                    if rest and slug(name) == slug(first) and each.name != memory.default_project:
+                        args[key] = f"memory://{rest}" if given.strip().startswith("memory://") else given
+                        return each.name
+        return None
+
     def shown(self, name: str) -> str:
         """That program's name of our project."""
         return next((theirs for theirs, ours in self.names.items() if ours == name), name)

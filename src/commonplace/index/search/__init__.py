@@ -1,7 +1,7 @@
 """Full-text search (contract 000b, 6) and smart search (contract 001, 14) over the index.
 
-`parse` reads the query, `exact` ranks notes that contain all words, `question` and `chunks` rank notes that answer a
-question, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `word_forms` the word forms.
+`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them, `snippets` cuts what is
+shown, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `word_forms` the word forms.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ from commonplace.index.rows import (
     text_of,
 )
 from commonplace.index.search import parse
-from commonplace.index.search.all_words import SNIPPET, AllWordsScorer, Ranked, all_words_scorer, rank, shortened
-from commonplace.index.search.chunks import READ, READ_LONG, Chunk, ChunkRanking
-from commonplace.index.search.queries import MAX_RANKED, NoteText, SearchContext, search_context
-from commonplace.index.search.question import Nearness, QuestionRanking
+from commonplace.index.search.chunks import READ, READ_LONG, Reading
+from commonplace.index.search.queries import MAX_RANKED, SearchContext, search_context
+from commonplace.index.search.ranking import Nearness, Ranking
+from commonplace.index.search.snippets import shortened
 from commonplace.index.search.weights import WEIGHTS
 from commonplace.query import Query
 from commonplace.text.tokens import is_cjk, stop_words
 from commonplace.text.tokens import words as informative_words
 from commonplace.text.unicode import sqlite_text
 
+_BEST, _NAMED = 20, 10
+"""Of the notes that contain all words this many of the best by BM25 are read, and this many that match by name."""
+_MAX_SORTED = 300
+"""One word's more matches stay newest first."""
 _MAX_SPELLINGS = 3
 """This many spellings of a mistyped word are looked for."""
 
@@ -110,41 +114,66 @@ class _Search:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
-        found = self._strict(parsed)
+        found = self._strict(parsed, today)
         if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
             return self._topped_up(parsed, today, near)
         if found.total:
             return found
         if is_long or is_short or parse.is_prose(parsed):
             return relaxed or self._relaxed(today, near)
-        return self._respelled(parsed)
+        return self._respelled(parsed, today)
 
     def _topped_up(self, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None) -> Hits:
         """The notes that hold all words, fewer than a page, and after them those that hold some: on all pages."""
         from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
-        first = from_start._strict(parsed).hits
+        first = from_start._strict(parsed, today).hits
         return from_start._relaxed(today, near, first, self.offset)
 
-    def _strict(self, parsed: parse.ParsedQuery) -> Hits:
+    def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
-        context, terms = self.context, parsed.terms
+        context = self.context
         whole, loose = context.match(parsed, whole=True), context.match(parsed)
         rows, total = context.matches(loose)
-        most = self.offset + self.limit
         if not total:
             return Hits([], 0)
-        if whole == loose:
-            found = rank(context, parsed, loose, rows, total, most)
-            return Hits(self._page(terms, found, loose), total)
-        whole_rows, whole_total = context.matches(whole)
-        found = rank(context, parsed, whole, whole_rows, whole_total, most, whole=True)
-        if whole_total <= MAX_RANKED and most > whole_total:
-            rest = _without(rows, whole_rows)
-            second = rank(context, parsed, loose, rest, len(rest), most)
-            found = Ranked(found.rows + _without(second.rows, whole_rows), second.scores | found.scores)
-        return Hits(self._page(terms, found, loose), total)
+        whole_rows, whole_total = (rows, total) if whole == loose else context.matches(whole)
+        order, best = self._candidates(parsed, whole, whole_rows, whole_total, whole=True)
+        count = len(best)
+        if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
+            others, more = self._candidates(parsed, loose, _without(rows, whole_rows), total - whole_total)
+            order, best = order + _without(others, order), best + _without(more, best)
+        reading = Reading(Ranking(context, self.text, today, query=parsed, given=best))
+        for part in (best[:count], best[count:]):
+            inside = set(part)
+            ranked = iter([row for row in reading.order if row in inside])
+            order = [next(ranked) if row in inside else row for row in order]
+        found = order[self.offset : self.offset + self.limit]
+        if len(found) < self.limit:
+            skip, room = max(0, self.offset - len(order)), self.limit - len(found)
+            every, _ = context.matches(loose, len(order) + skip + room)
+            found += _without(every, order)[skip : skip + room]
+        return Hits(self._hits(reading, found), total)
 
-    def _respelled(self, parsed: parse.ParsedQuery) -> Hits:
+    def _candidates(
+        self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
+    ) -> tuple[list[int], list[int]]:
+        """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, the best ones first, at
+        least as far as the page goes; and those of them that are to be read.
+
+        Of very many, those with the words in title, headings or tags take part whatever their age.
+        """
+        context, ranked = self.context, rows
+        if _BEST < len(rows) <= _MAX_SORTED or (len(rows) > _MAX_SORTED and len(query.terms) > 1):
+            ranked = context.by_bm25(query, match, rows, max(self.offset + self.limit, _BEST), whole)
+        named = context.named(match)[:_NAMED] if total > min(len(rows), _MAX_SORTED) else []
+        same = context.same_title(match) if total > _BEST else []
+        extra = [row for row in dict.fromkeys([*same, *named]) if row not in ranked[:_BEST]]
+        if extra and context.is_filtered:
+            extra = context.passing(extra)
+        best = ranked[:_BEST] + extra
+        return best + _without(ranked, best), best
+
+    def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """One or two bare words that match nothing, with those that no note contains mended within one edit."""
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
@@ -159,7 +188,7 @@ class _Search:
                 choices.append([each for word in mended if (each := parse.term(word))])
         if not spelled or not all(choices):
             return Hits([], 0)
-        found = self._strict(parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True))
+        found = self._strict(parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today)
         for hit in found:
             held = [word for word in spelled if any(word in reason for reason in hit.why)]
             hit.why.append(f"spelled: {', '.join(held or spelled)}")
@@ -168,51 +197,31 @@ class _Search:
 
     def _relaxed(self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
         """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
-        context, limit, offset = self.context, self.limit, self.offset
-        ranking = QuestionRanking(context, self.text, today, near)
-        chunks = ChunkRanking(ranking, READ)
-        rows = chunks.order[offset : offset + limit]
+        limit, offset = self.limit, self.offset
+        ranking = Ranking(self.context, self.text, today, near)
+        reading = Reading(ranking, READ)
+        rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
-            begin, stop = max(0, offset - len(chunks.rows)), offset + limit - len(chunks.rows)
-            rows += _without(ranking.page(READ, stop + READ_LONG), chunks.rows)[begin:stop]
+            begin, stop = max(0, offset - len(reading.rows)), offset + limit - len(reading.rows)
+            rows += _without(ranking.page(READ, stop + READ_LONG), reading.rows)[begin:stop]
         known = {hit.note.row for hit in first}
-        rows = _without(rows, known)[: max(0, limit - len(first))]
-        scorer = AllWordsScorer(chunks.terms, chunks.weights.__getitem__, self.text)
-        notes = infos(context.db, rows)
-        others = context.texts(_without(rows, chunks.texts), chunks.terms)
-        texts = chunks.texts | {one.row: one for one in others}
-        hits = list(first)
-        for row in rows:
-            passage, line = _shown(scorer, texts[row], chunks.best(row))
-            shares = chunks.shares(row) if self.explain else {}
-            score = min([round(chunks.score(row), 6), *(hit.score for hit in hits[-1:])])
-            why = [*chunks.why(row), *_numbers(shares), "relaxed"]
-            hits.append(Hit(notes[row], passage, score, why, line, shares))
-        _show_observations(context.db, hits, context.query, chunks.terms)
+        hits = self._hits(reading, _without(rows, known)[: max(0, limit - len(first))], first)
         total = ranking.total + sum(not ranking.is_counted(row) for row in known)
         return Hits(hits[skip:], total, relaxed=True)
 
-    def _page(self, terms: Sequence[parse.Term], found: Ranked, match: str) -> list[Hit]:
-        """One page: the ranked matches, then all others of `match`, newest first."""
-        context, limit, offset = self.context, self.limit, self.offset
-        rows = found.rows[offset : offset + limit]
-        if len(rows) < limit:
-            skip, count = max(0, offset - len(found.rows)), limit - len(rows)
-            every, _ = context.matches(match, len(found.rows) + skip + count)
-            rows += _without(every, found.rows)[skip : skip + count]
-        scorer = all_words_scorer(context, terms)
-        others = context.texts(_without(rows, found.scores), terms)
-        scores = found.scores | {text.row: (scorer.score(text), text) for text in others}
-        notes = infos(context.db, rows)
-        hits: list[Hit] = []
+    def _hits(self, reading: Reading, rows: Sequence[int], first: Sequence[Hit] = ()) -> list[Hit]:
+        """Notes as hits, after those that come `first`."""
+        context = self.context
+        others = context.texts(_without(rows, reading.texts), reading.terms)
+        texts = reading.texts | {one.row: one for one in others}
+        notes, hits = infos(context.db, rows), list(first)
         for row in rows:
-            score, text = scores[row]
-            passage, line = scorer.snippet(text.text, score.passage, score.places)
-            shares = score.parts if self.explain else {}
-            value = min(score.score, hits[-1].score) if hits else score.score
-            why = [*score.why, *_numbers(shares)]
-            hits.append(Hit(notes[row], passage, value, why, line + text.front.count("\n"), shares))
-        _show_observations(context.db, hits, context.query, terms)
+            passage, line = reading.shown(texts[row])
+            shares = reading.shares(row) if self.explain else {}
+            score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
+            why = [*reading.why(texts[row]), *_numbers(shares), *([] if reading.is_strict else ["relaxed"])]
+            hits.append(Hit(notes[row], passage, score, why, line, shares))
+        _show_observations(context.db, hits, context.query, reading.terms)
         return hits
 
 
@@ -277,17 +286,6 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
     scored = [ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)]
     return SmartResult(asked, scored, len(found))
-
-
-def _shown(scorer: AllWordsScorer, text: NoteText, best: Chunk | None) -> tuple[str, int]:
-    """The snippet of a note and its line in the file."""
-    if best is not None:
-        passage, line = scorer.snippet(text.text, (best.start, best.stop), scorer.places(text))
-    elif len(text.text) <= SNIPPET:
-        passage, line = shortened(text.text, 0, len(text.text))
-    else:
-        passage, line = scorer.snippet(text.text, *scorer.best(text))
-    return passage, line + text.front.count("\n")
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:

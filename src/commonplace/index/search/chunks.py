@@ -1,9 +1,9 @@
-"""Chunks of notes: turns of a conversation, list items, passages of about 200 words; scored like notes for a question.
+"""Reading the best notes: turns of a conversation, list items, passages of about 200 words, scored like notes.
 
-A long note contains many words of a question and says little about most of them. The best notes are therefore read,
+A long note contains many words of a query and says little about most of them. The best notes are therefore read,
 and each chunk is scored by the features of `weights`, as if it were a note in a conversation of its own: its
 neighbors, its note (the conversation), its title and headings, its speaker and the note's date count. The best chunk's
-score is the note's.
+score is the note's, and the best chunk is shown.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from heapq import nlargest
+from itertools import pairwise
 from operator import or_
 
 from commonplace.index.features import SHORT, style_of, turns_or_passages
 from commonplace.index.search import parse
 from commonplace.index.search.queries import NoteText
-from commonplace.index.search.question import QuestionRanking, TermScorer, Word
+from commonplace.index.search.ranking import Ranking, TermScorer, Word
+from commonplace.index.search.snippets import SNIPPET, Place, nearness, shortened, snippet
 from commonplace.index.search.word_forms import forms, root, stem
-from commonplace.note.model import ARCHIVED
+from commonplace.note.model import ARCHIVE_PROJECT, ARCHIVED
 from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at, word_count
 
 READ, READ_LONG = 40, 20
@@ -44,8 +46,9 @@ _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 class Chunk:
     """`text[start:stop]` of the note in `row`, with about so many `words`, and its speaker.
 
-    `bits`: which words of the question it contains, as in `QuestionRanking`; `often`: how often, by the number
-    of the word; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor contains a word.
+    `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number of the word;
+    `places`: where; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor contains a word;
+    `parts`: what some features add to its score.
     """
 
     row: int
@@ -56,8 +59,10 @@ class Chunk:
     bits: int = 0
     often: dict[int, int] = field(default_factory=dict)
     score: float = 0.0
+    places: list[Place] = field(default_factory=list)
     own: float = 0.0
     is_relevant: bool = False
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 def chunk(text: str) -> list[tuple[int, int]]:
@@ -68,28 +73,31 @@ def chunk(text: str) -> list[tuple[int, int]]:
     return [part for start, stop in parts for part in _list_items(text, start, stop)] or [(0, len(text))]
 
 
-class ChunkRanking:
-    """The best notes for a question, read chunk by chunk.
+class Reading:
+    """The best notes for a query, read chunk by chunk.
 
-    `rows`: the notes read, the `first` best ones and the best long ones after those, which score low as whole notes;
-    `order`: the same, best first; `chunks`: of the notes that have several; `texts`: of long notes, with
-    `every` of all.
+    `rows`: the notes read, the `first` best ones and the best long ones after those, which score low as whole notes
+    (of a search for all words all that are given); `order`: the same, best first; `chunks`: of long notes and those
+    that stand alone; `texts`: of these, with `every` of all. A turn of a conversation is not read: it says little by
+    itself, and what it holds is known.
     """
 
-    def __init__(self, ranking: QuestionRanking, first: int, *, every: bool = False):
+    def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
         self._ranking, self._table, self._question = ranking, ranking._table, ranking.question
-        rows = ranking.page(0, first)
+        self.is_strict = ranking.query is not None
+        rows = list(ranking.features) if self.is_strict else ranking.page(0, first)
         inside, scores = set(rows), ranking.scores
         rest = [row for row, note in ranking.features.items() if note.is_long and row not in inside]
         rows += nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
         self.rows = rows
         self._features = {row: ranking.features[row] for row in rows if row in ranking.features}
         self._finder = _WordFinder(ranking.words)
-        self.weights = _term_weights(ranking.words)
-        self.terms = list(self.weights)
+        self.terms = ranking.query.terms if ranking.query else _shown_terms(ranking.words)
         long = [row for row, note in self._features.items() if note.is_long or note.conversation is None]
         self.texts = {one.row: one for one in ranking.context.texts(rows if every else long, self.terms)}
         self.chunks: dict[int, list[Chunk]] = {}
+        self._bits: dict[int, int] = {}
+        self._about: dict[int, dict[str, float]] = {}
         room = _MAX_CHARACTERS
         for row in long:
             if room > 0:
@@ -109,13 +117,20 @@ class ChunkRanking:
         self.order = list(dict.fromkeys([*(ranking.context.best_first(self.scores) if is_rescored else ()), *rows]))
         self._least = min(self.scores.values(), default=0.0)
 
-    def best(self, row: int) -> Chunk | None:
-        """The best chunk of a note; None for a note that is one chunk."""
-        some = self.chunks.get(row, ())
-        return max(some, key=lambda one: one.score) if len(some) > 1 else None
+    def shown(self, text: NoteText) -> tuple[str, int]:
+        """The snippet of a note, from its best chunk, and its line in the file."""
+        some = self.chunks.get(text.row, ())
+        best = max(some, key=lambda one: one.score) if some else None
+        start, stop = (best.start, best.stop) if best else self._whole(text)
+        if stop - start <= SNIPPET:
+            passage, line = shortened(text.text, start, stop)
+        else:
+            places = self._places(text.text, start, stop)
+            passage, line = snippet(text.text, start, stop, places, [word.weight for word in self._ranking.words])
+        return passage, line + text.front.count("\n")
 
     def relevant(self) -> list[tuple[int, int, int, float, int]]:
-        """All relevant chunks of the notes read, best first: note, start, stop, score, words as `QuestionRanking.bits`.
+        """All relevant chunks of the notes read, best first: note, start, stop, score, words as `Ranking.bits`.
         Needs `every`."""
         found = []
         for row in self.rows:
@@ -132,21 +147,66 @@ class ChunkRanking:
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def relevance(self, bits: int, characters: int) -> float:
-        """As `QuestionRanking.relevance`."""
+        """As `Ranking.relevance`."""
         return self._ranking.relevance(bits, characters)
 
     def shares(self, row: int) -> dict[str, float]:
-        """What each feature adds to the score of a note; `passage` is what its best chunk adds or takes."""
-        change = round(self.score(row) - self._ranking.scores.get(row, 0.0), 3)
-        return self._ranking.shares(row) | ({"passage": change} if change and row in self.scores else {})
+        """What each feature adds to the score of a note, without those that add nothing; `passage` is what the best
+        chunk of a long note adds."""
+        if row not in self.scores:
+            return {}
+        if row not in self._about:
+            change = self.scores[row] - self._ranking.scores[row]  # the scale of words, or the archive
+            return self._ranking.shares(row) | ({"passage": round(change, 3)} if round(change, 3) else {})
+        parts = self._about[row] | max(self.chunks[row], key=lambda one: one.score).parts
+        if len(self.chunks[row]) == 1:
+            parts["words"] += parts.pop("passage")
+        factor = self._table.archived if row in self._archived else 1.0
+        return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
-    def why(self, row: int) -> list[str]:
+    def why(self, text: NoteText) -> list[str]:
         """Why a note was found."""
-        held, marks = self._ranking.held(row), [ARCHIVED] if row in self._archived else []
-        if not held:
-            return ["meaning", *marks] if self._ranking.cosines.get(row, 0.0) > 0 else marks
-        spelled = [one for word in self._ranking.words if word.text in held for one in word.spelled]
-        return [f"words: {', '.join(held)}", *([f"spelled: {', '.join(spelled)}"] if spelled else []), *marks]
+        row, words, ranking = text.row, self._ranking.words, self._ranking
+        bits = self._bits_of(text) if self.is_strict else ranking.bits_of(row)
+        marks = [ARCHIVED] if row in self._archived or text.project == ARCHIVE_PROJECT else []
+        if not bits:
+            return ["meaning", *marks] if ranking.cosines.get(row, 0.0) > 0 else marks
+
+        def held(which: int) -> list[Word]:
+            return [word for at, word in enumerate(words) if bits >> 3 * at & which and not word.is_weak]
+
+        titled, said = held(4), held(3)
+        why = [f"title: {', '.join(word.text for word in titled)}"] if titled else []
+        why += [f"words: {', '.join(word.text for word in said)}"] if said else []
+        if spelled := [one for word in said for one in word.spelled]:
+            why.append(f"spelled: {', '.join(spelled)}")
+        if any(bits >> 3 * at & 3 == 2 for at in range(len(words))):
+            why.append("prefix")
+        return why + marks
+
+    def _bits_of(self, text: NoteText) -> int:
+        """Which words a note contains, as its text says."""
+        row = text.row
+        if row not in self._bits:
+            self._bits[row] = self._named(text)
+            for start, stop in text.spans or [(0, len(text.text))]:
+                for _, bits in self._finder.places(flatten(text.text[start:stop])):
+                    self._bits[row] |= bits
+        return self._bits[row] | reduce(or_, (one.bits for one in self.chunks.get(row, ())), 0)
+
+    def _named(self, text: NoteText) -> int:
+        """Which words title, headings and tags contain, and which only the address, which says least."""
+        bits = 0
+        for _, found in self._finder.places(flatten("\n".join((*text.names, text.headings, *text.tags)))):
+            bits |= 5 << 3 * ((found.bit_length() - 1) // 3)
+        for _, found in self._finder.places(flatten(text.address)):
+            bits |= 2 << 3 * ((found.bit_length() - 1) // 3)
+        return bits
+
+    def _places(self, text: str, start: int, stop: int) -> list[Place]:
+        """Where words stand in a part of a text, in order."""
+        found = self._finder.places(flatten(text[start:stop]))
+        return sorted((start + at, (bits.bit_length() - 1) // 3) for at, bits in found)
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """All of a short text; of a long one there was no room to score, the first chunk with most of the words."""
@@ -186,7 +246,7 @@ class ChunkRanking:
         }
         matching = [one for one in every if one.bits]
         _score_words([*matching, *single.values()], scorer, table.brevity)
-        whole = {row: _together(some, ranking.bits.get(row, 0)) for row, some in self.chunks.items()}
+        whole = {row: _together(some, self._bits[row]) for row, some in self.chunks.items()}
         _score_words(whole.values(), scorer, table.brevity)
         full = max([scorer[one.bits] for one in (*whole.values(), *single.values())]) or 1.0
         neighbors = self._neighbor_scores(matching)
@@ -201,7 +261,8 @@ class ChunkRanking:
     def _find_words(self) -> None:
         in_titles = sum(4 << 3 * at for at in range(len(self._ranking.words)))
         for row, some in self.chunks.items():
-            text, bits = self.texts[row], self._ranking.bits.get(row, 0)
+            text = self.texts[row]
+            bits = self._bits[row] = self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
             titles = bits & in_titles
             starts = [one.start for one in some]
             if len(some) == 1:
@@ -213,6 +274,7 @@ class ChunkRanking:
                     one = some[bisect_right(starts, start + at) - 1]
                     word = (found.bit_length() - 1) // 3
                     one.often[word] = one.often.get(word, 0) + 1
+                    one.places.append((start + at, word))
                     one.bits |= found | titles
 
     def _neighbor_scores(self, every: Sequence[Chunk]) -> dict[int, float]:
@@ -240,25 +302,36 @@ class ChunkRanking:
     ) -> None:
         """All features of the chunks of a note but those that need their text."""
         table, note = self._table, self._features[row]
-        day = sum(period.share(note.day) for period in self._question.periods)
-        own = table.words * self._word_share(row) + table.conversation
-        usual = own * (1 - table.passage) * whole + table.conversation_words * coverage
-        usual += table.date * day + self._ranking.shares(row).get("meaning", 0.0)
+        by_words = table.words * self._word_share(row)
+        rest = 1 - table.passage
+        about = self._about[row] = {
+            "words": by_words * rest * whole,
+            "conversation": table.conversation * rest * whole,
+            "conversation_words": table.conversation_words * coverage,
+            "date": table.date * sum(period.share(note.day) for period in self._question.periods),
+            "meaning": self._ranking.shares(row).get("meaning", 0.0),
+        }
+        usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
         for one in some:
             beside = neighbors.get(id(one), 0.0)
             one.is_relevant = bool(one.bits or beside)
-            one.score = own * table.passage * one.own + beside + usual
-            one.score += table.speaker if one.is_relevant and one.speaker in speakers else 0.0
+            said = table.speaker if one.is_relevant and one.speaker in speakers else 0.0
+            one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
+            one.score = usual + share * one.own + beside + said
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
-        table = self._table
+        table, count = self._table, len(self._ranking.words)
         for one in nlargest(_READ_CLOSELY, every, key=lambda one: one.score):
             style = _style_of(self.texts[one.row].text[one.start : one.stop])
-            one.score += table.own * style.first_person / 4
+            more = {"own": table.own * style.first_person / 4}
+            if len(one.often) > 1:
+                more["near"] = table.near * nearness(sorted(one.places), count)
             if one.speaker is not None:
-                one.score += table.asks * style.question / 100
-                one.score += table.timed if self._question.when and style.has_time else 0.0
+                more["asks"] = table.asks * style.question / 100
+                more["timed"] = table.timed if self._question.when and style.has_time else 0.0
+            one.parts |= more
+            one.score += sum(more.values())
 
     def _rescale(self, own: dict[int, float]) -> None:
         """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors
@@ -284,7 +357,7 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         slow = 1.2 * (1 - brevity + brevity * one.words / usual)
         one.own = scorer[one.bits] / (1 + slow)
         for at, often in one.often.items():
-            if often > 1:
+            if often > 1 and not one.bits & 4 << 3 * at:  # what stands in the title counts as often as can be
                 one.own += scorer[one.bits & 3 << 3 * at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((one.own for one in some), default=0.0) or 1.0
     for one in some:
@@ -302,17 +375,25 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
 
 
 class _WordFinder:
-    """Finds the words of a question in a text, as the stemmed full-text table would."""
+    """Finds the words of a query in a text: those of a question as the stemmed full-text table would, terms that must
+    all match as they are written."""
 
     def __init__(self, words: Sequence[Word]):
-        self._runs = [(flatten(word.text), 1 << 3 * at) for at, word in enumerate(words) if is_cjk(word.text)]
+        self._runs: list[tuple[str, int]] = []
+        self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
         self._stems: list[tuple[set[str], str, int]] = []
+        self._stem = str if any(word.term for word in words) else stem
         for at, word in enumerate(words):
-            if not is_cjk(word.text):
-                own = word.spelled or forms(word.text)
-                self._stems.append(({stem(one) for one in own}, "", 1 << 3 * at))
-                if word.longer_rows:
-                    self._stems.append((set(), word.text, 2 << 3 * at))
+            parts = word.term.words if word.term else (flatten(word.text),)
+            if len(parts) > 1:
+                self._phrases.append((_pattern(parts), word.is_open, 1 << 3 * at))
+            elif is_cjk(parts[0]):
+                self._runs.append((parts[0], 1 << 3 * at))
+            else:
+                own = parts if word.term else word.spelled or forms(parts[0])
+                self._stems.append((set(map(self._stem, own)), "", 1 << 3 * at))
+                if word.is_open:
+                    self._stems.append((set(), parts[0], 2 << 3 * at))
         every = {one for stems, prefix, _ in self._stems for one in (*stems, prefix) if one}
         heads = sorted({one.removesuffix("y") or one for one in every})
         # Whatever ending a word has, it begins with its stem, and so with the shortest that another begins with.
@@ -320,7 +401,7 @@ class _WordFinder:
         self._known: dict[str, int] = {}
 
     def places(self, flat: str) -> Iterator[tuple[int, int]]:
-        """Where in a folded text words of the question stand, and their bits."""
+        """Where in a folded text words of the query stand, and their bits."""
         known = self._known
         for head in self._heads:
             at = flat.find(head)
@@ -338,22 +419,39 @@ class _WordFinder:
             while at >= 0:
                 yield at, bit
                 at = flat.find(run, at + 1)
+        for pattern, is_open, bit in self._phrases:
+            for match in pattern.finditer(flat):
+                at, end = match.span()
+                if at and IN_WORD[flat[at]] and IN_WORD[flat[at - 1]]:
+                    continue
+                if is_open or end == len(flat) or not (IN_WORD[flat[end - 1]] and IN_WORD[flat[end]]):
+                    yield at, bit
 
     def _bits(self, token: str) -> int:
-        found = stem(token)
-        each = [bit for stems, prefix, bit in self._stems if found in stems or (prefix and token.startswith(prefix))]
+        found = self._stem(token)
+        each = [
+            bit for stems, prefix, bit in self._stems
+            if found in stems or (prefix and token != prefix and token.startswith(prefix))
+        ]  # fmt: skip
         return reduce(or_, each, 0)
 
 
-def _term_weights(words: Sequence[Word]) -> dict[parse.Term, float]:
-    """What to show in a text, and its weight: words without their endings, mistyped ones as they are spelled (two words
-    with one root have the weight of the later one)."""
-    weight: dict[str, float] = {}
+def _pattern(words: Sequence[str]) -> re.Pattern[str]:
+    """A phrase, whatever signs stand between its words."""
+    parts = [re.escape(words[0])]
+    for before, word in pairwise(words):
+        parts.append(r"[\W_]*" if is_cjk(before) or is_cjk(word) else r"[\W_]+")
+        parts.append(re.escape(word))
+    return re.compile("".join(parts))
+
+
+def _shown_terms(words: Sequence[Word]) -> list[parse.Term]:
+    """What to look for in a very long text: words without their endings, mistyped ones as they are spelled."""
+    found: dict[str, None] = {}
     for word in (one for one in words if not one.is_weak):
         base = root(word.text)
-        for text in (base if len(base) >= _MIN_ROOT else word.text, *word.spelled):
-            weight[text] = word.weight
-    return {one: weight[text] for text in weight if (one := parse.term(text))}
+        found.update(dict.fromkeys((base if len(base) >= _MIN_ROOT else word.text, *word.spelled)))
+    return [one for text in found if (one := parse.term(text))]
 
 
 def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:

@@ -8,9 +8,9 @@ from datetime import date
 
 from commonplace.index import validity
 from commonplace.index.rows import Hit, NoteInfo, infos
-from commonplace.index.search.chunks import ChunkRanking
+from commonplace.index.search.chunks import Reading
 from commonplace.index.search.queries import search_context
-from commonplace.index.search.question import Nearness, QuestionRanking
+from commonplace.index.search.ranking import Nearness, Ranking
 from commonplace.note.links import slug
 from commonplace.note.model import ARCHIVED
 from commonplace.query import Query
@@ -33,15 +33,15 @@ def find_evidence(
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
     several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `QuestionRanking`; notes for which `skip` is true are left out, and chunks less relevant
-    than `least` (`QuestionRanking.relevance`). What is not valid at `filters.valid_at` is left
+    `near` as for `Ranking`; notes for which `skip` is true are left out, and chunks less relevant
+    than `least` (`Ranking.relevance`). What is not valid at `filters.valid_at` is left
     out unless nothing else answers; it is marked.
     """
     query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
     with search_context(db, query, viewer) as context:
-        ranking = QuestionRanking(context, query.text, today, near)
+        ranking = Ranking(context, query.text, today, near)
         marks = validity.marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
-        found = list(_fitting(db, ChunkRanking(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
+        found = list(_fitting(db, Reading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
         if found or not context.invalid or query.as_of is not None:
             return found
     return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
@@ -110,7 +110,7 @@ def _address(note: NoteInfo) -> str:
 
 
 def _fitting(
-    db: sqlite3.Connection, ranking: ChunkRanking, space: int, marks: Mapping[int, str],
+    db: sqlite3.Connection, ranking: Reading, space: int, marks: Mapping[int, str],
     skip: Callable[[NoteInfo], bool] | None, least: float,
 ) -> Iterator[Hit]:  # fmt: skip
     """The best chunks that fit into `space` characters together with the lines about their notes."""
@@ -142,4 +142,4 @@ def _fitting(
         groups.add(group)
         seen.append(words)
         line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-        yield Hit(note, passage, round(score, 6), ranking.why(row), line)
+        yield Hit(note, passage, round(score, 6), ranking.why(text), line)

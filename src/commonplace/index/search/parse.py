@@ -174,6 +174,7 @@ def is_prose(query: ParsedQuery) -> bool:
 
 _PROSE = 8
 _WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
+_TOLD = 1_000
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
@@ -239,8 +240,8 @@ class Question:
 
 
 def read_question(text: str, today: date | None = None) -> Question:
-    """The question in `text`; of a long text, the one at its end. `today` is what "last week" counts from; without it
-    only written dates are understood."""
+    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last week" counts from;
+    without it only written dates are understood."""
     asked = focus_of(text)
     named = periods(asked, today)
     found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))
@@ -281,14 +282,17 @@ def asks_several(text: str) -> bool:
 
 
 def focus_of(text: str) -> str:
-    """Of a long text the question at its end, with the sentence before when it says little; else all of it: what was
-    told first may be what is asked about."""
+    """Of a text of over 400 characters or 80 words all its questions; of one of 1,000 characters or more the one at its
+    end, with the sentence before when it says little. Else all of it: what was told first may be what is asked
+    about."""
     if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
         return text
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
     asking = [at for at, one in enumerate(sentences) if one.rstrip().endswith(("?", "？"))]
     if not asking:
         return text
+    if len(asking) > 1 and len(text) < _TOLD:
+        return "".join(sentences[at] for at in asking)
     at = asking[-1]
     found = sentences[at]
     if len(tokens(found)) > _LONG_QUESTION:

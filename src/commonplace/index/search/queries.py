@@ -31,7 +31,7 @@ from commonplace.index.facets import (
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
 from commonplace.index.search.parse import ParsedQuery, Term, term
-from commonplace.index.search.weights import EXACT
+from commonplace.index.search.weights import COLUMNS
 from commonplace.index.search.word_forms import inflected, one_edit
 from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.query import Query
@@ -449,6 +449,6 @@ def _json(rows: Iterable[int]) -> str:
 
 def _column_weights(table: str) -> str:
     """The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
-    title, headings, body, tags, address = EXACT.columns
+    title, headings, body, tags, address = COLUMNS
     some = (title, headings, tags) if table == NAMES else (body, title, headings, tags, address)
     return ", ".join(f"{one:g}" for one in (*some, 0))

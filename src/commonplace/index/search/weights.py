@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionWeights:
-    """What counts for questions. A feature is between 0 and about 1; the score is the weighted sum.
+class Weights:
+    """What counts. A feature is between 0 and about 1; the score is the weighted sum.
 
     Words, neighbors and conversation are divided by the highest value among the candidates. `bench/fit.py` fits the
     weights from `before` to `timed`; those inside `words`, `meaning` and `several` were chosen by hand.
@@ -15,7 +15,7 @@ class QuestionWeights:
 
     words: float = 1.0  # the informative words it contains, rare ones more (stems, irregular forms)
     longer: float = 0.2  # a longer word that it begins, relative to the word itself
-    title: float = 1.0  # a word in title, heading or tag, on top of the word itself
+    title: float = 1.3  # a word in title, heading or tag, on top of the word itself
     name: float = 0.15  # a speaker's name in the text, relative to another word
     weak: float = 0.35  # a pair of CJK characters across a stop word, relative to another pair
     spelled: float = 0.7  # a word one edit away from one that no note contains, relative to the word itself
@@ -32,43 +32,15 @@ class QuestionWeights:
     meaning: float = 0.6  # this share of a note's own score is embedding similarity (extra `semantic`), the rest words
     several: float = -0.1  # several things are asked for: for each better note of the conversation, up to five
     timed: float = 0.57  # the question asks when, and what somebody said names a time
+    near: float = 0.9  # in a text that is read: how close words stand that are neighbors in the query
     passage: float = 0.66  # of a long note: the share of its best chunk, the rest is the note as a whole
     most: int = 150  # this many notes, chosen by words alone, are scored with all features
     archived: float = 0.5  # how much an archived memory is worth, relative to another one
     sources: int = 20  # this many of the best of them raise the score of their neighbors
 
 
-WEIGHTS = QuestionWeights()
-"""The weights in use for questions."""
+WEIGHTS = Weights()
+"""The weights in use."""
 
-
-@dataclass(frozen=True, slots=True)
-class AllWordsWeights:
-    """What counts where all words must match: all fields together, as in BM25F, and the best passage. Each of the
-    first three is multiplied by something between 0 and 1."""
-
-    fields: float = 0.55  # all fields of the note together
-    passage: float = 0.35  # how many of the terms the best passage and the title contain
-    near: float = 0.1  # how near to each other the terms stand in that passage
-    same_title: float = 0.3  # title or alias is the very query text
-    metadata: float = 0.06  # a term is a tag, the project or the source; three times at most
-    title: float = 6.0  # a term in the title, relative to once in the text
-    heading: float = 3.0  # a term in a heading
-    tag: float = 3.0  # a term in a tag
-    body: float = 1.0  # a term in the text
-    address: float = 0.5  # a term in path or permalink
-    prefix: float = 0.7  # the beginning of a word, relative to the whole word
-    saturation: float = 1.2  # how slowly more of the same term stops to count: the k of BM25
-    brevity: float = 0.75  # how much long notes are worth less: the b of BM25
-    archived: float = 0.5  # how much an archived memory is worth, relative to another one
-    usual: int = 1_200  # characters of a note that is neither long nor short
-    once: float = 0.85  # a term that stands once in a passage
-    again: float = 0.15  # what each further time adds in a passage, up to 1
-    titled: float = 2.0  # a term in the title counts as so many times in each passage
-    close: float = 0.3  # of two passages with the same terms: how much nearness decides
-    apart: int = 60  # characters between two terms at which nearness is a half
-    columns: tuple[float, ...] = (10, 4, 1, 4, 0.5)  # title, headings, body, tags, address in FTS5's bm25()
-
-
-EXACT = AllWordsWeights()
-"""The weights in use where all words must match."""
+COLUMNS = (10, 4, 1, 4, 0.5)
+"""Of title, headings, body, tags and address in FTS5's bm25(), which chooses what is read of a search for all words."""

@@ -35,6 +35,11 @@ _LATE = 18
 _BETWEEN = re.compile(r"(?:[\s,:]|的|在|于|(?<![a-z0-9_])(?:at|on|by|before|the|in)(?![a-z0-9_]))*")
 _OR = ("or", "or on", "或", "或者", "还是")
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
+_ZONE = re.compile(
+    r"[^\S\n]*\(?((?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|[ECMP][SD]?T|[CEW]ES?T|AE[SD]T|[BIJK]ST"
+    r"|(?:Eastern|Central|Mountain|Pacific)[^\S\n]+[Tt]ime)(?!\w)"
+)
+"""A time zone named behind a time, as it is usually written: of another one than the reader's nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     if len(groups) > 1 and text[groups[0].span[1] : groups[1].span[0]].strip(" ,，").lower() in _OR:
         either = [found.due, _meaning(groups[1], now, zone, day_hour).due]
         raise AmbiguousTime(text[groups[0].span[0] : groups[1].span[1]], either)
-    if unused := _unused(written, groups[0]):
+    if unused := _unused(written, groups[0], found.due):
         raise UnusedWords(found.phrase, unused)
     return replace(found, others=tuple(group.phrase for group in groups[1:]))
 
@@ -99,7 +104,7 @@ def read_all(
         try:
             if paragraph in vague:
                 return VagueTime(group.phrase)
-            unused = _unused(written, group)
+            unused = _unused(written, group, now.astimezone(zone))
             return UnusedWords(group.phrase, unused) if unused else _meaning(group, now, zone, day_hour)
         except TimeRefused as refusal:
             return refusal
@@ -134,14 +139,18 @@ def _groups(text: Text) -> list[_Group]:
     return found
 
 
-def _unused(text: Text, group: _Group) -> str:
-    """The words right beside a time that make it another one, as written; "" without."""
+def _unused(text: Text, group: _Group, local: datetime) -> str:
+    """The words right beside a time that make it another one, as written; "" without. `local` has the reader's zone."""
     start, end = group.tokens[0].start, max(token.end for token in group.tokens)
     before = compiled(r"(?<![a-z0-9])(?:<english.beside_before>)\Z").search(text.plain[max(0, start - 60) : start])
     after = compiled(r"(?:<english.beside_after>)").match(text.plain, end)
     if before:
         return text.written[slice(*text.span(max(0, start - 60) + before.start(), start))].strip()
-    return text.written[slice(*text.span(end, after.end()))].strip() if after else ""
+    if after:
+        return text.written[slice(*text.span(end, after.end()))].strip()
+    named = _ZONE.match(text.written, group.span[1])
+    own = {local.replace(month=month, day=1).astimezone(local.tzinfo).tzname() for month in (1, 7)}
+    return named[1] if named and named[1] not in own else ""
 
 
 def _are_adjacent(plain: str, first: Lexeme, second: Lexeme) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from commonplace.clock import stamp
 from commonplace.engine.doctor import examine, repair
 from commonplace.engine.embedding import Embedding
 from commonplace.engine.figures import FigureVerbs
@@ -15,6 +16,7 @@ from commonplace.jobs.report import last_dream
 from commonplace.jobs.tick import IDLE
 from commonplace.serve.auth import Access
 from commonplace.serve.page.visit import Visit
+from commonplace.serve.sessions import McpSession
 
 LATELY = timedelta(days=30)
 
@@ -30,10 +32,17 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "agents.html", writers=numbers.writers(now - LATELY), today=dict(memory.written_today()), now=now,
         tokens=[(each, each.is_valid(now)) for each in access.tokens()], seen=state.server.seen,
-        figures=figures, highest=max((number for _, number in figures.weeks), default=0) or 1, sync=sync,
+        connected=_connected(visit), figures=figures, sync=sync,
+        highest=max((number for _, number in figures.weeks), default=0) or 1,
         embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
         rounds=state.rounds, dream=last_dream(memory.home), dreams=_dreams(visit),
     )  # fmt: skip
+
+
+def _connected(visit: Visit) -> list[McpSession]:
+    """The clients whose `memory mcp` this server serves, the newest first."""
+    sessions = visit.request.app.state.sessions
+    return sessions.connected() if sessions else []
 
 
 def _dreams(visit: Visit) -> list[tuple[int, Any]]:
@@ -73,6 +82,10 @@ def json(visit: Visit) -> dict[str, Any]:
             {"agent": each.agent, "client": each.client, "last": each.last, "changes": dict(each.verbs),
              "sessions": len(each.sessions)}
             for each in numbers.writers(memory.clock() - LATELY)
+        ],
+        "connected": [
+            {"agent": each.agent, "client": each.client, "since": stamp(each.began), "last": stamp(each.last)}
+            for each in _connected(visit)
         ],
         "findings": [{"level": each.level, "code": each.code, "path": each.path, "text": each.text, "fix": each.fix}
                      for each in examine(memory)],

@@ -27,13 +27,15 @@ _FIRST, _LAST = date(1970, 1, 1), date(2999, 12, 1)
 
 @dataclass(slots=True)
 class ReminderRow:
-    """A reminder as the calendar shows it; `when` in local time; `state`: overdue, due (today), later or done."""
+    """A reminder as the calendar shows it; times are local; `state`: overdue, due (today), later or done; `put_off`:
+    when an occurrence of a repeating one comes that was put off beyond its next time."""
 
     info: NoteInfo
     text: str
     when: datetime | None
     state: str
     repeat: str | None
+    put_off: datetime | None
 
 
 def rows_of(memory: Memory) -> list[ReminderRow]:
@@ -43,8 +45,9 @@ def rows_of(memory: Memory) -> list[ReminderRow]:
     for info, each in reminders.listed(memory, fired=True):
         is_open = not each.is_done and (each.has_fired or each.is_due(now))
         due = each.shown_due if is_open else each.due
+        put_off = each.snoozed.astimezone(zone) if each.snoozed and each.snoozed != due else None
         found.append(ReminderRow(info, content_of(memory, info).strip(), due and due.astimezone(zone),
-                                 _state(each, due, now, is_open, zone), each.repeat))  # fmt: skip
+                                 _state(each, due, now, is_open, zone), each.repeat, put_off))  # fmt: skip
     return sorted(found, key=lambda each: (each.when is None, each.when or now, each.info.id))
 
 
@@ -92,7 +95,8 @@ def show(visit: Visit) -> Response:
     every = rows_of(memory)
     by_day: dict[str, list[ReminderRow]] = {}
     for each in every:
-        by_day.setdefault(each.when.date().isoformat() if each.when else "", []).append(each)
+        for moment in filter(None, (each.when, each.put_off)):
+            by_day.setdefault(moment.date().isoformat(), []).append(each)
     key = (chosen or today).isoformat()
     if key not in notes and not weeks[0][0] <= (chosen or today) <= weeks[-1][-1]:
         notes = notes | memory.on_days(chosen or today, (chosen or today) + timedelta(days=1))
@@ -128,7 +132,7 @@ def change(visit: Visit) -> Response:
 
 def change_json(visit: Visit) -> dict[str, Any]:
     info = _change(visit)
-    return {"id": info.id, "due_at": info.header.get("due_at"), "acked_at": info.header.get("acked_at")}
+    return {"id": info.id} | {name: info.header.get(name) for name in ("due_at", "snoozed_until", "acked_at")}
 
 
 def json(visit: Visit) -> dict[str, Any]:
@@ -138,7 +142,7 @@ def json(visit: Visit) -> dict[str, Any]:
     days: Mapping[str, list[int]] = memory.on_days(month, _next_month(month))
     rows = [
         {"id": each.info.id, "text": each.text, "due": each.when and each.when.isoformat(), "state": each.state,
-         "repeat": each.repeat}
+         "repeat": each.repeat, "put_off": each.put_off and each.put_off.isoformat()}
         for each in rows_of(memory)
     ]  # fmt: skip
     return {"month": month.isoformat()[:7], "days": {day: len(found) for day, found in sorted(days.items())},

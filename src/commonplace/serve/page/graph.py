@@ -47,10 +47,11 @@ def drawing(visit: Visit) -> dict[str, Any]:
         hits = search.find(memory, given, HITS, 0)
         return _around(visit, [hit.note for hit in hits], limit, hits.total)
     infos, _ = memory.list(search.query_of(memory, given), limit=0)
-    if given.get("cluster"):
-        infos = [each for each in infos if cluster_of(each) == given["cluster"]]
-    elif len(infos) > WHOLE:
-        return _clusters(infos, memory.relations(), given)
+    cluster = given.get("cluster", "")
+    if cluster:
+        infos = [each for each in infos if _is_in(_place(each), cluster)]
+    if len(infos) > WHOLE and not cluster.endswith("/") and (of := _parted(infos)):
+        return _clusters(of, memory.relations(), given)
     pairs = memory.relations({each.row for each in infos})
     return _notes(infos, _of_type(pairs, given), set(), limit, len(infos))
 
@@ -87,29 +88,53 @@ def _notes(
     return {"nodes": nodes, "links": links, "total": total, "clusters": False}
 
 
-def _clusters(infos: Sequence[NoteInfo], pairs: set[tuple[int, int, str]], given: Mapping[str, str]) -> dict[str, Any]:
-    """Folders and categories as nodes, `size` the notes in each, and how many links lead from one to another."""
-    of = {each.row: cluster_of(each) for each in infos}
+def _clusters(of: Mapping[int, str], pairs: set[tuple[int, int, str]], given: Mapping[str, str]) -> dict[str, Any]:
+    """The clusters of notes (`of`: by row) as nodes, `size` the notes in each, and how many links lead from one to
+    another."""
     sizes, between = Counter(of.values()), Counter[tuple[str, str]]()
     for a, b, kind in pairs:
         if a in of and b in of and of[a] != of[b] and given.get("type") in (None, "", kind):
             between[min(of[a], of[b]), max(of[a], of[b])] += 1
     kept = {name: given[name] for name in ("project", "category", "archive") if given.get(name)}
+    inside = given.get("cluster", "")
+    projects = {name: name.partition("/")[0] for name in sizes}
+    colours = projects if len(set(projects.values())) > 1 else {name: name for name in sizes}
     nodes = [
-        {"id": name, "title": name, "url": f"{HOME}/graph?{urlencode(kept | {'cluster': name})}", "size": size,
-         "cluster": name.partition("/")[0], "start": False, "date": ""}
+        {"id": name, "title": name.removeprefix(inside).strip("/") or name.strip("/").rpartition("/")[2],
+         "url": f"{HOME}/graph?{urlencode(kept | {'cluster': name})}", "size": size, "cluster": colours[name],
+         "start": False, "date": ""}
         for name, size in sizes.most_common(MOST)
     ]  # fmt: skip
     links = [{"from": a, "to": b, "type": "", "weight": number} for (a, b), number in sorted(between.items())]
-    return {"nodes": nodes, "links": links, "total": len(infos), "clusters": True}
+    return {"nodes": nodes, "links": links, "total": len(of), "clusters": True}
+
+
+def _place(info: NoteInfo) -> list[str]:
+    """The project and the category, else the folders, a note is in."""
+    if info.category and info.phase:
+        return [info.project, info.category]
+    return [info.project, *info.path.split("/")[:-1]]
+
+
+def _is_in(place: list[str], cluster: str) -> bool:
+    """Whether what lies at a place belongs to a cluster: a folder with all below it, with a final `/` without."""
+    at = "/".join(place)
+    return f"{at}/" == cluster or f"{at}/".startswith(f"{cluster}/")
+
+
+def _parted(infos: Sequence[NoteInfo]) -> Mapping[int, str]:
+    """The cluster of each note, by row: the folders of the first level that has several. Empty when none has."""
+    places = {each.row: _place(each) for each in infos}
+    for depth in range(1, max(map(len, places.values()))):
+        of = {row: "/".join(place[: depth + 1]) + "/" * (len(place) <= depth) for row, place in places.items()}
+        if len(set(of.values())) > 1:
+            return of
+    return {}
 
 
 def cluster_of(info: NoteInfo) -> str:
-    """The cluster a note belongs to: its category, else its project and first folder."""
-    if info.category and info.phase:
-        return f"{info.project}/{info.category}"
-    folder = info.path.partition("/")[0] if "/" in info.path else ""
-    return f"{info.project}/{folder}".rstrip("/")
+    """What colours a note: its category, else its project and first folder."""
+    return "/".join(_place(info)[:2])
 
 
 def json(visit: Visit) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def json(visit: Visit) -> dict[str, Any]:
 
 def _row(visit: Visit, info: NoteInfo) -> dict[str, Any]:
     memory = visit.memory
-    note = memory.read(info, count=not visit.csrf)
+    note = memory.read(info, count=not (visit.csrf or visit.is_post))  # else what was archived would come back
     links = {name: [{"type": each.type, "target": each.target, "id": each.note and each.note.id} for each in edges]
              for name, edges in (("outgoing", memory.outgoing(info)), ("incoming", memory.incoming(info)))}  # fmt: skip
     own = {"project": note.project, "title": note.title, "type": note.type, "permalink": note.permalink}

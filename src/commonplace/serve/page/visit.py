@@ -149,7 +149,9 @@ class PageEndpoint:
                 memory = memory.as_caller(None, FACE, client="page", session=name_of(secret))
             else:
                 memory = memory.as_caller(call.acts_as(agent_name), "http", client=f"http {agent_name}", **call.by)
-            answer = self._view(Visit(request, memory, given, csrf))
+            visit = Visit(request, memory, given, csrf)
+            # a page calls many verbs: one look at the disk serves them all
+            answer = self._view(visit) if visit.is_post else memory.at_once(lambda: self._view(visit))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return await self._server.run(call, viewed)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OLDEST_SERVER = 150000
 _CONNECT_SECONDS = 3
-_AWAY_SECONDS = 1.0
-"""For so long after a failed connection reads do not try again."""
+_AWAY_SECONDS, _AWAY_TIMES = 1.0, 5.0
+"""After a failed connection none is tried for at least so long, and so many times as long as it took to fail: calls are
+not to spend their time waiting for a server that does not answer."""
 _SETTINGS = {
     "default_transaction_isolation": "read committed", "plan_cache_mode": "force_custom_plan",
     "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
@@ -63,18 +64,21 @@ class Connection:
         try:
             import psycopg
         except ImportError:
-            raise ConfigError("notes in PostgreSQL need the extra: pip install 'commonplace[postgres]'") from None
+            what = "notes in PostgreSQL need psycopg and libpq"
+            raise ConfigError(f"{what}: pip install 'commonplace[postgres]' 'psycopg[binary]'") from None
         self.close()
         if self._away and time.monotonic() < self._away_until:
             raise DatabaseAway(self.server, self._away)
         name = f"commonplace {socket.gethostname()} {os.getpid()} {os.path.basename(sys.argv[0])[:16]}"
+        begun = time.monotonic()
         try:
             db = psycopg.connect(
                 self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name=name,
                 client_encoding="utf8", tcp_user_timeout=5000,
             )  # fmt: skip
         except psycopg.Error as error:
-            self._away_until = time.monotonic() + _AWAY_SECONDS
+            spent = time.monotonic() - begun
+            self._away_until = begun + spent + max(_AWAY_SECONDS, _AWAY_TIMES * spent)
             self._away = reason_of(error)
             raise DatabaseAway(self.server, self._away) from None
         if db.info.server_version < OLDEST_SERVER:

@@ -31,8 +31,8 @@ from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
 from commonplace.store.postgres.access import ReplicaAccess
+from commonplace.store.postgres.cold_start import ColdStart
 from commonplace.store.postgres.database import Database
-from commonplace.store.postgres.fill import Fill
 from commonplace.store.postgres.history import ReplicaHistory
 from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.shared import attach
@@ -66,7 +66,7 @@ class PostgresHome(Home):
 
     def _open(self, layout: Layout, clock: Clock) -> None:
         self._folder = ReplicaFolder(layout)
-        self._fill = Fill(layout.filling, self._bring_slowly)
+        self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
         self._depth = 0
         self._boot = boot_id()
         super().__init__(layout, clock)
@@ -80,7 +80,7 @@ class PostgresHome(Home):
                 raise
             return  # every call says that it answers from the copy
         if self._serves and state is None and self._database.has_more_than(_LARGE):
-            self._fill.start()
+            self._cold_start.start()
         elif state is None or state.boot != self._boot or self._lacks(newest):
             with self.lock:
                 self._bring()
@@ -93,13 +93,13 @@ class PostgresHome(Home):
         return self._access
 
     def close(self) -> None:
-        self._fill.close()
+        self._cold_start.close()
         super().close()
         self._database.close()
         self._shared.close()
 
-    def _finish(self, record: _Record, begun: bool) -> None:
-        super()._finish(record, False)  # what is so is in the database
+    def _finish(self, record: _Record, begun: Sequence[tuple[Change, list[Step]]]) -> None:
+        super()._finish(record, ())  # what is so is in the database
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -147,9 +147,9 @@ class PostgresHome(Home):
         """How far a large space is that is brought here for the first time; "" when all of it is here."""
         if self._folder.state() is not None:
             return ""
-        if not (words := self._fill.words()) and self._serves:
-            self._fill.start()  # who did it died, or the server was away
-            words = self._fill.words()
+        if not (words := self._cold_start.words()) and self._serves:
+            self._cold_start.start()  # who did it died, or the server was away
+            words = self._cold_start.words()
         return words
 
     def erased(self) -> bool:

@@ -217,6 +217,12 @@
     if (best) point(best);
   }
 
+  // A few milliseconds at a time: the page answers meanwhile, and can be left.
+  function settle(moving, left, then) {
+    for (const end = performance.now() + 12; left > 0 && performance.now() < end; left--) moving.tick();
+    left > 0 ? setTimeout(settle, 0, moving, left, then) : then();
+  }
+
   fetch(canvas.dataset.source, { headers: { Accept: "application/json" } }).then((answer) => answer.json()).then((found) => {
     if (!found.nodes) return;
     describe(found);
@@ -232,16 +238,18 @@
       .force("touch", d3.forceCollide((each) => radius(each) + 5))
       .force("x", d3.forceX().strength((each) => near.get(each).size ? 0.04 : 0.12))
       .force("y", d3.forceY().strength((each) => near.get(each).size ? 0.07 : 0.16));
-    moving.tick(many ? 40 : 120);
-    theme(); size();
     moving.on("tick", () => touched ? draw() : fit());
     moving.on("end", () => { canvas.dataset.drawn = nodes.length; });
-    if (calm.matches) { moving.tick(150); fit(); canvas.dataset.drawn = nodes.length; }
-    else moving.alpha(0.3).alphaDecay(0.05).restart();
-    listen(moving);
-    legend();
-    new ResizeObserver(size).observe(canvas);
-    dark.addEventListener("change", () => { theme(); draw(); });
-    canvas.graph = { at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
+    theme();
+    settle(moving, (many ? 40 : 120) + (calm.matches ? 150 : 0), () => {
+      size();
+      if (calm.matches) canvas.dataset.drawn = nodes.length;
+      else moving.alpha(0.3).alphaDecay(0.05).restart();
+      listen(moving);
+      legend();
+      new ResizeObserver(size).observe(canvas);
+      dark.addEventListener("change", () => { theme(); draw(); });
+    });
+    canvas.graph = { view, at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
   });
 })();

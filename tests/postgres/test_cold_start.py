@@ -11,7 +11,7 @@ from commonplace import Draft
 from commonplace.clock import wait_for, waits_at_most
 from commonplace.errors import StorageError
 from commonplace.store.postgres import home as module
-from commonplace.store.postgres.fill import Fill
+from commonplace.store.postgres.cold_start import ColdStart
 from commonplace.transfer.mirror import Mirror
 from postgres.conftest import Replica
 from postgres.test_replicas import files, journal
@@ -20,7 +20,7 @@ from postgres.test_replicas import files, journal
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Everything over ten notes is brought in batches of ten; after twenty the thread waits for this."""
-    go, told = threading.Event(), Fill._tell
+    go, told = threading.Event(), ColdStart._tell
 
     def tell(self: Any, fd: int, done: int, total: int) -> bool:
         found = told(self, fd, done, total)
@@ -28,7 +28,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
             go.wait(20)
         return found
 
-    monkeypatch.setattr(Fill, "_tell", tell)
+    monkeypatch.setattr(ColdStart, "_tell", tell)
     monkeypatch.setattr(module, "_LARGE", 10)
     monkeypatch.setattr(module, "_BATCH", 10)
     return go
@@ -37,14 +37,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(replica: Replica, slow: threading.Event):
     a = replica("a")
     a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
-    b = replica("b")
+    b = replica("b", serving=True)
     try:
         assert wait_for(lambda: bool(b.list()) and "20 of 60" in str(b.warnings))
         assert b.search("number").total == 20
         assert "20 of 60 are here" in b.warnings[0]
         with waits_at_most(0.05), pytest.raises(StorageError, match="20 of 60"):
             b.write(Draft("too early", title="Early"))
-        c = replica("b")
+        c = replica("b", serving=True)
         c.list()
         assert "20 of 60 are here" in c.warnings[0]
     finally:

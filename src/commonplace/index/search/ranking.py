@@ -1,6 +1,7 @@
-"""Questions: notes scored by named features, whose weights stand in `weights`.
+"""Notes scored by named features, whose weights stand in `weights`: for questions and for all other searches.
 
-The stemmed full-text table says which notes contain a word; all else is computed here, for some hundred notes.
+Of a question the stemmed full-text table says which notes contain a word, and all else is computed here, for some
+hundred notes. Of a search for all words the notes are given; what they say is read in `chunks`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from math import log
 
 from commonplace.index.facets import quoted
 from commonplace.index.search import weights
-from commonplace.index.search.parse import MAX_TERMS, Question, asks_several, focus_of, read_question
+from commonplace.index.search.parse import (
+    MAX_TERMS,
+    ParsedQuery,
+    Question,
+    Term,
+    asks_several,
+    focus_of,
+    read_question,
+)
 from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
 from commonplace.index.search.word_forms import forms
 from commonplace.text.tokens import flatten, is_cjk, query_text
@@ -46,23 +55,27 @@ without a vector is left out."""
 
 @dataclass(slots=True)
 class Word:
-    """A word of the question.
+    """A word of the query.
 
     `rows`: the notes that contain it or a form of it; `longer_rows`: those that contain a longer word it begins;
     `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has this
     name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
-    `is_weak`: it lies across a stop word, so it says little and nobody is told of it.
+    `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what it is in a search
+    for all words. `is_open`: longer words that it begins count too, `longer` times as much.
     """
 
     text: str
-    rows: Sequence[int]
-    longer_rows: Sequence[int]
     weight: float
-    is_speaker: bool
-    match: str
+    rows: Sequence[int] = ()
+    longer_rows: Sequence[int] = ()
+    is_speaker: bool = False
+    match: str = ""
     name_rows: Sequence[int] = ()
     spelled: Sequence[str] = ()
     is_weak: bool = False
+    term: Term | None = None
+    is_open: bool = False
+    longer: float = 1.0
 
     @property
     def is_cut(self) -> bool:
@@ -76,8 +89,11 @@ class _WordLookup:
     def __init__(self, context: SearchContext):
         self.context = context
         self.table, self._column = (NAMES, "title : ") if context.by_title else (STEMS, "")
-        # A power of two, so that no agent learns from the order how many notes of others there are.
-        self.size = 1 << (max(_MIN_SIZE, context.size()) - 1).bit_length()
+
+    @cached_property
+    def size(self) -> int:
+        """How many notes there are, as a power of two: no agent learns from the order how many notes of others."""
+        return 1 << (max(_MIN_SIZE, self.context.size()) - 1).bit_length()
 
     def words(self, question: Question) -> list[Word]:
         """The words of the question that some note contains, of very many the rarest."""
@@ -107,15 +123,25 @@ class _WordLookup:
         rows = self._rows(own)
         longer = f"{quoted(text)}*" if is_latin and len(rows) < _COMMON and len(text) >= _PREFIX_FROM else ""
         longer_rows = self._rows(longer) if longer else []
-        weight = self._rarity(rows or longer_rows)
+        weight = self._rarity_of(rows or longer_rows)
         spelled = () if rows or longer_rows or is_speaker else self.context.spellings(text)
         if spelled:
             own = _match(spelled)
             rows = self._rows(own)
-            weight = self._rarity(rows) * weights.WEIGHTS.spelled
+            weight = self._rarity_of(rows) * weights.WEIGHTS.spelled
         return Word(
-            text, rows, longer_rows, weight, is_speaker, f"{own} OR {longer}" if longer else own, spelled=spelled
-        )
+            text, weight, rows, longer_rows, is_speaker, f"{own} OR {longer}" if longer else own, spelled=spelled,
+            is_open=bool(longer_rows), longer=weights.WEIGHTS.longer if rows else 1.0,
+        )  # fmt: skip
+
+    def term_words(self, query: ParsedQuery) -> list[Word]:
+        """The terms of a search for all words; how rare a single one is does not matter."""
+        terms, found = query.terms, []
+        for one in terms:
+            weight = 1.0 if len(terms) == 1 else self._rarity(self.context.frequency(one))
+            longer = weights.WEIGHTS.longer if one.open and self.context.held(one) else 1.0
+            found.append(Word(one.text, weight, term=one, is_open=one.open, longer=longer))
+        return found
 
     def _look_up_names(self, words: Sequence[Word]) -> None:
         """Which notes have the words in their names: asked once for all, then for each."""
@@ -132,11 +158,15 @@ class _WordLookup:
         passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
         return rows if passed is None else [row for row in rows if row in passed]
 
-    def _rarity(self, rows: Sequence[int]) -> float:
-        """As in BM25; how many notes contain the word is estimated where not all were looked at."""
+    def _rarity_of(self, rows: Sequence[int]) -> float:
+        """How many notes contain the word is estimated where not all were looked at."""
         held = float(len(rows))
         if held >= _MAX_HELD:
             held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
+        return self._rarity(held)
+
+    def _rarity(self, held: float) -> float:
+        """As in BM25."""
         return log(1 + (max(self.size, held) - held + 0.5) / (held + 0.5))
 
 
@@ -149,7 +179,7 @@ class TermScorer(dict[int, float]):
         table = weights.WEIGHTS
         few = {} if all(word.is_speaker or word.text in names for word in words) else dict.fromkeys(names, table.name)
         self._title = table.title
-        self._words = [(word.weight * few.get(word.text, 1.0), table.longer if word.rows else 1.0) for word in words]
+        self._words = [(word.weight * few.get(word.text, 1.0), word.longer) for word in words]
 
     def __missing__(self, bits: int) -> float:
         score = 0.0
@@ -165,35 +195,42 @@ class TermScorer(dict[int, float]):
         return score
 
 
-class QuestionRanking:
-    """The notes that answer a question, for the filters and the viewer of `context`, and what each feature adds.
+class Ranking:
+    """The notes that answer a question, for the filters and the viewer of `context`, and what each feature adds; with
+    `query`, a search for all words, the notes `given`, each of which stands alone and is read as a whole.
 
     `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
     `total`: how many contain a word or are scored. `features`: of the scored notes. `bits`: a bitmask for each of them,
     three bits per word: exact, longer, title. `cosines`: of meanings, scaled to 0 to 1.
     """
 
-    def __init__(self, context: SearchContext, text: str, today: date | None = None, near: Nearness | None = None):
-        self.context = context
+    def __init__(
+        self, context: SearchContext, text: str, today: date | None = None, near: Nearness | None = None,
+        query: ParsedQuery | None = None, given: Sequence[int] = (),
+    ):  # fmt: skip
+        self.context, self.query = context, query
         self.question = read_question(text, today)
         self._table = weights.WEIGHTS
         lookup = _WordLookup(context)
-        self.words = lookup.words(self.question)
-        self._size = lookup.size
-        focus = _without_names(focus_of(text), self.words, lookup.size)
-        self._is_several = asks_several(focus) and bool(self._table.several)
+        self.words = lookup.words(self.question) if query is None else lookup.term_words(query)
+        self._lookup = lookup
+        focus = focus_of(text)
+        self._is_several = query is None and asks_several(focus) and bool(self._table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
         self.bits: dict[int, int] = {}
         self.features: dict[int, Features] = {}
         self.cosines: dict[int, float] = {}
         self._scorer = TermScorer(self.words)
-        self._choose()
-        if self.question.only_days:
+        if query is not None:
+            self.features = {one.row: one._replace(conversation=None) for one in context.features(given)}
+        else:
+            self._choose()
+        if self.question.only_days and query is None:
             self._choose_by_day()
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
-            self._compare_meanings(near, focus)
+            self._compare_meanings(near, _without_names(focus, self.words, lookup.size))
         own = {row: sum(self._own_score(row)) for row in self.features} if self.cosines else self._word_scores
         self._best, self._together = self._gather(own)
         self._neighbor_scores = self._score_neighbors(own)
@@ -230,12 +267,11 @@ class QuestionRanking:
         """Whether `total` counts the note."""
         return row in self.features or any(row in group for group in self._groups.values())
 
-    def held(self, row: int) -> list[str]:
-        """The words of the question a note contains."""
+    def bits_of(self, row: int) -> int:
+        """The words of the question a note contains, as in `bits`, whether it was scored or not."""
         if row not in self.bits:
             self._look_up([row])
-        bits = self.bits.get(row, 0)
-        return [word.text for at, word in enumerate(self.words) if bits >> 3 * at & 7 and not word.is_weak]
+        return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
         """How much a text of so many characters has to do with the question, on a scale of its own and not relative to
@@ -250,7 +286,7 @@ class QuestionRanking:
     @cached_property
     def _rarities(self) -> list[float]:
         """How rare each word is, from 0 to 1; a speaker's name too, which counts little in scores."""
-        rarest, less = log(1 + (self._size + 0.5) / 1.5), weights.WEIGHTS.name
+        rarest, less = log(1 + (self._lookup.size + 0.5) / 1.5), weights.WEIGHTS.name
         if all(word.is_speaker for word in self.words):
             less = 1.0
         return [

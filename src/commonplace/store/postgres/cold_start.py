@@ -13,7 +13,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.store.files import lock_file, lock_owner
 
 
-class Fill:
+class ColdStart:
     """Runs `bring` in a thread, which tells how far it is: so many notes of how many. Returns of `tell`: whether it is
     to go on. The file at `path`, locked meanwhile, tells the other processes of the machine, of which one does it."""
 
@@ -25,7 +25,7 @@ class Fill:
     def start(self) -> None:
         """Begin, unless a thread or another process is at it."""
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="fill", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="cold-start", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:

@@ -1,0 +1,165 @@
+"""One thread at a time works on an open home; those that change it may wait for the disk together (docs/failures.md).
+
+A call that others wait behind does not wait for the disk itself: it stages its change and leaves, the next one comes
+in and stages its own, and the last of them carries all out. Only then does any of them return. Who comes in for
+anything else settles what is staged first, so nobody is shown what may still fail.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from commonplace.errors import Busy, NotPutBack, StorageError
+from commonplace.store.files import ThreadLock
+
+T = TypeVar("T")
+
+_CHANGES, _BYTES, _SECONDS = 64, 4 << 20, 0.1
+"""What a batch holds at most: changes, bytes of their files, and how long it stays open."""
+_LOOK_AGAIN = 0.25
+"""Seconds after which a call whose batch nobody ended looks whether it has to: who was to come in gave up."""
+
+
+class Again(BaseException):
+    """What was staged could not be carried out together and is undone: the calls it is of are repeated one by one."""
+
+
+class _Batch:
+    """What was staged since `begun`, and, once it `is_over`, why it failed."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.is_over = threading.Event()
+        self.error: BaseException | None = None
+
+
+class Guard(ThreadLock):
+    """Lets one thread in at a time, any number of times. Raises Busy.
+
+    `carry_out` puts what is staged on disk, and `staged` says how much that is: changes, and bytes.
+    """
+
+    def __init__(self, carry_out: Callable[[], None], staged: Callable[[], tuple[int, int] | None]):
+        super().__init__()
+        self._carry_out = carry_out
+        self._staged = staged
+        self._depth = 0
+        self._inside = 0
+        self._batch: _Batch | None = None
+        self.waiting = 0
+        """How many wait to come in with a change."""
+        self._counting = threading.Lock()
+        self._may_repeat = self._has_part = False
+
+    def __enter__(self) -> None:
+        self._come_in()
+        if self._depth == 1 and self._batch is not None:
+            try:
+                with suppress(Again, StorageError):  # those it is of are told
+                    self.settle()
+            except BaseException:
+                self.__exit__()
+                raise
+
+    def _come_in(self) -> None:
+        super().__enter__()
+        self._depth += 1
+        self._inside = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._inside = 0
+        super().__exit__()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which may be repeated as a whole, once what it staged is on disk, and what it saw
+        staged by others."""
+        if self._inside == threading.get_ident():
+            return work()
+        try:
+            return self._together(work)
+        except Again:
+            pass
+        with self:
+            return work()
+
+    def _together(self, work: Callable[[], T]) -> T:
+        with self._counting:
+            self.waiting += 1
+        try:
+            self._come_in()
+        finally:
+            with self._counting:
+                self.waiting -= 1
+        batch = None
+        try:
+            self._may_repeat, self._has_part = True, False
+            return work()
+        finally:
+            try:
+                self._may_repeat, batch = False, self._batch
+                if batch is not None and (not self.waiting or self._is_full(batch)):
+                    with suppress(Again, StorageError):
+                        self.settle()
+            finally:
+                self.__exit__()
+            if batch is not None:
+                self._wait(batch)
+
+    def _is_full(self, batch: _Batch) -> bool:
+        changes, size = self._staged() or (0, 0)
+        return changes >= _CHANGES or size >= _BYTES or time.monotonic() > batch.begun + _SECONDS
+
+    def _wait(self, batch: _Batch) -> None:
+        """Until the batch is over. Raises Again, or NotPutBack, if it failed."""
+        while not batch.is_over.wait(_LOOK_AGAIN):
+            if self._lock.acquire(blocking=False):
+                self._lock.release()
+                with suppress(Busy), self:
+                    pass
+        error = batch.error
+        if isinstance(error, Again):
+            raise Again
+        if isinstance(error, NotPutBack):
+            raise NotPutBack(error.path, error.reason)
+        if error is not None:
+            raise NotPutBack("the memory", "it was interrupted; see what is there before you repeat it")
+
+    @property
+    def may_stage(self) -> bool:
+        """Whether the call inside may stage its change: it can be repeated, and somebody waits to come in after it."""
+        return self._may_repeat and (self.waiting > 0 or self._batch is not None)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is staged."""
+        return self._batch is not None
+
+    def stage(self) -> None:
+        """The call inside has staged a change."""
+        self._batch, self._has_part = self._batch or _Batch(), True
+
+    def keep(self) -> None:
+        """The call inside makes a change that stays: it is not repeated any more, and part of no batch."""
+        self.settle()
+        self._may_repeat = False
+
+    def settle(self) -> None:
+        """Put what is staged on disk. For the thread inside. Raises Again when that failed: the call inside may have
+        seen it."""
+        batch, self._batch = self._batch, None
+        if batch is None:
+            return
+        self._may_repeat &= not self._has_part
+        try:
+            self._carry_out()
+        except BaseException as error:
+            batch.error = error
+            raise
+        finally:
+            batch.is_over.set()

@@ -1,0 +1,309 @@
+"""What a `memory mcp` becomes once a daemon serves its client (proxy.py): it passes on what the two say, as it is.
+
+A program of its own, run with nothing imported but modules that are built in or a single small file: of many clients
+each is such a process, and `os`, `socket`, `signal` and `json` would make it half as large again. It looks only at
+methods and ids, for the case that the daemon goes away. Then what was begun is answered with an error, and at the
+client's next line this process becomes the command again, which finds another daemon or serves by itself.
+"""
+
+from __future__ import annotations
+
+import _json
+import _signal  # type: ignore[import-not-found]  # it has no stub
+import posix
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CONTINUED = "MEMORY_MCP_CONTINUED"
+"""The environment variable that tells the command of a session it goes on with: the number of an open file with the
+first lines for the server, how many of them are only repeated, and 1 if no daemon is to be asked."""
+END = b'{"jsonrpc":"2.0","method":"notifications/commonplace/end"}\n'
+"""The line that tells the daemon that the client has sent all."""
+STOP = b'{"jsonrpc":"2.0","method":"notifications/commonplace/stop"}\n'
+"""The line that tells the daemon to end the session as a signal ends a server."""
+LIMIT = 32 << 20
+"""Bytes a line may have; with a longer one a session goes on without a daemon."""
+BLOCK = 1 << 16
+_WAITING = 1 << 20  # bytes for the daemon to take before the client is heard again
+_AT_ONCE = 4096  # bytes that any pipe takes without blocking once it is writable: POSIX's PIPE_BUF
+_LAST_WORDS = 1.0  # seconds for the client to take its answers after a signal
+_ANSWER = b'{"jsonrpc":"2.0","id":'
+_GONE = "The daemon that served this session went away before it answered. "
+_UNKNOWN = _GONE + "It is unknown whether the call was carried out: look before you repeat it."
+_AGAIN = _GONE + "Nothing was changed; repeat the request."
+
+
+class _Json:
+    """How the scanner reads numbers and objects."""
+
+    strict = False
+    object_hook = object_pairs_hook = None
+    parse_float = parse_constant = float
+    parse_int = int
+
+
+_scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
+
+
+def message_in(line: bytes) -> dict[str, Any]:
+    """The JSON object in `line`; an empty one if there is none."""
+    try:
+        found, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
+    except (ValueError, StopIteration, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def id_in(line: bytes) -> Any:
+    """The id of the request in `line`, None without one."""
+    found = message_in(line)
+    return found.get("id") if "method" in found and type(found.get("id")) in (int, str) else None
+
+
+def answered_by(line: bytes) -> Any:
+    """The id of the request that a line of our server answers, None if it answers none."""
+    for key in (b',"result":', b',"error":'):
+        if line.startswith(_ANSWER) and (end := line.find(key)) > 0:
+            text = line[len(_ANSWER) : end].decode()
+            try:
+                found, read = _scan(text, 0)
+            except (ValueError, StopIteration):
+                continue
+            if read == len(text):
+                return found
+    return None
+
+
+class Lines:
+    """What comes in blocks, as lines with their breaks; `rest` is the beginning of one."""
+
+    def __init__(self) -> None:
+        self.rest = bytearray()
+
+    def feed(self, block: bytes) -> list[bytes]:
+        """The lines that end in `block`."""
+        self.rest += block
+        if b"\n" not in block:
+            return []
+        end = self.rest.rfind(b"\n") + 1
+        whole, self.rest = bytes(self.rest[:end]), self.rest[end:]
+        return [line + b"\n" for line in whole[:-1].split(b"\n")]
+
+
+class Pump:
+    """One session, between descriptors 0, 1 and that of the connection to the daemon. `command` is what this process
+    was and becomes again. `first` comes before what the client says; the answers to the ids `not_for_client` are kept
+    from it, which it had before."""
+
+    def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
+        self._daemon: int | None = daemon
+        self._command = command
+        self._asked, self._answered = Lines(), Lines()
+        self._unsent: list[bytes] = []
+        self._sent = 0  # bytes of the first one of them that are with the daemon
+        self._size = 0  # of them all
+        self._output = bytearray()
+        self._begun: dict[Any, str] = {}
+        self._opening: dict[str, bytes] = {}  # what another server must be told first
+        self._is_heard = self._has_sent = self._is_awaited = False
+        self._at_end = self._is_too_long = self._is_cut = False
+        self._stopped: int | None = None
+        posix.set_blocking(daemon, False)
+        self._signals, woken = posix.pipe()
+        posix.set_blocking(woken, False)
+        _signal.set_wakeup_fd(woken)
+        for number in (_signal.SIGINT, _signal.SIGTERM):
+            _signal.signal(number, lambda number, frame: None)
+        self._not_for_client = not_for_client
+        self._from_client(first)
+
+    def run(self) -> int:
+        """Until the session has ended: the exit status."""
+        while self._stopped is None or self._daemon is not None or self._output:
+            if self._daemon is None and not self._output:
+                if self._unsent or self._asked.rest or (self._is_awaited and not self._at_end):
+                    self._become_command()
+                if self._at_end:
+                    return 0
+            hears = not (self._at_end or self._is_too_long or self._stopped) and self._size < _WAITING
+            inputs = [self._signals, *([0] if hears else []), *([] if self._daemon is None else [self._daemon])]
+            outputs = [1] if self._output else []
+            if self._unsent and self._daemon is not None and not self._is_cut:
+                outputs.append(self._daemon)
+            last = self._stopped is not None and self._daemon is None
+            readable, writable, _ = select.select(inputs, outputs, [], _LAST_WORDS if last else None)
+            if last and not writable:
+                break
+            if self._signals in readable:
+                self._stop(posix.read(self._signals, 1)[0])
+            if 1 in writable:
+                self._write()
+            if self._daemon in writable:
+                self._send()
+            if self._daemon is not None and self._daemon in readable:
+                self._receive()
+            if 0 in readable:
+                self._read()
+        return 130 if self._stopped == _signal.SIGINT else 0
+
+    def _stop(self, number: int) -> None:
+        if self._stopped is None:
+            self._stopped = number
+            self._queue(STOP)
+            for each in (_signal.SIGINT, _signal.SIGTERM):  # the next one does what it does to any process
+                _signal.signal(each, _signal.SIG_DFL)
+
+    def _queue(self, line: bytes) -> None:
+        self._unsent.append(line)
+        self._size += len(line)
+
+    def _read(self) -> None:
+        try:
+            block = posix.read(0, BLOCK)
+        except OSError:  # the terminal or socket behind it is gone: the same as its end
+            block = b""
+        if block:
+            self._from_client(block)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._at_end:
+            self._at_end = True
+            if self._asked.rest:  # the last line may lack its break
+                self._from_client(b"\n")
+            if self._daemon is not None:
+                self._queue(END)
+
+    def _from_client(self, block: bytes) -> None:
+        for line in self._asked.feed(block):
+            self._note(line)
+            self._queue(line)
+        if len(self._asked.rest) > LIMIT and not self._is_too_long:
+            self._is_too_long = True
+            self._queue(END)
+
+    def _note(self, line: bytes) -> None:
+        """Remember what a new server must be told of a line, and that it waits for an answer."""
+        message = message_in(line)
+        method, given, id = message.get("method"), message.get("params"), message.get("id")
+        params = given if isinstance(given, dict) else {}
+        if method in ("initialize", "notifications/initialized"):
+            self._opening[method] = line
+        elif method == "resources/subscribe":
+            self._opening[f"watch {params.get('uri')}"] = line
+        elif method == "resources/unsubscribe":
+            self._opening.pop(f"watch {params.get('uri')}", None)
+        elif method == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
+            self._begun.pop(params["requestId"], None)
+        if isinstance(method, str) and type(id) in (int, str):
+            self._begun[id] = method
+
+    def _send(self) -> None:
+        assert self._daemon is not None
+        try:
+            self._sent += posix.write(self._daemon, memoryview(self._unsent[0])[self._sent :])
+        except BlockingIOError:
+            return
+        except OSError:  # it may have answered before it went
+            self._is_cut = True
+            return
+        if self._sent == len(self._unsent[0]):
+            self._size -= self._sent
+            self._sent, self._has_sent = 0, True
+            del self._unsent[0]
+
+    def _receive(self) -> None:
+        assert self._daemon is not None
+        try:
+            block = posix.read(self._daemon, BLOCK)
+        except BlockingIOError:
+            return
+        except OSError:
+            block = b""
+        if not block:
+            return self._lose()
+        for line in self._answered.feed(block):
+            self._from_daemon(line)
+
+    def _from_daemon(self, line: bytes) -> None:
+        self._is_heard = True
+        if (id := answered_by(line)) is not None:
+            self._begun.pop(id, None)
+            if id in self._not_for_client:
+                return self._not_for_client.discard(id)
+        self._output += line
+
+    def _write(self) -> None:
+        try:
+            del self._output[: posix.write(1, self._output[:_AT_ONCE])]
+        except OSError:  # the client is gone: running calls finish, their replies are dropped
+            self._output.clear()
+            self._end()
+
+    def _lose(self) -> None:
+        """The daemon has ended the session, or itself: answer what it began with an error."""
+        assert self._daemon is not None
+        posix.close(self._daemon)
+        self._daemon = None
+        self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+        opening = {id_in(line) for line in self._opening.values()} - {None}
+        is_watching = len(self._opening) > 2  # besides both lines of the handshake
+        self._is_awaited = is_watching or bool(opening & self._begun.keys())
+        sent_again = opening | {id_in(line) for line in self._unsent}
+        for id, method in self._begun.items():
+            if id not in sent_again:
+                shown = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)
+                text = _json.encode_basestring_ascii(_UNKNOWN if method == "tools/call" else _AGAIN)
+                error = f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32603,"message":{text}}}}}\n'
+                self._output += error.encode()
+
+    def _become_command(self) -> None:
+        """Run the command in this process, to go on with the session."""
+        known = [line for line in self._opening.values() if line not in self._unsent]
+        waiting = self._begun.keys() - self._not_for_client
+        repeated = [line for line in known if id_in(line) not in waiting]
+        if self._opening.get("initialize") not in repeated:
+            repeated = []
+        lines = [*repeated, *(line for line in known if line not in repeated), *self._unsent, bytes(self._asked.rest)]
+        fd = _unnamed_file()
+        with open(fd, "wb", closefd=False) as file:
+            file.writelines(lines)
+        posix.set_inheritable(fd, True)
+        is_alone = self._is_too_long or (self._has_sent and not self._is_heard)
+        posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
+        posix.execv(sys.executable, [sys.executable, *self._command])
+
+
+def _unnamed_file() -> int:
+    """An open file that only this process has; in memory where the system can."""
+    if hasattr(posix, "memfd_create"):
+        return posix.memfd_create("session")
+    import tempfile
+
+    fd, path = tempfile.mkstemp()
+    posix.unlink(path)
+    return fd
+
+
+def continued() -> tuple[bytes, set[Any]]:
+    """What this process has of a session it goes on with: what the server is told first, and the ids of requests in it
+    whose answers the client has."""
+    given = posix.environ.pop(CONTINUED.encode(), b"")
+    if not given:
+        return b"", set()
+    posix.unsetenv(CONTINUED)
+    fd, repeated, _ = map(int, given.split())
+    posix.lseek(fd, 0, 0)
+    with open(fd, "rb") as file:
+        first = file.read()
+    return first, {id_in(line) for line in first.split(b"\n")[:repeated]} - {None}
+
+
+def main(arguments: list[str]) -> None:
+    """Pass on between stdin, stdout and the daemon; `arguments`: its descriptor, and the command this was."""
+    posix._exit(Pump(int(arguments[0]), arguments[1:], *continued()).run())

@@ -1,0 +1,92 @@
+"""Forks in which several threads write at once, as one batch, and that kill themselves at the n-th durable operation.
+
+Usage: batches.py, with a line `DIE_AT HOME` on stdin for each home, as mortal.py. A fork prints the name of each call
+that was acknowledged, and `done` with the number of operations after the last.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from commonplace import Memory, faces
+from commonplace.faces.reply import Reply
+from commonplace.faces.tool import Registry
+from crash.mortal import Countdown, arm, at_each, say
+
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "new": ("write_note", {"title": "New", "content": "new " * 200, "directory": ""}),
+    "overwritten": ("write_note", {"title": "Old", "content": "after " * 200, "directory": "", "overwrite": True}),
+    "edited": ("edit_note", {"identifier": "notes/edited", "operation": "append", "content": "added"}),
+    "entry": ("memory_remember", {"key": "colour", "value": "red"}),
+    "superseding": ("write_note", {"title": "Now", "content": "now", "directory": "", "supersedes": ["then"]}),
+}
+"""What is written at once: each a change of its own, the last of two files."""
+
+
+def begin(memory: Memory) -> None:
+    """What the calls expect to be there."""
+    tools = faces.registry(["notes", "kv"], memory.settings)
+    for title in ("Old", "Edited", "Then"):
+        call = {"title": title, "content": f"before {title}\n", "directory": ""}
+        assert not tools.call(memory, "write_note", call).is_error
+    assert not tools.call(memory, "memory_remember", {"key": "colour", "value": "blue"}).is_error
+
+
+@contextmanager
+def at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Reply | None]]:
+    """All `calls` by a thread each: they wait inside the block, and at its end come in as one batch. Yields the dict
+    that has their replies then, by name; None while there is none."""
+    tools: Registry = faces.registry(["notes", "kv"], memory.settings)
+    replies: dict[str, Reply | None] = dict.fromkeys(calls)
+
+    def run(name: str) -> None:
+        replies[name] = tools.call(memory.as_caller(None, "mcp"), *calls[name])
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in calls]
+    with memory.engine.guard:
+        for each in threads:
+            each.start()
+        end = time.monotonic() + 20
+        while memory.engine.guard.waiting < len(threads) and time.monotonic() < end:
+            threading.Event().wait(0.001)
+        yield replies
+    for each in threads:
+        each.join(60)
+        assert not each.is_alive()
+
+
+def main(home: str, die_at: int) -> None:
+    from commonplace import open_memory
+    from commonplace.index.database import Database
+
+    countdown = Countdown(die_at)
+    arm(countdown)
+    end = Database.end
+
+    def ending(self: Database, *, commit: bool = True) -> None:
+        countdown.tick()
+        end(self, commit=commit)
+        countdown.tick()
+
+    Database.end = ending  # type: ignore[method-assign]
+    with open_memory(home, watch=False) as memory:
+        memory.sync()
+        with at_once(memory, CALLS) as replies:
+            countdown.awake = True
+        countdown.awake = False
+        for name, reply in replies.items():
+            assert reply is not None
+            say(f"refused {reply.text}" if reply.is_error else name)
+    say(f"done {countdown.seen}")
+
+
+if __name__ == "__main__":
+    import commonplace.engine.entries
+    import commonplace.faces.kv.tools
+    import commonplace.faces.notes.write_tools  # noqa: F401 (imported once, for all forks)
+
+    at_each(main, "end")

@@ -1,0 +1,160 @@
+"""kill -9 of a server of the socket at random moments while many clients write: nothing acknowledged is lost.
+
+Usage: socket_kills.py FOLDER KILLS [SEED]. A fork serves a home; each client sets a note of its own to a new value, and
+writes a new note, again and again. The server is killed, the home is opened again, and each note must be whole and hold
+the last acknowledged value or one sent after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+
+from commonplace import Memory, faces, open_memory
+from commonplace.serve.rpc import Protocol
+from commonplace.serve.socket import Listener, SocketServer
+
+CLIENTS = 16
+KILLS_A_HOME = 25
+
+
+def serve(home: Path) -> None:
+    """Serve the home's notes until killed."""
+    with open_memory(home) as memory:
+        answer = Protocol(memory, faces.registry(["notes"], memory.settings)).answer
+        threads = ThreadPoolExecutor(CLIENTS)
+        server = SocketServer(Listener(home / "memory.sock"), answer, nullcontext, threads)
+
+        async def run() -> None:
+            await server.start()
+            await asyncio.Event().wait()
+
+        asyncio.run(run())
+
+
+class Writer:
+    """A client: the value it sent last, what its note has to hold at least, and the new notes acknowledged."""
+
+    def __init__(self, number: int):
+        self.number = number
+        self.sent = self.least = 0
+        self.made: set[int] = set()
+
+    def write(self, home: Path, began: threading.Event) -> None:
+        """Write until the server is gone."""
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(60)
+                connection.connect(str(home / "memory.sock"))
+                answers = connection.makefile("rb")
+                while True:
+                    self.sent += 1
+                    for title in (f"cell {self.number}", f"new {self.number}x{self.sent}"):
+                        params = {"title": title, "content": text_of(self.sent), "directory": "", "overwrite": True}
+                        call = {"method": "tools/call", "params": {"name": "write_note", "params": params}}
+                        connection.sendall(json.dumps({"id": 1, **call}).encode() + b"\n")
+                        answer = answers.readline()
+                        if not answer.endswith(b"\n"):
+                            return
+                        assert b'"is_error":false' in answer.replace(b" ", b""), answer
+                        if title.startswith("cell"):
+                            self.least = self.sent
+                    self.made.add(self.sent)
+                    began.set()
+        except ConnectionError:
+            return
+
+
+def text_of(value: int) -> str:
+    return f"v{value} " * 300
+
+
+def kill_one(home: Path, writers: list[Writer], chance: random.Random) -> None:
+    """Start a server, let the clients write, and kill it at a random moment."""
+    child = os.fork()
+    if child == 0:
+        try:
+            serve(home)
+        finally:
+            os._exit(1)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if not probe.connect_ex(str(home / "memory.sock")):
+                break
+        threading.Event().wait(0.005)
+    began = threading.Event()
+    threads = [threading.Thread(target=each.write, args=(home, began)) for each in writers]
+    for each in threads:
+        each.start()
+    assert began.wait(60)
+    threading.Event().wait(chance.uniform(0, 0.15))
+    os.kill(child, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    for each in threads:
+        each.join(60)
+
+
+def check(home: Path, writers: list[Writer]) -> None:
+    """Every acknowledged value is there, each note is whole and in the journal, and nothing is left behind."""
+    with open_memory(home, watch=False) as memory:
+        memory.sync()
+        with memory.exclusive():
+            assert not memory.engine.home.unfinished()
+        for each in writers:
+            found = value(memory, f"cell {each.number}")
+            assert each.least <= found <= each.sent, (each.number, found, each.least, each.sent)
+            for number in range(1, each.sent + 1):
+                path = home / "notes" / f"new {each.number}x{number}.md"
+                assert path.exists() or number not in each.made, path
+                if path.exists():
+                    assert value(memory, path.stem) == number
+            each.least = found
+        log = memory.log(limit=0)
+        numbers = [change.number for change in log]
+        assert numbers == sorted(set(numbers), reverse=True)
+        written = {each.path for change in log for each in change.files if each.do == "put"}
+        assert {path.name for path in (home / "notes").glob("*.md")} == written
+        assert list(home.rglob(".tmp-*")) == []
+        assert list((home / ".commonplace").glob("redo-*")) == []
+        with memory.engine.guard:
+            assert memory.index.is_sound()
+
+
+def value(memory: Memory, title: str) -> int:
+    """What a note holds, which must be one value throughout; 0 for a note that is not there."""
+    path = memory.home / "notes" / f"{title}.md"
+    if not path.exists():
+        return 0
+    words = set(memory.read(("notes", path.name), count=False).content.split())
+    assert len(words) == 1, (title, words)
+    return int(words.pop().removeprefix("v"))
+
+
+def main(folder: Path, kills: int, seed: int) -> None:
+    chance, acknowledged = random.Random(seed), 0
+    home, writers = folder, [Writer(0)]
+    for number in range(kills):
+        if number % KILLS_A_HOME == 0:
+            home = folder / f"h{number // KILLS_A_HOME}"
+            writers = [Writer(each) for each in range(CLIENTS)]
+            open_memory(home, watch=False).close()
+        before = sum(len(each.made) for each in writers)
+        kill_one(home, writers, chance)
+        acknowledged += 2 * (sum(len(each.made) for each in writers) - before)
+        check(home, writers)
+    print(f"done: {kills} kills, {acknowledged} acknowledged writes, nothing lost, nothing left behind")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 7)

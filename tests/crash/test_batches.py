@@ -1,0 +1,356 @@
+"""Writers that wait for the disk together: killed, refused by the disk, read and undone, all is as for each alone."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, open_memory
+from commonplace.errors import NotFound
+from commonplace.note.edit import Append
+from crash import batches
+from crash.batches import CALLS, at_once, begin
+from crash.mortal import COUNTED, ENVIRONMENT, killed
+from crash.test_bad_days import Refusal
+from crash.test_kill import KILLS, SECONDS
+from serve.daemon_process import Client, DaemonProcess
+
+NEW = {
+    f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""}) for each in "abcdef"
+}
+MADE = {
+    "new": {"notes/New.md": "new new"},
+    "overwritten": {"notes/Old.md": "after after"},
+    "edited": {"notes/Edited.md": "added"},
+    "entry": {"kv/default/colour.md": "red"},
+    "superseding": {"notes/Now.md": "now", "notes/Then.md": "valid_until"},
+}
+"""The files each call changes, and what they hold only then."""
+
+
+def prepared(home: Path) -> Path:
+    with open_memory(home) as memory:
+        begin(memory)
+    return home
+
+
+def made(home: Path) -> set[str]:
+    """The calls whose change is there as a whole. Fails when one is there in part."""
+    found = set()
+    for name, files in MADE.items():
+        there = {(home / path).exists() and text in (home / path).read_text() for path, text in files.items()}
+        assert len(there) == 1, name
+        found |= {name} if there == {True} else set()
+    for path in (*home.glob("notes/*.md"), *home.glob("kv/**/*.md")):
+        text = path.read_text()
+        assert text.endswith("\n")
+        assert ("new" in text or "after" in text) <= ("new " * 199 in text or "after " * 199 in text), path
+    return found
+
+
+def check(home: Path, acknowledged: set[str]) -> set[str]:
+    """What the next process finds: every acknowledged change, each whole and in the journal, nothing left behind."""
+    with open_memory(home, watch=False) as memory:
+        memory.sync()
+        with memory.exclusive():
+            assert not memory.engine.home.unfinished()
+        found = made(home)
+        assert acknowledged <= found, acknowledged - found
+        log = memory.log(limit=0)
+        assert [change.number for change in log] == list(range(len(log), 0, -1))
+        assert len(log) == 4 + len(found)
+        infos, _ = memory.list(limit=0)
+        on_disk = {str(path.relative_to(home)) for top in ("notes", "kv") for path in (home / top).rglob("*.md")}
+        assert {f"{each.project}/{each.path}" for each in infos} == on_disk
+        with memory.engine.guard:
+            assert memory.index.is_sound()
+    assert list(home.rglob(".tmp-*")) == []
+    assert list((home / ".commonplace").glob("redo-*")) == []
+    return found
+
+
+@pytest.mark.slow
+def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_or_not_at_all(tmp_path):
+    def run(homes: dict[Path, int]) -> list[list[str]]:
+        said = killed(homes, str(Path(batches.__file__)))
+        return [part.splitlines() for part in said.split("end\n")[:-1]]
+
+    (everything,) = run({prepared(tmp_path / "count"): 0})
+    assert sorted(everything[:-1]) == sorted(CALLS)
+    total = int(everything[-1].split()[1])
+    assert total > 40
+    homes = {prepared(tmp_path / f"die-{die_at}"): die_at for die_at in range(1, total + 5)}
+    found = [
+        check(home, {line for line in lines if line in CALLS})
+        for home, lines in zip(homes, run(homes), strict=True)
+    ]  # fmt: skip
+    assert set() in found
+    assert set(CALLS) in found
+
+
+@pytest.mark.slow
+def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_nothing_acknowledged(tmp_path):
+    program = [sys.executable, str(Path(batches.__file__).with_name("socket_kills.py")), str(tmp_path), str(KILLS)]
+    ran = subprocess.run(program, env=ENVIRONMENT, capture_output=True, text=True, timeout=10 * KILLS)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f"done: {KILLS} kills"), ran.stdout
+
+
+@pytest.mark.parametrize("watch", [True, False])
+def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal(tmp_path, monkeypatch, watch):
+    with open_memory(prepared(tmp_path / "home"), watch=watch) as memory:
+        memory.sync()
+        folders, journals, files = [], [], []
+        fsync, fdatasync = os.fsync, os.fdatasync
+
+        def synced(fd: int) -> None:
+            (folders if stat.S_ISDIR(os.fstat(fd).st_mode) else files).append(fd)
+            fsync(fd)
+
+        monkeypatch.setattr(os, "fsync", synced)
+        monkeypatch.setattr(os, "fdatasync", lambda fd: (journals.append(fd), fdatasync(fd)))
+        with at_once(memory, NEW) as replies:
+            pass
+        assert not any(reply is None or reply.is_error for reply in replies.values())
+        assert (len(files), len(folders), len(journals)) == (6, 1, 1)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, monkeypatch, code):
+    def run(home: Path, refusal: Refusal) -> None:
+        with open_memory(home) as memory, monkeypatch.context() as patch:
+            memory.sync()
+            for name in COUNTED:
+                patch.setattr(os, name, refusal.counted(getattr(os, name)))
+            with at_once(memory, CALLS) as replies:
+                refusal.awake = True
+            refusal.awake = False
+            failed = {name: reply.text for name, reply in replies.items() if reply is None or reply.is_error}
+        assert len(failed) <= 1, failed  # the one that was alone when the disk refused
+        assert not any("Errno" in text for text in failed.values())
+        assert check(home, set(CALLS) - set(failed)) == set(CALLS) - set(failed)
+
+    counting = Refusal(0, code)
+    run(prepared(tmp_path / "count"), counting)
+    assert counting.seen > 40
+    for at in range(1, counting.seen + 1, 3):
+        run(prepared(tmp_path / f"at-{at}"), Refusal(at, code))
+
+
+def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_path, monkeypatch):
+    home = prepared(tmp_path / "home")
+    before = {path: path.read_bytes() for path in home.rglob("*.md")}
+    with open_memory(home) as memory:
+        memory.sync()
+
+        def full(fd: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with at_once(memory, CALLS) as replies:
+                pass
+        assert all("the disk is full" in reply.text for reply in replies.values() if reply is not None)
+        assert {path: path.read_bytes() for path in home.rglob("*.md")} == before
+        with at_once(memory, CALLS) as replies:
+            pass
+        assert not any(reply is None or reply.is_error for reply in replies.values())
+    assert check(home, set(CALLS)) == set(CALLS)
+
+
+FILLING = """
+import json, resource, sys
+from pathlib import Path
+from commonplace import open_memory
+from crash.batches import CALLS, at_once
+home = Path(sys.argv[1])
+with open_memory(home) as memory:
+    memory.sync()
+    size = (home / ".commonplace/history/journal.jsonl").stat().st_size
+    with at_once(memory, CALLS) as replies:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 300, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(json.dumps({name: reply.is_error for name, reply in replies.items()}))
+"""
+
+
+def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_others(tmp_path):
+    home = prepared(tmp_path / "home")
+    with open_memory(home) as memory:  # so that the journal, not a note or the index, is the file that is full
+        for number in range(30):
+            memory.write(Draft("x", title=f"Filling {number}", folder="f"))
+    ran = subprocess.run(
+        [sys.executable, "-c", FILLING, str(home)], env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS,
+        preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    acknowledged = {name for name, is_error in json.loads(ran.stdout).items() if not is_error}
+    assert len(acknowledged) < len(CALLS)
+    assert made(home) == acknowledged
+    with open_memory(home, watch=False) as memory:
+        assert len(memory.log(limit=0)) == 34 + len(acknowledged)
+
+
+def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
+    with open_memory(tmp_path / "home") as memory:
+        memory.sync()
+        seen: list[tuple[bool, int]] = []
+        path = tmp_path / "home" / "notes" / "Staged.md"
+
+        def look() -> None:
+            with memory.engine.guard:
+                journal = (tmp_path / "home/.commonplace/history/journal.jsonl").read_bytes()
+                seen.append((path.exists(), journal.count(b"\n")))
+
+        def write() -> None:
+            writer.start()
+            while not memory.engine.guard.may_stage:
+                threading.Event().wait(0.001)
+            reader.start()
+            memory.write(Draft("staged text", title="Staged"))
+            assert not path.exists()
+            assert memory.index.notes.get("notes", "Staged.md") is not None
+            assert len(memory.log(limit=0)) == 2
+
+        memory.write(Draft("first", title="First"))
+        writer = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(lambda: None))
+        reader = threading.Thread(target=look)
+        memory.in_turn(write)
+        assert path.read_text().rstrip().endswith("staged text")
+        writer.join(SECONDS)
+        reader.join(SECONDS)
+        assert seen == [(True, 2)]
+
+
+def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
+    with open_memory(tmp_path / "home") as memory:
+        memory.write(Draft("old", title="Old"))
+
+        def write() -> None:
+            writer.start()
+            while not memory.engine.guard.may_stage:
+                threading.Event().wait(0.001)
+            memory.write(Draft("one", title="One"))
+            memory.edit("notes/one", Append("two"))
+            assert memory.read("notes/one").content.split() == ["one", "two"]
+            memory.delete("notes/old")
+            with pytest.raises(NotFound):
+                memory.read("notes/old")
+
+        writer = threading.Thread(target=lambda: memory.in_turn(lambda: None))
+        memory.in_turn(write)
+        writer.join(SECONDS)
+        assert [change.verb for change in memory.log(limit=4)] == ["delete", "edit", "write", "write"]
+
+
+def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
+    with open_memory(prepared(tmp_path / "home")) as memory:
+        memory.sync()
+        with at_once(memory, CALLS) as replies:
+            pass
+        assert not any(reply is None or reply.is_error for reply in replies.values())
+        log = memory.log(limit=5)
+        assert [change.number for change in log] == [9, 8, 7, 6, 5]
+        assert sorted(change.verb for change in log) == ["edit", "overwrite", "overwrite", "supersede", "write"]
+        overwritten = next(change for change in log if change.path == "Old.md")
+        memory.undo(overwritten.number)
+        assert memory.read("notes/old").content.strip() == "before Old"
+        assert memory.read("notes/new").content.split() == ["new"] * 200
+
+
+def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
+    home = prepared(tmp_path / "home")
+    with open_memory(home) as memory:
+        memory.sync()
+        flush = memory.engine.home.flush
+
+        def saved_before() -> None:
+            if memory.engine.home.staged:
+                (home / "notes" / "Edited.md").write_text("# Edited\n\nby an editor\n")
+                monkeypatch.setattr(memory.engine.home, "flush", flush)
+            flush()
+
+        monkeypatch.setattr(memory.engine.home, "flush", saved_before)
+        with at_once(memory, CALLS) as replies:
+            pass
+        assert not any(reply is None or reply.is_error for reply in replies.values())
+        text = (home / "notes" / "Edited.md").read_text()
+        assert "by an editor" in text
+        assert text.rstrip().endswith("added")
+
+
+WRITING = r"""
+import sys, threading
+from commonplace import faces, open_memory
+with open_memory(sys.argv[1]) as memory:
+    tools = faces.registry(["notes"], memory.settings)
+    def write(number):
+        for each in range(8):
+            title = f"{sys.argv[2]} {number} {each}"
+            reply = tools.call(memory, "write_note", {"title": title, "content": title * 50, "directory": ""})
+            assert not reply.is_error, reply.text
+            sys.stdout.write(f"{title}\n")
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
+    home = tmp_path / "home"
+    open_memory(home, watch=False).close()
+    with ThreadPoolExecutor(2) as threads:
+        ran = list(threads.map(lambda name: subprocess.run([sys.executable, "-c", WRITING, str(home), name],
+                               env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS), "ab"))  # fmt: skip
+    assert [each.returncode for each in ran] == [0, 0], [each.stderr for each in ran]
+    with open_memory(home, watch=False) as memory:
+        said = [title for each in ran for title in each.stdout.splitlines()]
+        assert len(said) == 128
+        assert {path.stem for path in (home / "notes").glob("*.md")} == set(said)
+        assert [change.number for change in memory.log(limit=0)] == list(range(128, 0, -1))
+
+
+@pytest.mark.slow
+def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp_path):
+    home = tmp_path / "home"
+    kept: list[str] = []
+    with DaemonProcess(home, "--tools", "notes") as daemon:
+        assert daemon.ready()
+        begun = threading.Event()
+
+        def write(number: int) -> None:
+            with Client(home) as client:
+                for each in range(1000):
+                    params = {"title": f"{number}x{each}", "content": "text", "directory": ""}
+                    try:
+                        answer = client.ask("tools/call", params={"name": "write_note", "arguments": params})
+                    except (OSError, ValueError):
+                        return
+                    if answer["result"]["is_error"]:
+                        return
+                    kept.append(f"{number}x{each}")
+                    begun.set()
+
+        with ThreadPoolExecutor(8) as threads:
+            for number in range(8):
+                threads.submit(write, number)
+            assert begun.wait(SECONDS)
+            status, _, error = daemon.stop()
+    assert status == 0, error
+    assert kept
+    with open_memory(home, watch=False) as memory:
+        assert {path.stem for path in (home / "notes").glob("*.md")} >= set(kept)
+        assert len(memory.log(limit=0)) >= len(kept)

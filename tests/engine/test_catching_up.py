@@ -1,0 +1,185 @@
+"""A server with a large project: calls are answered at once, and what changed while none ran is found behind them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace import Draft, Exists, Memory, NotFound, open_memory
+from commonplace.engine import freshness
+from commonplace.engine.engine import Engine
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """A vault that was indexed, and that other programs have changed since."""
+    root = tmp_path / "vault"
+    for name in ("kept", "edited", "removed", "sub/moved", "gone/a", "gone/b"):
+        put(root / f"{name}.md", f"# {Path(name).name}\n\nthe first {name.replace('/', ' ')} text\n")
+    with open_memory(tmp_path / "home", projects={"vault": root}) as memory:
+        assert len(memory.search("first")) == 6
+        (row,) = [hit.note.row for hit in memory.search("moved")]
+    put(root / "edited.md", "# edited\n\nanother text than before\n")
+    put(root / "new/added.md", "# added\n\nfreshly added\n")
+    (root / "removed.md").unlink()
+    os.rename(root / "sub/moved.md", root / "new/moved.md")
+    for name in ("a", "b"):
+        (root / f"gone/{name}.md").unlink()
+    (root / "gone").rmdir()
+    put(root / "row", str(row))
+    return root
+
+
+@pytest.fixture
+def opened(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    """A server of that vault, which compares it with the disk only when a test says so."""
+    monkeypatch.setattr(freshness, "LARGE", 3)
+    monkeypatch.setattr(Engine, "_work_behind", lambda _: None)
+    with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
+        memory.stats()
+        yield memory
+
+
+def put(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def found(memory: Memory, text: str) -> set[str]:
+    return {hit.note.path for hit in memory.search(text)}
+
+
+def catch_up(memory: Memory) -> int:
+    """How many pieces the rest of the comparison takes."""
+    pieces = 0
+    while memory.engine.freshness.late:
+        memory.engine.freshness.catch_up(0)
+        pieces += 1
+    return pieces
+
+
+def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> None:
+    assert found(opened, "first") == {"kept.md", "edited.md", "removed.md", "sub/moved.md", "gone/a.md", "gone/b.md"}
+    (warning,) = opened.warnings
+    assert "project vault" in warning
+    assert "may be missing" in warning
+
+
+def test_behind_the_calls_all_of_it_is_found_in_pieces(opened: Memory, vault: Path) -> None:
+    assert catch_up(opened) > 3
+    assert opened.warnings == []
+    assert found(opened, "first") == {"kept.md", "new/moved.md"}
+    assert found(opened, "another") == {"edited.md"}
+    assert found(opened, "freshly") == {"new/added.md"}
+    (hit,) = opened.search("moved")
+    assert hit.note.row == int((vault / "row").read_text())  # the same note still
+
+
+def test_what_changes_meanwhile_is_seen_at_once(opened: Memory, vault: Path) -> None:
+    put(vault / "sub/late.md", "a heron\n")
+    assert found(opened, "heron") == {"sub/late.md"}
+    put(vault / "kept.md", "a kingfisher\n")
+    assert found(opened, "kingfisher") == {"kept.md"}
+    (vault / "kept.md").unlink()
+    assert found(opened, "kingfisher") == set()
+    catch_up(opened)
+    assert found(opened, "heron") == {"sub/late.md"}
+    assert found(opened, "kingfisher") == set()
+
+
+def test_a_folder_found_behind_the_calls_is_watched_from_then_on(opened: Memory, vault: Path) -> None:
+    catch_up(opened)
+    put(vault / "new/later.md", "a wagtail\n")
+    assert found(opened, "wagtail") == {"new/later.md"}
+
+
+def test_what_is_read_is_as_it_is_on_disk(opened: Memory) -> None:
+    assert "another text" in opened.read("edited", project="vault").text
+    assert "freshly" in opened.read("new/added.md", project="vault").text
+    assert "freshly" in opened.read(("vault", "new/added.md")).text
+    for gone in ("removed", "gone/a"):
+        with pytest.raises(NotFound):
+            opened.read(gone, project="vault")
+    assert opened.warnings != []
+
+
+def test_a_write_meets_the_file_another_program_made(opened: Memory, vault: Path) -> None:
+    draft = Draft("mine\n", project="vault", folder="new", title="added")
+    with pytest.raises(Exists):
+        opened.write(draft)
+    assert (vault / "new/added.md").read_text() == "# added\n\nfreshly added\n"
+    assert opened.store(draft, overwrite=True).created is False
+    opened.undo()
+    assert (vault / "new/added.md").read_text() == "# added\n\nfreshly added\n"
+    catch_up(opened)
+    assert found(opened, "freshly") == {"new/added.md"}
+
+
+def test_a_note_written_where_one_was_removed_stays(opened: Memory, vault: Path) -> None:
+    opened.write(Draft("a sparrow\n", project="vault", folder="sub", title="moved"))
+    catch_up(opened)
+    assert found(opened, "sparrow") == {"sub/moved.md"}
+    assert found(opened, "first") == {"kept.md", "new/moved.md"}
+
+
+def test_a_folder_is_deleted_with_all_that_is_in_it_now(opened: Memory, vault: Path) -> None:
+    opened.delete_folder("vault", "new")
+    assert not (vault / "new").exists()
+    assert opened.warnings == []  # that had to look at every file
+
+
+def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
+    assert opened.sync().total == 6
+    assert opened.warnings == []
+    put(vault / "new/later.md", "a wagtail\n")
+    assert found(opened, "wagtail") == {"new/later.md"}
+
+
+def test_a_folder_that_went_while_it_was_compared_loses_its_notes(opened: Memory, vault: Path) -> None:
+    opened.engine.freshness.catch_up(0)
+    os.rename(vault / "new", vault.parent / "away")
+    catch_up(opened)
+    assert found(opened, "freshly") == set()
+    assert found(opened, "first") == {"kept.md"}
+
+
+def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freshness, "LARGE", 0)
+    with open_memory(tmp_path / "home") as memory:
+        note = memory.write(Draft("likes tea", project="categories", category="preferences"))
+        (file,) = (tmp_path / "home/categories/preferences").iterdir()
+    file.write_text(file.read_text().replace("tea", "cocoa"))
+    with open_memory(tmp_path / "home", serving=True) as memory:
+        assert [hit.note.id for hit in memory.search("cocoa")] == [note.id]
+        assert memory.warnings == []
+
+
+def test_it_ends_by_itself(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freshness, "LARGE", 3)
+    with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
+        memory.stats()
+        behind = memory.engine._behind
+        assert behind is not None
+        behind.join(30)
+        assert memory.warnings == []
+        assert found(memory, "first") == {"kept.md", "new/moved.md"}
+
+
+def test_it_ends_with_the_memory(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freshness, "LARGE", 3)
+    with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory, memory.engine.guard:
+        memory.stats()
+        behind = memory.engine._behind
+    assert behind is not None
+    behind.join(30)
+    assert not behind.is_alive()
+
+
+def test_who_does_not_serve_sees_every_change(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freshness, "LARGE", 3)
+    with open_memory(tmp_path / "home", projects={"vault": vault}) as memory:
+        assert found(memory, "first") == {"kept.md", "new/moved.md"}
+        assert memory.warnings == []

@@ -1,0 +1,421 @@
+"""`memory mcp` where a daemon runs: the same server, without one in each client's process (docs/clients.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from commonplace.config import load
+from commonplace.engine import open_memory
+from commonplace.faces import registry
+from commonplace.serve import pump, sessions
+from commonplace.serve.proxy import PROGRAM
+from serve.client import OfficialClient
+from serve.daemon_process import Client, DaemonProcess
+from serve.process import SECONDS, memory_mcp
+
+GRAPH = "memory://knowledge-graph"
+
+
+@pytest.fixture
+def home(tmp_path):
+    notes = tmp_path / "home" / "notes"
+    notes.mkdir(parents=True)
+    (notes / "tea.md").write_text("# Tea\n\nGreen tea, 二十四节气.\n")
+    (notes / "secret.md").write_text("---\nscope: agent:claude\n---\nsecret tea\n")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def daemons(home):
+    """Start daemons of the home that end with the test."""
+    with ExitStack() as ends:
+
+        def started():
+            daemon = ends.enter_context(DaemonProcess(home, "--interval", "1h"))
+            daemon.ready()
+            return daemon
+
+        yield started
+
+
+@pytest.fixture
+def daemon(daemons):
+    return daemons()
+
+
+@pytest.fixture
+def client(start, home):
+    """Start `memory mcp` on the home, after its handshake."""
+
+    def started(*arguments, name="test"):
+        server = start(command=memory_mcp(home, *arguments), user=home.parent)
+        server.hello = server.handshake(client=name)
+        return server
+
+    return started
+
+
+@pytest.fixture
+def locked(home):
+    """While it is open, changes of the home wait."""
+
+    @contextmanager
+    def locked() -> Iterator[None]:
+        with open_memory(home, watch=False) as memory, memory.exclusive():
+            yield
+
+    return locked
+
+
+def passes_on(server) -> bool:
+    """Whether the process only passes on what its client and a daemon say."""
+    done = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(server.process.pid)], capture_output=True, check=True)
+    return b"pump.main" in done.stdout
+
+
+def write(server, title, content="x"):
+    return server.send("tools/call", {"name": "write_note", "arguments": {"title": title, "content": content}})
+
+
+def known(server):
+    """The server has received all that was sent before: a ping waits for no call."""
+    assert server.ask("ping")["result"] == {}
+
+
+def titles(home):
+    return sorted(path.stem for path in (home / "notes").glob("*.md"))
+
+
+def transcript(server):
+    """What a server answers to lines of all kinds, as it came."""
+    lines = [
+        b'{"jsonrpc":"2.0","id":"a\\u00e9\\",\\"result\\":","method":"tools/list"}',
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":12345678901234567890,"method":"prompts/list"}',
+        b'{"jsonrpc":"2.0","id":2,"method":"resources/templates/list"}',
+        b'{"jsonrpc":"2.0","id":3,"method":"nothing/known","params":{}}',
+        b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":[]}',
+        b"no JSON at all",
+        b'["batch"]',
+        b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
+        b"[" * 100_000,
+        b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read_note","arguments":{"identifier":"tea"}}}',
+        b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read_note","arguments":{"identifier":"\xff"}}}',
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"memory","arguments":"odd"}}',
+        b'{"jsonrpc":"2.0","id":8,"method":"resources/read","params":{"uri":"memory://notes/tea"}}',
+        b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"no_tool","arguments":{}}}',
+        b'{"jsonrpc":"2.0","id":10,"method":"completion/complete","params":{"ref":{"type":"ref/resource",'
+        b'"uri":"memory://{project}/{+path}"},"argument":{"name":"project","value":"n"}}}',
+    ]
+    answers = []
+    for line in lines:
+        server.write(line + b"\n")
+        answers.append(server.line())
+    return answers
+
+
+@pytest.mark.slow
+def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, client, daemons):
+    alone = client()
+    expected = [alone.hello, *transcript(alone)]
+    assert not passes_on(alone)
+    assert alone.close() == 0
+    daemons()
+    served = client()
+    assert passes_on(served)
+    assert [served.hello, *transcript(served)] == expected
+    assert served.close() == 0
+    assert served.errors() == ""
+
+
+def test_each_client_is_its_own_agent(home, client, daemon):
+    claude, cursor, other = client(name="claude-code"), client(name="cursor-vscode"), client("--agent", "claude")
+    secret = {"identifier": "notes/secret"}
+    assert all(passes_on(each) for each in (claude, cursor, other))
+    assert [each.call("read_note", secret)["isError"] for each in (claude, cursor, other)] == [False, True, False]
+    claude.text("write_note", {"title": "Mine", "content": "x"})
+    provenance = claude.call("read_note", {"identifier": "notes/Mine"})["structuredContent"]["provenance"]
+    assert (provenance["who"], provenance["client"]) == ("agent:claude", "claude-code 0")
+
+
+def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(home, client, daemon):
+    server = client()
+    sent = [write(server, f"n{number}") for number in range(20)]
+    assert server.close() == 0
+    assert [answer["id"] for answer in server.rest()] == sent
+    assert len(titles(home)) == 22
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(home, client, daemon, locked, number, status):
+    server, other = client(), client()
+    with locked():
+        write(server, "running")
+        waiting = write(server, "waiting")
+        known(server)
+        server.process.send_signal(number)
+        answers = {answer["id"]: answer["result"] for answer in server.rest()}
+    assert server.process.wait(SECONDS) == status
+    assert answers[waiting]["isError"]
+    assert "The server is stopping" in answers[waiting]["content"][0]["text"]
+    assert titles(home) == ["secret", "tea"]
+    assert "Green tea" in other.text("read_note", {"identifier": "tea"})
+
+
+def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, client, daemon, locked):
+    server = client()
+    with locked():
+        first, second = write(server, "first"), write(server, "second")
+        known(server)
+        server.notify("notifications/cancelled", {"requestId": second})
+        known(server)
+    assert server.receive()["id"] == first
+    known(server)
+    assert titles(home) == ["first", "secret", "tea"]
+
+
+def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_is_unknown(
+    home, client, daemon, locked
+):
+    server = client(name="claude-code")
+    with locked():
+        call = write(server, "lost")
+        looked = server.send("tools/list")
+        assert server.receive()["id"] == looked
+        daemon.stop(signal.SIGKILL)
+        answer = server.receive()
+        assert (answer["id"], answer["error"]["code"]) == (call, -32603)
+        assert "unknown whether" in answer["error"]["message"]
+    assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})  # the same agent
+    assert not passes_on(server)
+    assert titles(home) == ["secret", "tea"]
+    assert server.close() == 0
+    assert server.rest() == []
+
+
+@pytest.mark.slow
+def test_a_session_goes_on_with_the_daemon_that_comes_next(home, client, daemon, daemons):
+    server = client(name="claude-code")
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        assert "Traceback" not in daemon.stop(end)[2]
+        daemon = daemons()
+        assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})  # the same agent
+        assert passes_on(server)
+    daemon.stop()
+    assert server.close() == 0
+    assert server.rest() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_the_official_client_does_not_notice_that_its_daemon_was_killed(home, daemon, mode):
+    with OfficialClient(memory_mcp(home), home.parent, "claude-code", mode) as client:
+        tools, secret = client.tools(), {"identifier": "notes/secret"}
+        before = client.call("read_note", secret)
+        assert "secret tea" in before["text"]
+        daemon.stop(signal.SIGKILL)
+        assert client.call("read_note", secret) == before
+        assert client.tools() == tools
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answers", [0, 7, 40])
+def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_done_twice(home, client, daemon, answers):
+    server = client()
+    operation = {"identifier": "notes/tea", "operation": "append"}
+    sent = {}
+    for number in range(100):
+        edit = {**operation, "content": f"\nline {number} of many"}
+        sent[server.send("tools/call", {"name": "edit_note", "arguments": edit})] = f"line {number} of many"
+    first = [server.receive() for _ in range(answers)]
+    daemon.stop(signal.SIGKILL)
+    found = [*first, *(server.receive() for _ in range(100 - answers))]
+    assert {answer["id"] for answer in found} == sent.keys()
+    assert server.close() == 0
+    lines = (home / "notes" / "tea.md").read_text().splitlines()
+    for answer in found:
+        if "result" in answer:
+            assert not answer["result"]["isError"]
+            assert lines.count(sent[answer["id"]]) == 1
+        else:
+            assert "unknown whether" in answer["error"]["message"]
+            assert lines.count(sent[answer["id"]]) <= 1
+
+
+@pytest.mark.slow
+def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has_gone(home, client, daemon):
+    server = client("--tools", "graph")
+    assert server.ask("resources/subscribe", {"uri": GRAPH})["result"] == {}
+    daemon.stop()
+    known(server)
+    entity = {"name": "E", "entityType": "t", "observations": []}
+    call = server.send("tools/call", {"name": "memory_create_entities", "arguments": {"entities": [entity]}})
+    told, answer = server.receive(), server.receive()
+    assert (told["method"], told["params"]) == ("notifications/resources/updated", {"uri": GRAPH})
+    assert answer["id"] == call
+    assert server.close() == 0
+    assert server.rest() == []
+
+
+@pytest.mark.slow
+def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(home, client, daemon, locked):
+    server = client()
+    with locked():
+        running, waiting = write(server, "running"), write(server, "waiting")
+        known(server)
+        daemon.process.send_signal(signal.SIGTERM)
+        answers = {answer["id"]: answer["result"] for answer in (server.receive(), server.receive())}
+        assert daemon.ended()[0] == 0
+    assert answers.keys() == {running, waiting}
+    assert "this call was not carried out" in answers[waiting]["content"][0]["text"]
+    assert "Green tea" in server.text("read_note", {"identifier": "tea"})
+
+
+@pytest.mark.parametrize("answer", [b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}\n', b""])
+def test_a_daemon_that_refuses_or_knows_no_sessions_is_done_without(home, client, answer):
+    with listening(home, answer):
+        server = client()
+        assert not passes_on(server)
+        assert "Green tea" in server.text("read_note", {"identifier": "tea"})
+
+
+def test_a_daemon_that_grants_a_session_and_says_nothing_is_asked_once(home, client):
+    with listening(home, sessions._GRANTED) as asked:
+        server = client()
+        assert "Green tea" in server.text("read_note", {"identifier": "tea"})
+        assert not passes_on(server)
+    assert sum(b'"mcp"' in line for line in asked) == 1
+
+
+@contextmanager
+def listening(home, answer) -> Iterator[list[bytes]]:
+    """Something that answers each connection to the home's socket with `answer` and closes it: what it was asked."""
+    asked = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = os.getcwd()
+        os.chdir(home)
+        try:
+            listener.bind("memory.sock")
+        finally:
+            os.chdir(here)
+        listener.listen()
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, connection.makefile("rb") as lines:
+                    asked.append(lines.readline())
+                    connection.sendall(answer)
+                    if answer == sessions._GRANTED:
+                        lines.readline()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(SECONDS)
+
+
+def test_a_client_that_is_configured_otherwise_has_a_server_of_its_own(home, client, daemon, tmp_path):
+    (tmp_path / "other.yaml").write_text("gate:\n  secrets: allow\n")
+    server = client("--config", str(tmp_path / "other.yaml"))
+    assert not passes_on(server)
+
+
+@pytest.mark.slow
+def test_a_daemon_for_one_agent_serves_no_other(home, client, start):
+    with DaemonProcess(home, "--agent", "claude") as daemon:
+        daemon.ready()
+        assert not passes_on(client())
+        assert passes_on(client("--agent", "claude"))
+
+
+@pytest.mark.slow
+def test_a_preset_with_files_of_its_own_has_a_server_of_its_own(home, client, daemon, tmp_path):
+    assert not passes_on(client("--tools", "graph", "--graph-file", str(tmp_path / "graph.jsonl")))
+    assert passes_on(client("--as", "memory-bank"))
+
+
+@pytest.mark.slow
+def test_messages_of_20_mb_go_both_ways(home, client, daemon):
+    server = client()
+    content = "".join(f"{number:019}\n" for number in range(1 << 20))
+    assert not server.call("write_note", {"title": "Large", "content": content})["isError"]
+    found = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0]["text"]
+    assert found.endswith(content)
+    assert passes_on(server)
+
+
+@pytest.mark.slow
+def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(home, client, daemon):
+    server = client()
+    call = write(server, "before")
+    server.write(b'{"jsonrpc":"2.0","id":99,' + b" " * (pump.LIMIT + pump.BLOCK) + b'"method":"ping"}\n')
+    assert [server.receive()["id"], server.receive()["id"]] == [call, 99]
+    assert not passes_on(server)
+    assert titles(home) == ["before", "secret", "tea"]
+
+
+@pytest.mark.slow
+def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, client, daemon):
+    (home / "notes" / "large.md").write_text("large\n" * 50_000)
+    asked = {"program": f"{PROGRAM} {load(home).digest()}", "tools": ["notes"], "like": None, "name": "n", "agent": "a"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+    read = {"name": "read_note", "arguments": {"identifier": "large"}}
+    with Client(home) as silent:
+        assert silent.ask("mcp", jsonrpc="2.0", params=asked)["result"] == {}
+        silent.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).encode() + b"\n")
+        for number in range(50):
+            line = {"jsonrpc": "2.0", "id": number + 1, "method": "tools/call", "params": read}
+            silent.send(json.dumps(line).encode() + b"\n")
+        server = client()
+        assert "Green tea" in server.text("read_note", {"identifier": "tea"})
+        assert daemon.stop()[0] == 0
+
+
+def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
+    monkeypatch.setattr(sessions, "_AT_ONCE", 1)
+    with open_memory(home, watch=False) as memory:
+        served = sessions.McpSessions(memory, lambda names, like: registry(names, memory.settings, like=like))
+        wanted = {"program": f"{PROGRAM} {memory.settings.digest()}", "tools": ["kv"], "like": None, "name": "n"}
+
+        async def ask(connection):
+            with connection:
+                reader, writer = await asyncio.open_connection(sock=connection)
+                await served.serve(wanted, reader, writer)
+                writer.close()
+                await writer.wait_closed()
+
+        async def both():
+            (one, its), (other, others) = socket.socketpair(), socket.socketpair()
+            with its, others:
+                first = asyncio.create_task(ask(one))
+                await asyncio.get_running_loop().sock_recv(nonblocking(its), 1000)
+                await ask(other)
+                refused = others.recv(1000)
+                its.send(pump.END)
+                await first
+                return refused
+
+        refused = asyncio.run(asyncio.wait_for(both(), SECONDS))
+    assert json.loads(refused)["error"]["message"] == "this daemon serves no more sessions"
+    assert served.connected() == []
+
+
+def nonblocking(connection):
+    connection.setblocking(False)
+    return connection

@@ -12,7 +12,7 @@ import pytest
 from postgres.server import MISSING, is_available
 
 TESTS = Path(__file__).parents[1]
-FILES = ("test_002_graph.py", "test_004_values.py", "test_000b_permalinks.py")
+FILES = ("test_002_graph.py", "test_000b_permalinks.py")
 BY_HAND = "not by_hand and not hand_made and not presets"
 """Names of tests that write files past commonplace, or use the folder of another program."""
 

@@ -65,7 +65,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     @verb
     def lag(self) -> int | None:
-        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow or is still being
+        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow, or is still
         compared with the files (then 1), or, of notes in a database, this copy of them; None: it cannot be asked."""
         self.engine.fresh()
         is_behind = self.engine.freshness.behind or self.engine.freshness.late

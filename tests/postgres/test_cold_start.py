@@ -61,7 +61,7 @@ def test_a_mirror_waits_for_a_copy_that_is_being_filled(replica: Replica, slow: 
     a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
     copy = tmp_path / "copy"
     Mirror(a, copy).run(git=True)
-    b = replica("b")
+    b = replica("b", serving=True)
     assert wait_for(lambda: bool(b.list()) and "20 of 60" in str(b.warnings))
     assert b.lag()
     threading.Timer(0.2, slow.set).start()

@@ -185,3 +185,12 @@ def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
 def test_a_space_that_cannot_be_reached_is_said_to_be(home):
     with pytest.raises(CommonplaceError, match="cannot be reached"):
         move(str(home), "postgresql://127.0.0.1:1/none?space=x")
+
+
+def test_the_command_shows_no_password(terminal, space, monkeypatch):
+    terminal.write("one")
+    address = space.replace("commonplace_team@", "commonplace_team:s3cret@") + "&password=s3cret"
+    said = terminal.ok("move-home", str(terminal.home), address)
+    assert "s3cret" not in said
+    assert "&space=" in said
+    assert terminal.ok("--home", space, "list") == terminal.ok("list")

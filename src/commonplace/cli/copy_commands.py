@@ -99,9 +99,12 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
 
 def _shown(place: str) -> str:
     """A folder, or the address of a database without a password."""
-    from urllib.parse import urlsplit
+    from urllib.parse import parse_qsl, urlencode, urlsplit
 
-    if not place.startswith("postgres"):
+    from commonplace.transfer.home_move import DATABASE
+
+    if not place.startswith(DATABASE):
         return place
     parts = urlsplit(place)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    query = urlencode([each for each in parse_qsl(parts.query) if "password" not in each[0]], safe="/")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

@@ -65,10 +65,11 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     @verb
     def lag(self) -> int | None:
-        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow, or, of notes in
-        a database, this copy of them; None: the database cannot be asked."""
+        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow, or is still
+        compared with the files (then 1), or, of notes in a database, this copy of them; None: it cannot be asked."""
         self.engine.fresh()
-        return 1 if self.engine.freshness.behind else self.engine.home.lag()
+        is_behind = self.engine.freshness.behind or self.engine.freshness.late
+        return 1 if is_behind else self.engine.home.lag()
 
     def __enter__(self) -> Self:
         return self

@@ -36,7 +36,7 @@ MOVING = ".moving"
 _STAGED, _NOTE = "home", "move.json"
 _JOURNAL = f"{PRIVATE}/history/journal.jsonl"
 _TEXTS = f"{PRIVATE}/history/objects/"
-_DATABASE = "postgres"
+DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
 _MADE_ANEW = ("index*.db*", "lock", "redo", "lines", "http", "access.lock", "journal.jsonl.new")
@@ -72,13 +72,13 @@ def move(source: str, target: str, *, dry_run: bool = False, progress: Progress 
 
     Raises InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again.
     """
-    if target.startswith(_DATABASE):
-        if source.startswith(_DATABASE):
+    if target.startswith(DATABASE):
+        if source.startswith(DATABASE):
             raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
         return _to_database(Path(source), target, dry_run, progress)
     with ExitStack() as held:
         memory = None
-        if source.startswith(_DATABASE):
+        if source.startswith(DATABASE):
             memory = held.enter_context(open_memory(source, watch=False))
         place = Path(source) if memory is None else memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)

@@ -268,7 +268,8 @@ def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
     ("argv", "message"),
     [
         (["--from", "mem1", "x"], 'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
-                                  "memory-bank, basic-memory, chatgpt, claude, mem0, claude-mem, mcp-memory-service"),
+                                  "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, "
+                                  "mcp-memory-service"),
         (["--from", "graph-jsonl"], "flag needs an argument: --from"),
         (["--from", "graph-jsonl", "x", "--input", "y"], "--from names its own PATH: leave out --input"),
         (["--from", "memory-bank", "x", "--project", "y"], "--project needs --from basic-memory, chatgpt or claude"),

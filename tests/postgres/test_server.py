@@ -12,7 +12,7 @@ import pytest
 
 from commonplace import Draft, open_memory
 from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
-from commonplace.store.postgres.database import SCHEMA, Database
+from commonplace.store.postgres.database import SCHEMA, SpaceDatabase
 from postgres.test_commits import cut
 
 
@@ -60,7 +60,7 @@ def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
 
 def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
     url, _, rest = space.partition("&space=")
-    databases = [Database(url, rest) for _ in range(6)]
+    databases = [SpaceDatabase(url, rest) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
         states = set(pool.map(lambda each: each.prepare(), databases))
     for each in databases:

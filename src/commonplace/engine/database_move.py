@@ -20,7 +20,7 @@ from commonplace.store.journal import Change
 from commonplace.store.layout import PRIVATE
 from commonplace.store.path_guard import clean
 from commonplace.store.postgres.new_space import Key, NewSpace
-from commonplace.store.postgres.snapshot import Row
+from commonplace.store.postgres.snapshot import FileRow
 
 T = TypeVar("T")
 _ROWS, _BYTES = 500, 8 << 20
@@ -128,7 +128,7 @@ class IntoDatabase:
 
     def _rows(
         self, places: dict[Key, tuple[str, str]], there: dict[Key, tuple[str, str | None, int | None]]
-    ) -> Iterator[Row]:
+    ) -> Iterator[FileRow]:
         """A row for each place; of kind "" for one that is in the database already."""
         for (project, path), (_, place) in places.items():
             with suppress(FileNotFoundError):  # gone since; the second time nobody writes
@@ -138,12 +138,12 @@ class IntoDatabase:
                 if known is not None and known[0] == stamp:
                     continue
                 if stat.S_ISLNK(status.st_mode):
-                    row = Row(project, path, "link", None, None, os.readlink(place), 0o700, None)
+                    row = FileRow(project, path, "link", None, None, os.readlink(place), 0o700, None)
                 elif stat.S_ISDIR(status.st_mode):
-                    row = Row(project, path, "folder", None, None, None, 0o700, None)
+                    row = FileRow(project, path, "folder", None, None, None, 0o700, None)
                 else:
                     file = read_file(place)
-                    row = Row(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
+                    row = FileRow(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
                 self._seen[project, path] = stamp, row.kind, row.sha256 or ""
                 is_there = there.get((project, path)) == (row.kind, row.sha256 or row.link, row.mode)
                 yield row._replace(kind="", body=None) if is_there else row

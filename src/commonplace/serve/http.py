@@ -38,8 +38,8 @@ from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, AccessRefused, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
-from commonplace.serve.metrics import Health, Metrics, State
-from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, AccessLog, HostAndOrigin, RequestRefused, in_time
+from commonplace.serve.metrics import Health, HomeState, Metrics
+from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
 from commonplace.serve.rpc import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
 
@@ -277,7 +277,7 @@ class HttpServer:
                 *routes,
             ],
             middleware=[
-                Middleware(AccessLog, counts=self.metrics.requests),
+                Middleware(RequestLog, counts=self.metrics.requests),
                 Middleware(HostAndOrigin, settings=security),
             ],
             lifespan=self._lifespan,
@@ -297,10 +297,10 @@ class HttpServer:
         if self.admitted(request).projects:
             raise RequestRefused(404, "There is nothing here for this token.")
 
-    def _state(self) -> State:
+    def _state(self) -> HomeState:
         memory = self.homes.memory(None)
         connections = len(self._server.server_state.connections) if self._server is not None else 0
-        return State(memory.lag(), memory.stats().total, connections)
+        return HomeState(memory.lag(), memory.stats().total, connections)
 
     async def start(self) -> None:
         """Begin to accept connections."""

@@ -77,7 +77,7 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
         yield f"commonplace_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"
 
 
-class State(NamedTuple):
+class HomeState(NamedTuple):
     """How the server is: acknowledged changes it does not show yet (None: the database cannot be asked), `notes` of the
     home, open `connections`."""
 
@@ -93,13 +93,13 @@ class Health:
     """
 
     def __init__(
-        self, metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], State],
+        self, metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState],
         check: Callable[[Request], None],
     ):  # fmt: skip
         self._metrics, self._is_stopping, self._ask, self._check = metrics, is_stopping, ask, check
         self._turn = asyncio.Lock()
         self._asked = float("-inf")
-        self._state: State | None = None
+        self._state: HomeState | None = None
 
     def routes(self) -> list[BaseRoute]:
         """`/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens."""
@@ -133,7 +133,7 @@ class Health:
         }
         return PlainTextResponse(self._metrics.text(gauges), media_type=_VERSION)
 
-    async def _look(self) -> State | None:
+    async def _look(self) -> HomeState | None:
         """The state; None when it could not be told in time."""
         async with self._turn:
             if time.monotonic() - self._asked >= _LOOK_AFTER:
@@ -143,6 +143,6 @@ class Health:
                 self._asked = time.monotonic()
             return self._state
 
-    def _bounded(self) -> State:
+    def _bounded(self) -> HomeState:
         with waits_at_most(_PATIENCE):
             return self._ask()

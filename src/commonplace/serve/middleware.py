@@ -77,7 +77,7 @@ class HostAndOrigin:
         await self._app(scope, receive, send)
 
 
-class AccessLog:
+class RequestLog:
     """One line for each request: who, what, how it ended, how long it took; nothing of what was said. Each is counted
     by its status."""
 

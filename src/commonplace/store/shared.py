@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Source(Protocol):
+class SharedSource(Protocol):
     """Where shared files come from: see `follow_shared`, `changing_shared`."""
 
     space: str
@@ -21,11 +21,11 @@ class Source(Protocol):
     def changing(self, path: Path) -> AbstractContextManager[None]: ...
 
 
-_SOURCES: dict[Path, Source] = {}
+_SOURCES: dict[Path, SharedSource] = {}
 """By the root of the home, for this process."""
 
 
-def share(root: Path, source: Source) -> None:
+def share(root: Path, source: SharedSource) -> None:
     """From now on the files of the home at `root` are those of `source`."""
     _SOURCES[root] = source
 

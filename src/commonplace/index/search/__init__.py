@@ -29,7 +29,7 @@ from commonplace.index.rows import (
     text_of,
 )
 from commonplace.index.search import parse
-from commonplace.index.search.chunks import READ, READ_LONG, Reading
+from commonplace.index.search.chunks import READ, READ_LONG, ChunkReading
 from commonplace.index.search.queries import MAX_RANKED, SearchContext, search_context
 from commonplace.index.search.ranking import Nearness, Ranking
 from commonplace.index.search.snippets import shortened
@@ -142,7 +142,7 @@ class _Search:
         if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
             others, more = self._candidates(parsed, loose, _without(rows, whole_rows), total - whole_total)
             order, best = order + _without(others, order), best + _without(more, best)
-        reading = Reading(Ranking(context, self.text, today, query=parsed, given=best))
+        reading = ChunkReading(Ranking(context, self.text, today, query=parsed, given=best))
         for part in (best[:count], best[count:]):
             inside = set(part)
             ranked = iter([row for row in reading.order if row in inside])
@@ -199,7 +199,7 @@ class _Search:
         """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
         limit, offset = self.limit, self.offset
         ranking = Ranking(self.context, self.text, today, near)
-        reading = Reading(ranking, READ)
+        reading = ChunkReading(ranking, READ)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
             begin, stop = max(0, offset - len(reading.rows)), offset + limit - len(reading.rows)
@@ -209,7 +209,7 @@ class _Search:
         total = ranking.total + sum(not ranking.is_counted(row) for row in known)
         return Hits(hits[skip:], total, relaxed=True)
 
-    def _hits(self, reading: Reading, rows: Sequence[int], first: Sequence[Hit] = ()) -> list[Hit]:
+    def _hits(self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()) -> list[Hit]:
         """Notes as hits, after those that come `first`."""
         context = self.context
         others = context.texts(_without(rows, reading.texts), reading.terms)

@@ -74,7 +74,7 @@ def chunk(text: str) -> list[tuple[int, int]]:
     return [part for start, stop in parts for part in _list_items(text, start, stop)] or [(0, len(text))]
 
 
-class Reading:
+class ChunkReading:
     """The best notes for a query, read chunk by chunk.
 
     `rows`: the notes read, the `first` best ones and the best long ones after those, which score low as whole notes

@@ -8,7 +8,7 @@ from datetime import date
 
 from commonplace.index import validity
 from commonplace.index.rows import Hit, NoteInfo, infos
-from commonplace.index.search.chunks import Reading
+from commonplace.index.search.chunks import ChunkReading
 from commonplace.index.search.queries import search_context
 from commonplace.index.search.ranking import Nearness, Ranking
 from commonplace.note.links import slug
@@ -41,7 +41,7 @@ def find_evidence(
     with search_context(db, query, viewer) as context:
         ranking = Ranking(context, query.text, today, near)
         marks = validity.marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
-        found = list(_fitting(db, Reading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
+        found = list(_fitting(db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
         if found or not context.invalid or query.as_of is not None:
             return found
     return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
@@ -110,7 +110,7 @@ def _address(note: NoteInfo) -> str:
 
 
 def _fitting(
-    db: sqlite3.Connection, ranking: Reading, space: int, marks: Mapping[int, str],
+    db: sqlite3.Connection, ranking: ChunkReading, space: int, marks: Mapping[int, str],
     skip: Callable[[NoteInfo], bool] | None, least: float,
 ) -> Iterator[Hit]:  # fmt: skip
     """The best chunks that fit into `space` characters together with the lines about their notes."""

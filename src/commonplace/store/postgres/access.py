@@ -13,7 +13,7 @@ from commonplace.errors import Busy, DatabaseRefused
 from commonplace.store.access import AccessLog, LockedLog
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import put_derived
-from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.database import SpaceDatabase
 from commonplace.store.postgres.statements import counted
 
 _BETWEEN = 10.0
@@ -23,7 +23,7 @@ _BETWEEN = 10.0
 class ReplicaAccess(AccessLog):
     """As `AccessLog`. The counts shown are those of the database at the last exchange, and what was read here since."""
 
-    def __init__(self, path: Path, database: Database):
+    def __init__(self, path: Path, database: SpaceDatabase):
         super().__init__(path)
         self._log, self._database = path, database
         self._totals: Counter[str] = Counter()

@@ -13,8 +13,8 @@ from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRef
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
 from commonplace.store.postgres.connection import Connection, reason_of
-from commonplace.store.postgres.snapshot import STATE, Snapshot, State
-from commonplace.store.postgres.statements import Statement, counted, of_log, of_step
+from commonplace.store.postgres.snapshot import STATE, Snapshot, SpaceState
+from commonplace.store.postgres.statements import SqlStatement, counted, of_log, of_step
 
 if TYPE_CHECKING:
     import psycopg
@@ -27,13 +27,13 @@ SCHEMA = 1
 _PARTITIONED = ("note", "journal", "blob", "access")
 
 
-class Database(Connection):
+class SpaceDatabase(Connection):
     """A space of the database at `url`. For one thread at a time."""
 
     def __init__(self, url: str, space: str):
         super().__init__(url, space)
         self._locked: psycopg.Connection[Any] | None = None
-        self._state: State | None = None
+        self._state: SpaceState | None = None
         self._has_jobs = False
         key = sha256(f"commonplace\0{space}".encode())
         self._writers, self._jobs = (int.from_bytes(bytes.fromhex(key[at : at + 16]), signed=True) for at in (0, 16))
@@ -56,7 +56,7 @@ class Database(Connection):
 
     # --- spaces and migrations
 
-    def prepare(self) -> State:
+    def prepare(self) -> SpaceState:
         """Bring the schema up to date, make the space if there is none. Raises DatabaseRefused, DatabaseAway."""
         self._again(self._migrate)
         state = self._newest(self._db)
@@ -85,7 +85,7 @@ class Database(Connection):
             return 0
         return int(db.execute("select coalesce(max(number), 0) from commonplace.version").fetchall()[0][0])
 
-    def _make_space(self, db: psycopg.Connection[Any]) -> State:
+    def _make_space(self, db: psycopg.Connection[Any]) -> SpaceState:
         """A partition of each table, and the row that says that there is the space."""
         from psycopg import sql
 
@@ -106,18 +106,18 @@ class Database(Connection):
 
     # --- what there is
 
-    def newest(self) -> State:
+    def newest(self) -> SpaceState:
         """Where the space is now: one round trip. Raises DatabaseAway, DatabaseRefused."""
         state = self._again(self._newest)
         if state is None:
             raise DatabaseRefused(self.server, f"there is no space {self.space} any more")
         return state
 
-    def _newest(self, db: psycopg.Connection[Any]) -> State | None:
+    def _newest(self, db: psycopg.Connection[Any]) -> SpaceState | None:
         row = db.execute(STATE, [self.space]).fetchone()
-        return self._readable(State(*row)) if row else None
+        return self._readable(SpaceState(*row)) if row else None
 
-    def _readable(self, state: State) -> State:
+    def _readable(self, state: SpaceState) -> SpaceState:
         """The state. Raises DatabaseRefused when a later version has made the tables others than we can read."""
         if state.reads > SCHEMA:
             raise DatabaseRefused(self.server, "its notes are of a later version; upgrade commonplace")
@@ -176,7 +176,7 @@ class Database(Connection):
 
     # --- locks
 
-    def take_lock(self) -> State:
+    def take_lock(self) -> SpaceState:
         """Keep all other writers of the space out, on any machine, until `release_lock` or the end of the connection.
         Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
         try:
@@ -201,7 +201,7 @@ class Database(Connection):
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
             found = db.execute(STATE, [self.space])
         row = found.fetchone()
-        self._state = State(*row) if row else None
+        self._state = SpaceState(*row) if row else None
         return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
@@ -258,17 +258,17 @@ class Database(Connection):
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
         sql = "insert into commonplace.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
-        statements = [Statement(sql, [self.space, digest, data]) for digest, data in texts.items()]
+        statements = [SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()]
         self._write(statements, change)
 
-    def _write(self, statements: Sequence[Statement], change: Change) -> None:
+    def _write(self, statements: Sequence[SqlStatement], change: Change) -> None:
         id, space = uuid4(), self.space
         line = [space, change.number, id, parse_stamp(change.time), change.dump()]
-        moved: list[Statement] = [
+        moved: list[SqlStatement] = [
             *statements,
-            Statement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
+            SqlStatement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
                        line),
-            Statement("update commonplace.space set last = %s where name = %s and last = %s",
+            SqlStatement("update commonplace.space set last = %s where name = %s and last = %s",
                        [change.number, space, change.number - 1], 1,
                        lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
         ]  # fmt: skip
@@ -281,7 +281,7 @@ class Database(Connection):
             self.close()
             raise
 
-    def _transaction(self, statements: Sequence[Statement]) -> None:
+    def _transaction(self, statements: Sequence[SqlStatement]) -> None:
         """Begin a transaction and say these statements in it; roll it back when one of them is refused."""
         import psycopg
 

@@ -11,13 +11,13 @@ from commonplace.store.base import sha256
 from commonplace.store.files import write_file
 from commonplace.store.journal import Change, History
 from commonplace.store.layout import Layout
-from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.database import SpaceDatabase
 
 
 class ReplicaHistory(History):
     """As `History`; what is written goes to the database first. `rewritten` is called after `rewrite`."""
 
-    def __init__(self, layout: Layout, database: Database, rewritten: Callable[[], None]):
+    def __init__(self, layout: Layout, database: SpaceDatabase, rewritten: Callable[[], None]):
         self._database, self._rewritten = database, rewritten
         super().__init__(layout)
 

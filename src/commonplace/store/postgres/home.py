@@ -32,11 +32,11 @@ from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
 from commonplace.store.postgres.access import ReplicaAccess
 from commonplace.store.postgres.cold_start import ColdStart
-from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.database import SpaceDatabase
 from commonplace.store.postgres.history import ReplicaHistory
 from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.shared import attach
-from commonplace.store.postgres.snapshot import Snapshot, State
+from commonplace.store.postgres.snapshot import Snapshot, SpaceState
 
 _BATCH = 200
 """Notes of a large space brought before others get the folder's lock."""
@@ -170,7 +170,7 @@ class PostgresHome(Home):
         except DatabaseRefused:
             return False
 
-    def _lacks(self, state: State) -> bool:
+    def _lacks(self, state: SpaceState) -> bool:
         """Whether the folder is not at this state, as far as this process knows."""
         mine = self._folder.state()
         known = mine is not None and (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files)
@@ -215,7 +215,7 @@ class PostgresHome(Home):
         self._note_erased(changes)
         return True
 
-    def _bring_all(self, seen: Snapshot, state: State, last: int | None) -> None:
+    def _bring_all(self, seen: Snapshot, state: SpaceState, last: int | None) -> None:
         """Compare everything. `last`: what is older is here as it should be; None: every file is read."""
         self._folder.set_state(None)
         self._folder.begin()
@@ -249,7 +249,7 @@ class PostgresHome(Home):
 
     def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
         """Bring everything for the first time, in batches between which others have the folder's lock."""
-        database = Database(self._url, self._space)
+        database = SpaceDatabase(self._url, self._space)
         try:
             with database.snapshot() as seen:
                 state, wanted, done, is_first = seen.state(), seen.places(-1), 0, True

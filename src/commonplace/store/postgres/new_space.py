@@ -15,8 +15,8 @@ from commonplace.clock import parse_stamp
 from commonplace.errors import InvalidInput
 from commonplace.store.base import sha256
 from commonplace.store.journal import Change
-from commonplace.store.postgres.database import _PARTITIONED, Database
-from commonplace.store.postgres.snapshot import Row
+from commonplace.store.postgres.database import _PARTITIONED, SpaceDatabase
+from commonplace.store.postgres.snapshot import FileRow
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 
 
-class NewSpace(Database):
+class NewSpace(SpaceDatabase):
     """A space to be filled from `source`, the name of a home. Raises DatabaseAway, DatabaseRefused."""
 
     def __init__(self, url: str, space: str, source: str):
@@ -96,7 +96,7 @@ class NewSpace(Database):
         rows = self._said("select project, path, kind, coalesce(sha256, link), mode from {}")
         return {(project, path): (kind, digest, mode) for project, path, kind, digest, mode in rows}
 
-    def put_files(self, rows: Iterable[Row]) -> None:
+    def put_files(self, rows: Iterable[FileRow]) -> None:
         """Write rows, in place of those there."""
         self._said_of_each(
             "note",

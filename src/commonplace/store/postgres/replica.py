@@ -19,7 +19,7 @@ from commonplace.store.files import make_private, put_derived, write_file
 from commonplace.store.journal import Touched
 from commonplace.store.layout import PRIVATE, Layout
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.snapshot import Row
+from commonplace.store.postgres.snapshot import FileRow
 
 Key = tuple[str, str]
 """(project, path)."""
@@ -94,7 +94,7 @@ class ReplicaFolder:
         shutil.rmtree(self._incoming, ignore_errors=True)
         make_private(self._incoming)
 
-    def put(self, row: Row) -> None:
+    def put(self, row: FileRow) -> None:
         """Make a file, folder or link what the row says. Raises StorageError, OSError."""
         place = self.place(row.project, row.path)
         if row.kind == "folder":

@@ -10,7 +10,7 @@ from pathlib import Path
 from commonplace.errors import DatabaseAway
 from commonplace.store.files import ThreadLock, make_private, put_derived
 from commonplace.store.layout import Layout
-from commonplace.store.postgres.database import Database
+from commonplace.store.postgres.database import SpaceDatabase
 from commonplace.store.shared import share
 
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
@@ -25,14 +25,14 @@ class SharedFiles:
             each.name: each for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
         }  # fmt: skip
         self._url, self.space = url, space
-        self._database = Database(url, space)
+        self._database = SpaceDatabase(url, space)
         self._threads = ThreadLock()
         self._seen = -1
 
-    def hand_over(self) -> Database:
+    def hand_over(self) -> SpaceDatabase:
         """The connection used so far, for the home that is opened next; another one is made when it is needed."""
         with self._threads:
-            given, self._database = self._database, Database(self._url, self.space)
+            given, self._database = self._database, SpaceDatabase(self._url, self.space)
             return given
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ _ROWS = 200
 """Rows of notes fetched at once."""
 
 
-class State(NamedTuple):
+class SpaceState(NamedTuple):
     """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table. `reads` and
     `writes`: the oldest SCHEMA that may."""
 
@@ -30,7 +30,7 @@ STATE = (
 )
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """A file, folder or link of a project."""
 
     project: str
@@ -49,9 +49,9 @@ class Snapshot:
     def __init__(self, db: psycopg.Connection[Any], space: str):
         self._db, self._space = db, space
 
-    def state(self) -> State:
+    def state(self) -> SpaceState:
         """Where the space is."""
-        return State(*self._db.execute(STATE, [self._space]).fetchall()[0])
+        return SpaceState(*self._db.execute(STATE, [self._space]).fetchall()[0])
 
     def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The lines of the journal from this number on, the oldest first."""
@@ -65,17 +65,17 @@ class Snapshot:
         sql = "select project, path, sha256 from commonplace.note where space = %s and number > %s"
         return {(project, path): digest for project, path, digest in self._db.execute(sql, [self._space, since])}
 
-    def rows(self, since: int) -> Iterator[Row]:
+    def rows(self, since: int) -> Iterator[FileRow]:
         """What changed after this number, all for -1."""
         sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
                "where space = %s and number > %s order by project, path")  # fmt: skip
         with self._db.cursor("rows") as cursor:
             cursor.itersize = _ROWS
-            yield from map(Row._make, cursor.execute(sql, [self._space, since]))
+            yield from map(FileRow._make, cursor.execute(sql, [self._space, since]))
 
-    def row(self, project: str, path: str) -> Row | None:
+    def row(self, project: str, path: str) -> FileRow | None:
         """What is at one place."""
         sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
                "where space = %s and project = %s and path = %s")  # fmt: skip
         found = self._db.execute(sql, [self._space, project, path]).fetchone()
-        return Row(*found) if found else None
+        return FileRow(*found) if found else None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Statement:
+class SqlStatement:
     """One statement of a commit: how many rows it must touch (None: any), and what it is if it does not."""
 
     sql: str
@@ -22,7 +22,7 @@ class Statement:
     refused: Callable[[], Exception] | None = None
 
 
-def of_step(server: str, space: str, number: int, step: Step) -> Iterator[Statement]:
+def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """What one step does to the rows."""
     where = [space, step.project, step.path]
     at = "where space = %s and project = %s and path = %s"
@@ -32,7 +32,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[Statem
         return Conflict(step.path, "another text", step.old.etag[:8] if step.old else "none")
 
     if step.do in ("put", "remove") and step.old is not None and step.kept:
-        yield Statement("insert into commonplace.blob (space, sha256, body) select space, sha256, body "
+        yield SqlStatement("insert into commonplace.blob (space, sha256, body) select space, sha256, body "
                          f"from commonplace.note {at} and sha256 = %s on conflict do nothing",
                          [*where, step.old.etag])  # fmt: skip
     if step.do == "put":
@@ -40,53 +40,53 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[Statem
         assert stamp is not None
         values = [step.data, step.etag, mode, stamp.mtime_ns, number]
         if step.old is None:
-            yield Statement("insert into commonplace.note (space, project, path, kind, body, sha256, mode, "
+            yield SqlStatement("insert into commonplace.note (space, project, path, kind, body, sha256, mode, "
                              "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
                              "on conflict do nothing", [*where, *values], 1, lambda: Exists(step.path))  # fmt: skip
         else:
-            yield Statement("update commonplace.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
+            yield SqlStatement("update commonplace.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
                              f"number = %s {at} and kind = 'file' and sha256 = %s",
                              [*values, *where, step.old.etag], 1, conflict)  # fmt: skip
     elif step.do == "remove":
         assert step.old is not None
-        yield Statement(f"delete from commonplace.note {at} and kind = 'file' and sha256 = %s",
+        yield SqlStatement(f"delete from commonplace.note {at} and kind = 'file' and sha256 = %s",
                          [*where, step.old.etag], 1, conflict)  # fmt: skip
     elif step.do == "move":
         inside = [space, step.project, step.path, step.path]
-        yield Statement(f"select 1 from commonplace.note {at}", [space, step.project, step.to], 0,
+        yield SqlStatement(f"select 1 from commonplace.note {at}", [space, step.project, step.to], 0,
                          lambda: Exists(step.to))  # fmt: skip
-        yield Statement("update commonplace.note set path = %s::text || substr(path, length(%s::text) + 1), "
+        yield SqlStatement("update commonplace.note set path = %s::text || substr(path, length(%s::text) + 1), "
                          f"number = %s {below}", [step.to, step.path, number, *inside])  # fmt: skip
         same, etag = (" and sha256 = %s", [step.old.etag]) if step.old else ("", [])
-        yield Statement(f"update commonplace.note set path = %s, number = %s {at}{same}",
+        yield SqlStatement(f"update commonplace.note set path = %s, number = %s {at}{same}",
                          [step.to, number, *where, *etag], 1, conflict)  # fmt: skip
     elif step.do in ("mkdir", "symlink"):
         kind, link = ("folder", None) if step.do == "mkdir" else ("link", step.link)
-        yield Statement("insert into commonplace.note (space, project, path, kind, link, mode, number) "
+        yield SqlStatement("insert into commonplace.note (space, project, path, kind, link, mode, number) "
                          "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
                          "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
                          [*where, kind, link, 0o700, number], 1, lambda: Exists(step.path))  # fmt: skip
     elif step.do == "unlink":
-        yield Statement(f"delete from commonplace.note {at} and kind = 'link'", where, 1, conflict)
+        yield SqlStatement(f"delete from commonplace.note {at} and kind = 'link'", where, 1, conflict)
     elif step.do == "rmdir":
-        yield Statement(f"select 1 from commonplace.note {below} limit 1",
+        yield SqlStatement(f"select 1 from commonplace.note {below} limit 1",
                          [space, step.project, step.path, step.path], 0,
                          lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"))  # fmt: skip
-        yield Statement(f"delete from commonplace.note {at} and kind = 'folder'", where)
+        yield SqlStatement(f"delete from commonplace.note {at} and kind = 'folder'", where)
 
 
 def of_log(
     space: str, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-) -> Iterator[Statement]:
+) -> Iterator[SqlStatement]:
     """What was counted `before` (reads, last use) and is not any more goes; what came since stays."""
     for id, (count, used) in before.items():
         left, still = after.get(id, (0, 0))
         if (count, used) != (left, still):
             sql = ("update commonplace.access set count = greatest(0, count - %s), "
                    "used = case when used > %s then used else %s end where space = %s and id = %s")  # fmt: skip
-            yield Statement(sql, [count - left, used, still, space, id])
+            yield SqlStatement(sql, [count - left, used, still, space, id])
     sql = "delete from commonplace.access where space = %s and count = 0 and used = 0"
-    yield Statement(sql, [space])
+    yield SqlStatement(sql, [space])
 
 
 def counted(log: bytes) -> dict[str, tuple[int, int]]:

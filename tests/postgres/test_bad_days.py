@@ -14,8 +14,8 @@ import pytest
 from commonplace import Draft, open_memory
 from commonplace.note.edit import Append
 from commonplace.store.change import Execution
-from commonplace.store.postgres.history import ReplicaHistory
 from commonplace.store.postgres.replica import ReplicaFolder
+from commonplace.store.postgres.replica_history import ReplicaHistory
 from postgres.conftest import Replica
 from postgres.test_commits import DRAFTS
 from postgres.test_replicas import files, journal

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace import Draft, open_memory
 from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
-from commonplace.store.postgres.database import SCHEMA, SpaceDatabase
+from commonplace.store.postgres.space_database import SCHEMA, SpaceDatabase
 from postgres.test_commits import cut
 
 

@@ -442,7 +442,7 @@ def _open_home(settings: Settings, layout: Layout, clock: Clock, serves: bool) -
     """`serves`: for a process that goes on, which may answer before everything is there."""
     if settings.url is None:
         return Home(layout, clock)
-    from commonplace.store.postgres.home import PostgresHome
+    from commonplace.store.postgres.replica_home import PostgresHome
 
     return PostgresHome(layout, clock, settings.url, settings.space, serves=serves)
 

@@ -18,7 +18,7 @@ def install(url: str) -> None:
     truth, as in any replica.
     """
     from commonplace.config import Settings
-    from commonplace.store.postgres.home import PostgresHome
+    from commonplace.store.postgres.replica_home import PostgresHome
 
     made, opened, adopting = Settings.__init__, PostgresHome.__init__, [False]
 

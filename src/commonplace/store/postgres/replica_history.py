@@ -11,7 +11,7 @@ from commonplace.store.base import sha256
 from commonplace.store.files import write_file
 from commonplace.store.journal import Change, History
 from commonplace.store.layout import Layout
-from commonplace.store.postgres.database import SpaceDatabase
+from commonplace.store.postgres.space_database import SpaceDatabase
 
 
 class ReplicaHistory(History):

@@ -30,13 +30,13 @@ from commonplace.store.home import Home, _missing_folders, _Record
 from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
-from commonplace.store.postgres.access import ReplicaAccess
 from commonplace.store.postgres.cold_start import ColdStart
-from commonplace.store.postgres.database import SpaceDatabase
-from commonplace.store.postgres.history import ReplicaHistory
 from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
-from commonplace.store.postgres.shared import attach
+from commonplace.store.postgres.replica_access import ReplicaAccess
+from commonplace.store.postgres.replica_history import ReplicaHistory
+from commonplace.store.postgres.shared_files import attach
 from commonplace.store.postgres.snapshot import Snapshot, SpaceState
+from commonplace.store.postgres.space_database import SpaceDatabase
 
 _BATCH = 200
 """Notes of a large space brought before others get the folder's lock."""

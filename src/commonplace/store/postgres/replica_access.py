@@ -13,7 +13,7 @@ from commonplace.errors import Busy, DatabaseRefused
 from commonplace.store.access import AccessLog, LockedLog
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import put_derived
-from commonplace.store.postgres.database import SpaceDatabase
+from commonplace.store.postgres.space_database import SpaceDatabase
 from commonplace.store.postgres.statements import counted
 
 _BETWEEN = 10.0

@@ -12,7 +12,7 @@ from commonplace.clock import block_for, parse_stamp
 from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRefused, OutcomeUnknown
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
-from commonplace.store.postgres.connection import Connection, reason_of
+from commonplace.store.postgres.server_connection import Connection, reason_of
 from commonplace.store.postgres.snapshot import STATE, Snapshot, SpaceState
 from commonplace.store.postgres.statements import SqlStatement, counted, of_log, of_step
 

@@ -110,7 +110,7 @@ def test_search_finds_while_typing_and_says_why(visit):
         expect(hit).to_contain_text(re.compile(r"\d{4}-\d\d-\d\d · categories · knowledge"))
         expect(hit).to_contain_text("claude")
         hit.locator("summary").click()
-        expect(hit.locator(".shares")).to_contain_text("passage")
+        expect(hit.locator(".shares")).to_contain_text("words")
         assert hit.locator(".bar rect").count() >= 3
         assert "q=importer" in page.url
         page.reload()

@@ -67,7 +67,7 @@ def test_a_graph_with_twins_bad_lines_and_unknown_keys_is_moved_in_whole(memory)
             "entityType": "person",
             "observations": ["likes tea", "plays chess"],
             "createdAt": "2024-01-02",
-            "stars": "5",
+            "stars": 5,
         },
         {"type": "entity", "name": "Bob", "entityType": "", "observations": [], "id": "b-1", "scope": "agent:nobody"},
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},

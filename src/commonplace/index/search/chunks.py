@@ -19,6 +19,7 @@ from itertools import pairwise
 from operator import or_
 
 from commonplace.index.features import SHORT, style_of, turns_or_passages
+from commonplace.index.keys import key
 from commonplace.index.search import parse
 from commonplace.index.search.queries import NoteText
 from commonplace.index.search.ranking import Ranking, TermScorer, Word
@@ -304,7 +305,7 @@ class ChunkReading:
         coverage: float,
     ) -> None:
         """All features of the chunks of a note but those that need their text."""
-        table, note = self._table, self._features[row]
+        table, note, text = self._table, self._features[row], self._ranking.context.query.text
         by_words = table.words * self._word_share(row)
         rest = 1 - table.passage
         about = self._about[row] = {
@@ -313,6 +314,7 @@ class ChunkReading:
             "conversation_words": table.conversation_words * coverage,
             "date": table.date * sum(period.share(note.day) for period in self._question.periods),
             "meaning": table.words * self._ranking.own_score(row)[1],
+            "same_title": table.same_title * any(key(name) == key(text) for name in self.texts[row].names),
         }
         usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
         for one in some:

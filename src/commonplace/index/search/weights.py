@@ -15,6 +15,7 @@ class Weights:
 
     words: float = 1.0  # the informative words it contains, rare ones more (stems, irregular forms)
     title: float = 1.3  # a word in title, heading or tag, on top of the word itself
+    same_title: float = 0.5  # title or alias is the very query text
     weak: float = 0.35  # a pair of CJK characters across a stop word, relative to another pair
     spelled: float = 0.7  # a word one edit away from one that no note contains, relative to the word itself
     brevity: float = 0.4  # how much long texts are worth less, words being equal: the b of BM25

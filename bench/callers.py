@@ -3,11 +3,12 @@
     python bench/callers.py [--callers 100] [--seconds 60] [--notes 2000] [--ways socket,http]
     python bench/callers.py --pause 0 --every 1 --ways raw:1,socket:1,socket:100,processes:16    (make bench-crowd)
 
-`socket` and `http` are callers of one daemon, `processes` each have an MCP server of their own, `mixed` is as many of
-these beside callers of the socket; `raw` are threads that write a file with two syncs each, and nothing else. A number
-behind a colon is how many. `cpu ms` is the processor time of the daemon for each call, where the system tells it. Each
-caller writes a note of its own in one call of `--every` and searches in the others, with a pause after each. Then every
-note that was acknowledged is looked for. All in a temporary folder; two cores serve and call.
+`socket` and `http` are callers of one daemon, `processes` each have an MCP server of their own, `mixed` is as many MCP
+clients, which the daemon then serves too, beside callers of the socket; `raw` are threads that write a file with two
+syncs each, and nothing else. A number behind a colon is how many. `cpu ms` is the processor time of the daemon for each
+call, where the system tells it. Each caller writes a note of its own in one call of `--every` and searches in the
+others, with a pause after each. Then every note that was acknowledged is looked for. All in a temporary folder; two
+cores serve and call.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     below = "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
 
     def conflict() -> Exception:
-        return Conflict(step.path, "another text", step.old.etag[:8] if step.old else "none")
+        return Conflict(step.path, "unknown", step.old.etag[:8] if step.old else "none")
 
     if step.do in ("put", "remove") and step.old is not None and step.kept:
         yield SqlStatement("insert into commonplace.blob (space, sha256, body) select space, sha256, body "

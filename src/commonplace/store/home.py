@@ -173,10 +173,15 @@ class Home:
         )  # fmt: skip
         if is_staged:
             self._stage(change, steps)
-            return change
+        else:
+            self._carry_out(change, steps)
+        return change
+
+    def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
+        """Make a change durable: all of it, or none. Raises as `commit`."""
         execution = Execution(self.history, strict=True)
         try:
-            self._prepare(execution, steps, number)
+            self._prepare(execution, steps, change.number)
             self._note(change, steps)
             if len(steps) > 1:
                 self._redo.sync()  # it must be durable before the first of several steps
@@ -185,13 +190,12 @@ class Home:
             execution.sync()
             self.history.append(change)
         except Exception as error:  # not KeyboardInterrupt: the next holder of the lock recovers, as after a crash
-            self._roll_back(execution, steps, about[1] or about[0], error, len(steps) > 1)
+            self._roll_back(execution, steps, change.path or change.project, error, len(steps) > 1)
             raise
         finally:
             execution.close()
         with suppress(OSError):  # the journal has the change, so whoever takes the lock next drops the record
             self._redo.drop()
-        return change
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any
 
-from commonplace.clock import Clock, stamp, wait_for, waits_at_most
+from commonplace.clock import Clock, wait_for, waits_at_most
 from commonplace.errors import (
     Busy,
     CommonplaceError,
@@ -26,7 +25,7 @@ from commonplace.errors import (
 from commonplace.store.access import AccessLog
 from commonplace.store.change import Execution, Step
 from commonplace.store.files import put_derived, reason, refusal
-from commonplace.store.home import Home, _missing_folders, _Record
+from commonplace.store.home import Home, _Record
 from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History
 from commonplace.store.layout import Layout
@@ -290,34 +289,19 @@ class PostgresHome(Home):
 
     # --- changing
 
-    def commit(
-        self,
-        verb: str,
-        steps: Sequence[Step],
-        *,
-        about: tuple[str, str],
-        agent: str | None = None,
-        face: str | None = None,
-        undoes: int | None = None,
-        details: dict[str, Any] | None = None,
-        run: int | None = None,
-        by: dict[str, str] | None = None,
-    ) -> Change:
-        """As `Home.commit`; durable in the database. Raises also DatabaseAway, and OutcomeUnknown when the connection
-        was lost in the commit and nobody can be asked; then the next call sees what came of it."""
-        steps = [*_missing_folders(steps), *steps]
-        number = self.history.last + 1
-        files = [each.touched() for each in steps]
-        change = Change(
-            number, stamp(self._clock()), verb, *about, agent, face, files, undoes, details,
-            number if run == 0 else run, by,
-        )  # fmt: skip
+    def _fits(self, steps: Sequence[Step]) -> bool:
+        """Nothing is staged: the database commits change by change."""
+        return False
+
+    def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
+        """Commit a change in the database, then show it in the folder. Raises also DatabaseAway, and OutcomeUnknown
+        when the connection was lost in the commit and nobody can be asked; then the next call sees what came of it."""
         logs = [step for step in steps if self._is_log(step.path, step.project)]
         rows = [step for step in steps if step not in logs]
         execution = Execution(self.history, strict=False, durable=False)
         try:
             try:
-                self._prepare(execution, rows, number)
+                self._prepare(execution, rows, change.number)
                 self._database.commit(change, rows, logs)
             except Exception as error:
                 execution.remove_temps(rows)
@@ -325,7 +309,7 @@ class PostgresHome(Home):
                 if isinstance(error, (Conflict, Exists)):
                     self._mend(rows)
                 if isinstance(error, OSError):
-                    raise refusal(about[1] or about[0], error) from None
+                    raise refusal(change.path or change.project, error) from None
                 raise
             for step in logs:
                 self._access.fold(step.data or b"")
@@ -334,7 +318,6 @@ class PostgresHome(Home):
             execution.close()
         with suppress(OSError):
             self._redo.drop()
-        return change
 
     def _exchange(self, execution: Execution, steps: Sequence[Step], change: Change) -> None:
         """Show a committed change in the folder. Raises CommonplaceError when even its rows cannot be fetched."""

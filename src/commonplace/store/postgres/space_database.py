@@ -131,14 +131,20 @@ class SpaceDatabase(Connection):
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
+        with self._transaction_begun("set transaction isolation level repeatable read, read only") as db:
+            yield Snapshot(db, self.space)
+
+    @contextmanager
+    def _transaction_begun(self, first: str, *values: str) -> Iterator[psycopg.Connection[Any]]:
+        """A transaction with this statement done. Raises DatabaseAway, DatabaseRefused."""
         import psycopg
 
         self.newest()  # a connection that was lost is made again
         db = self._db
         try:
             with db.transaction():
-                db.execute("set transaction isolation level repeatable read, read only")
-                yield Snapshot(db, self.space)
+                db.execute(first, values)
+                yield db
         except psycopg.Error as error:
             raise self._translated(db, error) from None
 
@@ -356,16 +362,9 @@ class SpaceDatabase(Connection):
     @contextmanager
     def sharing(self) -> Iterator[None]:
         """Inside, nobody else changes a shared file; what is changed is committed at the end."""
-        import psycopg
-
-        self.newest()  # a connection that was lost is made again
-        db = self._db
-        try:
-            with db.transaction():
-                db.execute("select pg_advisory_xact_lock(hashtext('commonplace files'), hashtext(%s))", [self.space])
-                yield
-        except psycopg.Error as error:
-            raise self._translated(db, error) from None
+        lock = "select pg_advisory_xact_lock(hashtext('commonplace files'), hashtext(%s))"
+        with self._transaction_begun(lock, self.space):
+            yield
 
     def put_shared(self, name: str, data: bytes | None) -> None:
         """Write a shared file, or remove it; inside `sharing`."""

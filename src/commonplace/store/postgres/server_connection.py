@@ -38,9 +38,14 @@ _REASONS = {
 
 class Connection:
     """A space of the database at `url`. For one thread at a time. The connection is made when it is needed, and made
-    again when it was lost; what was said before is then never said twice."""
+    again when it was lost; what was said before is then never said twice. Raises ConfigError without the driver."""
 
     def __init__(self, url: str, space: str):
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            what = "notes in PostgreSQL need psycopg and libpq"
+            raise ConfigError(f"{what}: pip install 'commonplace[postgres]' 'psycopg[binary]'") from None
         self._url, self.space = url, space
         self._connection: psycopg.Connection[Any] | None = None
         self._away_until = 0.0
@@ -61,11 +66,8 @@ class Connection:
         return self._connection
 
     def _connect(self) -> psycopg.Connection[Any]:
-        try:
-            import psycopg
-        except ImportError:
-            what = "notes in PostgreSQL need psycopg and libpq"
-            raise ConfigError(f"{what}: pip install 'commonplace[postgres]' 'psycopg[binary]'") from None
+        import psycopg
+
         self.close()
         if self._away and time.monotonic() < self._away_until:
             raise DatabaseAway(self.server, self._away)

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from commonplace import clock as clocks
 from commonplace import config
-from commonplace.clock import CALL_WAITS, EPOCH, Clock, waits_at_most
+from commonplace.clock import CALL_WAITS, Clock, waits_at_most
 from commonplace.config import Settings
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.engine.guard import Again, Guard
@@ -40,7 +40,7 @@ from commonplace.errors import (
 )
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
-from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note
+from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note, Provenance
 from commonplace.store.base import File, Stamp, Store
 from commonplace.store.files import lock_folders, reason
 from commonplace.store.folder import FolderStore
@@ -48,7 +48,7 @@ from commonplace.store.home import Home
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
-    from commonplace.index.sync import Progress, Result
+    from commonplace.index.sync import Files, Progress, Result
     from commonplace.index.vectors.nearest import Vectors
 
 P = ParamSpec("P")
@@ -94,7 +94,7 @@ class Engine:
         self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
         self._open_stores()
         self.freshness = Freshness(
-            self.index, self.home, self.stores, self.load, clock, watch, serving, self.layout.socket
+            self.index, self.home, self.stores, self.load, self.files, clock, watch, serving, self.layout.socket
         )
         self._behind: threading.Thread | None = None
         self._ended = threading.Event()
@@ -286,15 +286,27 @@ class Engine:
             return None
         note.suspicious = self.gate.suspicious(note.text)
         if not store.holds_entities:
-            if self.writers is None:
-                self.writers = Writers(self.home.history, is_system=self.clock is clocks.now)
-            note.provenance = self.writers.of(store.name, path, file)
+            note.provenance = self.written_by(store.name, path, file)
         return note, file.stamp
+
+    def files(self, store: Store) -> Files | None:
+        """What other processes need to read a project's notes; None where they cannot."""
+        from commonplace.index.sync import Files
+
+        def accept(path: str, file: File) -> Provenance:
+            self.freshness.notice(store.name, path)
+            return self.written_by(store.name, path, file)
+
+        return Files(store, self.gate.suspicious, accept) if isinstance(store, FolderStore) else None
+
+    def written_by(self, project: str, path: str, file: File) -> Provenance:
+        """Where the text of a file comes from, by the journal."""
+        if self.writers is None:
+            self.writers = Writers(self.home.history, is_system=self.clock is clocks.now)
+        return self.writers.of(project, path, file)
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
-        from commonplace.note.markdown import parse_note  # 8 ms; a search that finds nothing new reads no file
-
         warnings = []
         try:
             text = file.data.decode("utf-8")
@@ -303,15 +315,12 @@ class Engine:
                 return None
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
-        is_entity = file.changed_ns is not None
-        when = file.stamp.mtime_ns if file.changed_ns is None else file.changed_ns
-        changed = EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
-        if is_entity and (known := self.index.notes.get(project, path)) and known.inode == file.stamp.inode:
+        changed = None
+        known = self.index.notes.get(project, path) if file.changed_ns is not None else None
+        if known and known.inode == file.stamp.inode:
             changed = datetime.fromisoformat(known.changed)  # other lines of the file changed since
-        born = datetime.fromtimestamp(file.born, UTC) if file.born else None
-        note = parse_note(text, project=project, path=path, changed=changed, born=born, entity=is_entity)
+        note = file.note(project, path, text, changed)
         note.warnings += warnings
-        note.etag = file.etag
         return note
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:

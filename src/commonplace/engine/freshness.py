@@ -25,7 +25,7 @@ from commonplace.store.home import Home
 from commonplace.store.path_guard import has_link
 
 if TYPE_CHECKING:
-    from commonplace.index.sync import Change, Progress, Result
+    from commonplace.index.sync import Change, Files, Progress, Result
     from commonplace.index.watch import Changes, Watch
 
 Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
@@ -47,20 +47,20 @@ NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 class Freshness:
     """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds the engine's guard.
 
-    `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store.
-    With `watch` the system tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as
-    `late` names projects. A process that would have to look at all files asks the daemon first,
-    which listens on `socket` if there is one, and leaves out what that watches.
+    `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store,
+    `files` what other processes need to read very many. With `watch` the system tells of changes; with `may_be_late`
+    too, `catch_up` is called between calls as long as `late` names projects. A process that would have to look at all
+    files asks the daemon first, which listens on `socket` if there is one, and leaves out what that watches.
     """
 
     def __init__(
-        self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader, clock: Clock, watch: bool,
-        may_be_late: bool, socket: Path,
+        self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader,
+        files: Callable[[Store], Files | None], clock: Clock, watch: bool, may_be_late: bool, socket: Path,
     ):  # fmt: skip
         self._index = index
         self._home = home
         self.stores = stores
-        self._load = load
+        self._load, self._files = load, files
         self._clock = clock
         self._wants_watch, self._may_be_late, self._must_be_whole = watch, may_be_late, False
         self._socket = socket
@@ -395,7 +395,8 @@ class Freshness:
         if changes:
             index = self._index
             self._home.settle()
-            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress)
+            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress,
+                        self._files(store))  # fmt: skip
 
     def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
         """Leave out files known to be no text, as long as they are the same."""
@@ -416,7 +417,7 @@ class Freshness:
         is_memory = project in MEMORY_PROJECTS
         broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
         if note is not None and not (is_memory and broken):
-            self._notice(*key)
+            self.notice(*key)
             return note
         self._skipped[key] = stamp
         if is_memory:
@@ -427,9 +428,9 @@ class Freshness:
     def _notice_all(self, keys: Sequence[tuple[str, str]]) -> None:
         with self._index.write_lock, self._index.transaction():
             for key in keys:
-                self._notice(*key)
+                self.notice(*key)
 
-    def _notice(self, project: str, path: str) -> None:
+    def notice(self, project: str, path: str) -> None:
         """Look at a file again that was no note, or is gone."""
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:

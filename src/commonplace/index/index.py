@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.index.link_queries import LinkQueries
     from commonplace.index.rows import Hit, Hits, NoteInfo, SmartResult
     from commonplace.index.search.ranking import Nearness
-    from commonplace.index.sync import Change, Load, Progress, Result
+    from commonplace.index.sync import Change, Files, Load, Progress, Result
     from commonplace.note.model import Note
 
 
@@ -88,14 +88,15 @@ class Index(Database):
 
     def apply(
         self, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
-        result: Result, progress: Progress | None = None,
+        result: Result, progress: Progress | None = None, files: Files | None = None,
     ) -> None:  # fmt: skip
         """Bring the index in step, a batch of changes per transaction, each under the home's `lock` so that no writer
         gets between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the
-        path is none (any more). `result` is counted up; `progress` hears (done, total)."""
+        path is none (any more); very many of `files` are read by other processes. `result` is counted up; `progress`
+        hears (done, total)."""
         from commonplace.index import sync
 
-        sync.apply(self.connection, project, changes, load, lock, result, progress)
+        sync.apply(self.connection, project, changes, load, lock, result, progress, files)
 
     def seen(self, project: str) -> Stamp | None:
         """The stamp of the one file that is the project, as it was when the index last showed it; None = never."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from commonplace.index.database import many_changes, merge_words, transaction
 from commonplace.index.rows import get
-from commonplace.note.model import Note
-from commonplace.store.base import Listing, Stamp, Values, bounded
+from commonplace.note.model import Note, Provenance
+from commonplace.store.base import File, Listing, Stamp, Values, bounded
+from commonplace.store.folder import FolderStore
+
+if TYPE_CHECKING:
+    from commonplace.index.writer import Prepared
 
 BATCH, BATCH_BYTES = 200, 4 << 20
 """Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
 
+MANY_NEW = 4_000
+"""From so many new files on, processes of their own pay, each of which takes a third of a second to start."""
 _MANY_CHANGES = 2_000
 _MANY = 50
 """From so many new notes in a batch on, a second thread pays."""
@@ -57,6 +64,16 @@ class RemovedFile:
 
 
 Change = AddedFile | ModifiedFile | MovedFile | RemovedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a folder, and what becomes of them: `suspicious` names the gate's rules that match a text, `accept`
+    says where a file comes from that is indexed."""
+
+    store: FolderStore
+    suspicious: Callable[[str], tuple[str, ...]]
+    accept: Callable[[str, File], Provenance]
 
 
 @dataclass(slots=True)
@@ -122,24 +139,28 @@ def _age(change: Change) -> tuple[int, str]:
 
 def apply(
     db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
-    result: Result, progress: Progress | None = None,
+    result: Result, progress: Progress | None = None, files: Files | None = None,
 ) -> None:  # fmt: skip
     """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets between
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
-    (any more). What came of it is added to `result`; `progress` hears (done, total)."""
-    if len(changes) <= _MANY_CHANGES:
-        _apply_all(db, project, changes, load, lock, result, progress)
-        return
-    with many_changes(db):
-        _apply_all(db, project, changes, load, lock, result, progress)
-        if len(changes) * 4 > db.execute("select count(*) from note").fetchone()[0]:
+    (any more); very many of `files` are read by other processes. What came of it is added to `result`; `progress`
+    hears (done, total)."""
+    batches = list(_batches(changes))
+    with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
+        done = 0
+        with _read_ahead(db, project, batches, lock, files) as prepared:
+            for batch in batches:
+                known = next(prepared, {})
+                with lock, transaction(db):
+                    _apply_batch(db, project, batch, load, result, known, files)
+                done += len(batch)
+                if progress is not None:
+                    progress(done, len(changes))
+        if done > _MANY_CHANGES and done * 4 > db.execute("select count(*) from note").fetchone()[0]:
             merge_words(db, lock)
 
 
-def _apply_all(
-    db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
-    result: Result, progress: Progress | None,
-) -> None:  # fmt: skip
+def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     done = 0
     while done < len(changes):
         end, size = done, 0
@@ -147,15 +168,34 @@ def _apply_all(
             change = changes[end]
             size += 0 if isinstance(change, RemovedFile) else change.stamp.size
             end += 1
-        with lock, transaction(db):
-            _apply_batch(db, project, changes[done:end], load, result)
+        yield changes[done:end]
         done = end
-        if progress is not None:
-            progress(done, len(changes))
 
 
-def _apply_batch(db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, result: Result) -> None:
-    """Carry out some changes; of many new notes, some are written by a second thread while the next are read."""
+@contextmanager
+def _read_ahead(
+    db: sqlite3.Connection, project: str, batches: Sequence[Sequence[Change]], lock: AbstractContextManager[object],
+    files: Files | None,
+) -> Iterator[Iterator[dict[str, Prepared]]]:  # fmt: skip
+    """What other processes read of the new files of each batch, by path; nothing where they are few."""
+    added = [[each.path for each in batch if isinstance(each, AddedFile)] for batch in batches]
+    if files is None or sum(map(len, added)) < MANY_NEW:
+        yield iter(())
+        return
+    from commonplace.index import readers, writer
+
+    with lock, transaction(db):
+        number = writer.project_id(db, project)
+    with readers.Readers(files, number) as reading:
+        yield reading.ahead(added)
+
+
+def _apply_batch(
+    db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, result: Result,
+    prepared: dict[str, Prepared], files: Files | None,
+) -> None:  # fmt: skip
+    """Carry out some changes; of many new notes, some are written by a second thread while the next are read, unless
+    they are `prepared` and their files are the same still."""
     from commonplace.index import writer  # 8 ms, and most calls find nothing new
 
     added = [each.path for each in changes if isinstance(each, AddedFile)]
@@ -166,7 +206,12 @@ def _apply_batch(db: sqlite3.Connection, project: str, changes: Sequence[Change]
     with ThreadPoolExecutor(1) as threads:
         loading = writer.Loading(db, project, threads)
         for path in added:
-            if (loaded := load(path)) is not None:
+            known = prepared.get(path)
+            if known is not None and files is not None and known.is_of(loading.project, files.store.stamp(path)):
+                known.sign(files.accept(path, File(b"", known.stamp, known.etag)))
+                loading.add(known)
+                result.added += 1
+            elif (loaded := load(path)) is not None:
                 loading.add(writer.prepare(*loaded, loading.project))
                 result.added += 1
         loading.end()

@@ -31,6 +31,10 @@ class FolderStore:
     """
 
     holds_entities = False
+    show: Callable[[str, str | None], None] = staticmethod(lambda root, path: None)
+    """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
+    staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = staticmethod(lambda root: ())
+    """What is not on disk yet and counts as if it were: `Home.staged_files`."""
 
     def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False, optional: bool = False):
         self.name = name
@@ -38,10 +42,10 @@ class FolderStore:
         self._every_text = every_text
         self._links = links
         self.optional = optional
-        self.show: Callable[[str, str | None], None] = lambda root, path: None
-        """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
-        self.staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = lambda root: ()
-        """What is not on disk yet and counts as if it were: `Home.staged_files`."""
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to read the files as they lie on disk."""
+        return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can."""

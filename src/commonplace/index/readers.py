@@ -1,0 +1,105 @@
+"""Reading the files of a large project in processes of their own, as Python runs one thread at a time.
+
+Each is a child of this process: it is told paths on its standard input, and ends where that ends, so with its parent
+at the latest. What it cannot read or finds odd is left to the caller; so is everything where none can be started.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
+
+from commonplace.errors import CommonplaceError
+from commonplace.index.sync import Files
+from commonplace.index.writer import Prepared, prepare
+from commonplace.store.folder import FolderStore
+
+_MOST = 4
+_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from commonplace.index.readers import answer; answer()"
+
+
+class Readers:
+    """The processes that read `files` for the project with this id. Ended by `close`."""
+
+    def __init__(self, files: Files, project: int):
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+        count = min(_cores(), _MOST)
+        with suppress(OSError):
+            for _ in range(count if count > 1 and "python" in os.path.basename(sys.executable or "") else 0):
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _PROGRAM, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL, start_new_session=True,
+                )  # fmt: skip
+                self._processes.append(process)
+                self._idle.put(process)
+                pickle.dump((files.store, files.suspicious, project), process.stdin)  # type: ignore[arg-type]
+        self._threads = ThreadPoolExecutor(max(1, count))
+
+    def __enter__(self) -> Readers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for process in self._processes:
+            with process, suppress(OSError):  # waits, and closes the pipes
+                process.stdin.close()  # type: ignore[union-attr]
+
+    def ahead(self, batches: Iterable[Sequence[str]]) -> Iterator[dict[str, Prepared]]:
+        """What the index is to hold of the files in each batch of paths, by path; some batches are read ahead. Missing
+        are those the caller has to read."""
+        waiting: deque[Future[list[Prepared]]] = deque()
+        for paths in batches:
+            waiting.append(self._threads.submit(self._ask, paths))
+            if len(waiting) > 2 * len(self._processes):
+                yield {each.path: each for each in waiting.popleft().result()}
+        for future in waiting:
+            yield {each.path: each for each in future.result()}
+
+    def _ask(self, paths: Sequence[str]) -> list[Prepared]:
+        if not paths or not self._processes:
+            return []
+        process = self._idle.get()
+        try:
+            pickle.dump(paths, process.stdin)  # type: ignore[arg-type]
+            process.stdin.flush()  # type: ignore[union-attr]
+            return pickle.load(process.stdout)  # type: ignore[arg-type]
+        except (OSError, EOFError, ValueError, pickle.PickleError):
+            return []  # it died
+        finally:
+            self._idle.put(process)
+
+
+def answer() -> None:
+    """What such a process does: read the files whose paths stand in its input, until that ends."""
+    with suppress(EOFError, BrokenPipeError):
+        store, suspicious, project = pickle.load(sys.stdin.buffer)
+        while True:
+            found = (_read(store, suspicious, project, path) for path in pickle.load(sys.stdin.buffer))
+            pickle.dump([each for each in found if each], sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+            sys.stdout.buffer.flush()
+
+
+def _read(store: FolderStore, suspicious: Callable[[str], tuple[str, ...]], project: int, path: str) -> Prepared | None:
+    try:
+        file = store.read(path)
+        note = file.note(store.name, path, file.data.decode("utf-8"))
+    except (CommonplaceError, UnicodeDecodeError):
+        return None
+    if any(each.startswith("bad_frontmatter") for each in note.warnings):
+        return None
+    note.suspicious = suspicious(note.text)
+    return prepare(note, file.stamp, project)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -17,18 +17,19 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from commonplace.errors import CommonplaceError
-from commonplace.index.sync import Files
 from commonplace.index.writer import Prepared, prepare
 from commonplace.store.folder import FolderStore
 
+Suspicious = Callable[[str], tuple[str, ...]]
 _MOST = 4
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from commonplace.index.readers import answer; answer()"
 
 
 class Readers:
-    """The processes that read `files` for the project with this id. Ended by `close`."""
+    """The processes that read files of `store` for the project with this id, as long as this is entered; `suspicious`
+    names the gate's rules that match a text."""
 
-    def __init__(self, files: Files, project: int):
+    def __init__(self, store: FolderStore, suspicious: Suspicious, project: int):
         self._processes: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         count = min(_cores(), _MOST)
@@ -40,7 +41,7 @@ class Readers:
                 )  # fmt: skip
                 self._processes.append(process)
                 self._idle.put(process)
-                pickle.dump((files.store, files.suspicious, project), process.stdin)  # type: ignore[arg-type]
+                pickle.dump((store, suspicious, project), process.stdin)  # type: ignore[arg-type]
         self._threads = ThreadPoolExecutor(max(1, count))
 
     def __enter__(self) -> Readers:
@@ -89,7 +90,7 @@ def answer() -> None:
             sys.stdout.buffer.flush()
 
 
-def _read(store: FolderStore, suspicious: Callable[[str], tuple[str, ...]], project: int, path: str) -> Prepared | None:
+def _read(store: FolderStore, suspicious: Suspicious, project: int, path: str) -> Prepared | None:
     try:
         file = store.read(path)
         note = file.note(store.name, path, file.data.decode("utf-8"))

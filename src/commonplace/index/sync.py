@@ -186,7 +186,7 @@ def _read_ahead(
 
     with lock, transaction(db):
         number = writer.project_id(db, project)
-    with readers.Readers(files, number) as reading:
+    with readers.Readers(files.store, files.suspicious, number) as reading:
         yield reading.ahead(added)
 
 

@@ -63,7 +63,9 @@ def test_of_equal_memories_the_same_scope_comes_first_then_the_oldest(desk: Desk
     memory("new", "global", 9)
     memory("old", "global", 1)
     memory("ada", "agent:ada", 5)
-    assert desk.leads("Twin", project="categories", source_scope="global") == "skills/old.md"
-    assert desk.leads("Twin", project="categories", source_scope="agent:ada") == "skills/ada.md"
-    assert desk.leads("Twin", project="categories", source_scope="agent:bob") == "skills/old.md"
+    for scope, leads in (("global", "old"), ("agent:ada", "ada"), ("agent:bob", "old")):
+        desk.put("inbox/from.md", f"---\nscope: {scope}\n---\n[[Twin]]", project="categories")
+        (edge,) = desk.index.links.outgoing(desk.get("inbox/from.md", "categories"), None)
+        assert edge.note
+        assert edge.note.path == f"skills/{leads}.md"
     assert desk.leads("Twin", project="notes") == "ambiguous"

@@ -201,9 +201,9 @@ def digest(scope: str, content: str) -> bytes:
 
 def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
     """The rows of a table of another program's database, [] when it is not there. Raises ValueError."""
-    from commonplace.index import foreign
+    from commonplace.index import unopened
 
-    return foreign.rows(path, table)
+    return unopened.foreign_rows(path, table)
 
 
 @dataclass(slots=True)

@@ -442,7 +442,7 @@ class ReadVerbs(HomeSession):
     @verb
     def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:
         """What the index knows of these notes, in order, of those that are still there."""
-        return [info for info in self.index.notes.of_rows(rows) if self.sees(info.scope)]
+        return [info for info in self.index.notes.in_order(rows) if self.sees(info.scope)]
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:

@@ -53,15 +53,11 @@ class LinkQueries(Queries):
     """Reads the links of one index. `viewer` is the agent that asks, None the owner."""
 
     def resolve(
-        self, target: str, *, project: str, folder: str = "", viewer: str | None,
-        target_project: str | None = None, source_scope: str | None = None,
-    ) -> Resolution:  # fmt: skip
-        """Where `[[target]]`, written in a note of `project` in `folder`, leads for `viewer`.
-
-        `target_project` is the project of `[[project::target]]`. `source_scope` is the linking
-        note's scope, by which `categories` chooses among equals (contract 001, 4).
-        """
-        answer = Resolver(self._db, viewer).link(sqlite_text(target), project, folder, target_project, source_scope)
+        self, target: str, *, project: str, folder: str = "", viewer: str | None, target_project: str | None = None
+    ) -> Resolution:
+        """Where `[[target]]`, written in a note of `project` in `folder`, leads for `viewer`. `target_project` is the
+        project of `[[project::target]]`."""
+        answer = Resolver(self._db, viewer).link(sqlite_text(target), project, folder, target_project, None)
         notes = in_order(self._db, answer.rows)
         is_found = answer.state == RESOLVED and notes
         return Resolution(RESOLVED, notes[0]) if is_found else Resolution(answer.state, None, notes)
@@ -137,30 +133,27 @@ class LinkQueries(Queries):
             links, more = self._newest_to(note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None)
             edges = self.outgoing(note, viewer) + self._incoming(links[: max(limit, MOST_SHOWN)])
             more += max(0, len(links) - max(limit, MOST_SHOWN))
-            return edges, more, self._walk([note], depth, resolver, since, None, limit, links)
+            return edges, more, self._walk([note], depth, resolver, limit, since, links)
 
     def neighbours(
-        self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, since: datetime | None = None,
-        types: Sequence[str] | None = None, limit: int = 100,
-    ) -> list[Reached]:  # fmt: skip
-        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first, then newest.
-
-        `types` are the relation types followed (None = all). `since` leaves out notes changed
-        earlier, though the walk goes through them. At most `limit` notes; `notes` are not among them.
-        """
+        self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, limit: int = 100
+    ) -> list[Reached]:
+        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first, then newest. At most
+        `limit` notes; `notes` are not among them."""
         with self._database.snapshot():
-            return self._walk(notes, depth, Resolver(self._db, viewer), since, types, limit)
+            return self._walk(notes, depth, Resolver(self._db, viewer), limit)
 
     def _walk(
-        self, notes: Sequence[NoteInfo], depth: int, resolver: Resolver, since: datetime | None,
-        types: Sequence[str] | None, limit: int, links: Sequence[_Link] | None = None,
+        self, notes: Sequence[NoteInfo], depth: int, resolver: Resolver, limit: int, since: datetime | None = None,
+        links: Sequence[_Link] | None = None,
     ) -> list[Reached]:  # fmt: skip
-        """As `neighbours`; `links` are those that lead to the notes, if they are known."""
+        """As `neighbours`. `since` leaves out notes changed earlier, though the walk goes through them; `links` are
+        those that lead to the notes, if they are known."""
         seen, frontier = {note.row for note in notes}, list(notes)
         found: list[Reached] = []
         earliest = None if since is None else microseconds(since)
         for level in range(1, depth + 1):
-            via = self._reached(frontier, resolver, types, seen, links if level == 1 else None)
+            via = self._reached(frontier, resolver, seen, links if level == 1 else None)
             sql = "select row, changed from note where row in (select value from json_each(?))"
             changed: dict[int, int] = dict(self._db.execute(sql, (json.dumps(list(via)),)).fetchall())
             rows = sorted(via, key=lambda row: (-changed[row], row))[: MOST_VISITED - len(seen)]
@@ -175,18 +168,16 @@ class LinkQueries(Queries):
         return found[:limit]
 
     def _reached(
-        self, frontier: list[NoteInfo], resolver: Resolver, types: Sequence[str] | None, seen: set[int],
-        known: Sequence[_Link] | None = None,
-    ) -> dict[int, str]:  # fmt: skip
+        self, frontier: list[NoteInfo], resolver: Resolver, seen: set[int], known: Sequence[_Link] | None
+    ) -> dict[int, str]:
         """The rows one relation away from the frontier, not yet seen, with the type they are reached by."""
         via: dict[int, str] = {}
         links = self._links("note", [note.row for note in frontier])
-        links = [one for one in links if types is None or one.type in types]
         for link, answer in zip(links, _answers(resolver, links), strict=True):
             if answer.row is not None and answer.row not in seen:
                 via.setdefault(answer.row, link.type)
         for link in self._links_to(frontier, resolver) if known is None else known:
-            if link.note not in seen and (types is None or link.type in types):
+            if link.note not in seen:
                 via.setdefault(link.note, link.type)
         return via
 

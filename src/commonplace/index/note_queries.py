@@ -172,10 +172,6 @@ class NoteQueries(Queries):
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
-    def of_rows(self, rows: Sequence[int]) -> list[NoteInfo]:
-        """The notes of these rows, in order; a row that is gone is left out."""
-        return in_order(self._db, rows)
-
     def on_days(self, first: date, until: date, zone: tzinfo | None, viewer: str | None) -> dict[str, list[int]]:
         """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before `until`, without the
         archive: the day a note is about, else the one it was written on."""

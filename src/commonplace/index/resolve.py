@@ -91,9 +91,9 @@ class Resolver:
         self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
         self._answers: dict[tuple[str, str, str, str | None, str | None], LinkTarget] = {}
 
-    def prefetch(self, targets: Iterable[str], folder: str = "") -> None:
+    def prefetch(self, targets: Iterable[str]) -> None:
         """Looks up the candidates of many targets in a few queries."""
-        missing = {name for target in targets for name in self._names(target, folder)} - self._candidates.keys()
+        missing = {name for target in targets for name in self._names(target, "")} - self._candidates.keys()
         names = list(missing)
         for at in range(0, len(names), _MOST_VALUES):
             self._fetch(names[at : at + _MOST_VALUES])
@@ -266,7 +266,7 @@ def find(
         if found:
             return _only(db, identifier, found)
     where = project or default_project
-    raise NotFound(identifier, where, suggestions(db, target, viewer=viewer, project=project))
+    raise NotFound(identifier, where, _suggestions(db, target, viewer, project))
 
 
 @in_snapshot
@@ -288,11 +288,8 @@ def find_id(
     raise NotFound(text, project or "")
 
 
-def suggestions(
-    db: sqlite3.Connection, target: str, *, viewer: str | None, project: str | None = None, limit: int = _SUGGESTIONS
-) -> list[str]:
-    """Up to `limit` permalinks that come near `target`, the nearest first."""
-    target = sqlite_text(target)
+def _suggestions(db: sqlite3.Connection, target: str, viewer: str | None, project: str | None) -> list[str]:
+    """Some permalinks that come near `target`, the nearest first."""
     wanted = key(target.rpartition("/")[2] or target)
     rows: dict[int, None] = {}
     for length in dict.fromkeys((len(wanted), max(3, len(wanted) * 2 // 3), 3)):
@@ -316,7 +313,7 @@ def suggestions(
         if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
     ]  # fmt: skip
     near.sort(key=lambda one: (-one[0], one[1].permalink))
-    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:limit]
+    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:_SUGGESTIONS]
 
 
 def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:

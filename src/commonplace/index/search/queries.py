@@ -45,7 +45,7 @@ NAMES, STEMS = "name_fts", "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
 _CACHE_BYTES = 20_000_000
-_FETCHED = 4_000
+_LATE = 20_000
 _RARE_ENOUGH = 5_000
 _FEW_ROWS = 200
 _MAX_NAMED, _NAMED_SORTED = 500, 10
@@ -200,8 +200,9 @@ class SearchContext:
         table = table or self.table
         counted = ("count", table, match + self._valid, limit)
         if counted not in self._cache:
-            text = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
-            self._cache.keep({counted: self.db.execute(text, (match, limit)).fetchone()[0]}, len(match))
+            text = f"from {table} where {table} match ?{self._valid}"
+            text = f"select count(*) from (select 1 {text} limit {limit})" if limit >= 0 else f"select count(*) {text}"
+            self._cache.keep({counted: self.db.execute(text, (match,)).fetchone()[0]}, len(match))
         return self._cache[counted]
 
     def newest(self, match: str, limit: int = -1, table: str = "") -> list[int]:
@@ -232,10 +233,24 @@ class SearchContext:
             )
             rows = passing(self.db, self.query, [row for (row,) in found])
             return rows[:limit], len(rows)
-        # Prefixes are slow to look up: better to fetch more than to ask twice.
-        most = max(limit, _FETCHED if '"*' in match else 0) + 1
-        rows = self.newest(match, most)
-        return rows[:limit], len(rows) if len(rows) < most else self.count(match)
+        if '"*' in match:
+            rows, total = self._late(match)
+            if total == len(rows) or len(rows) >= limit:
+                return rows[:limit], total
+        rows = self.newest(match, limit + 1)
+        return rows[:limit], len(rows) if len(rows) <= limit else self.count(match)
+
+    def _late(self, match: str) -> tuple[list[int], int]:
+        """The matches among the newest notes, newest first, and how many there are of all, by one look: the words that
+        begin with a prefix take SQLite long to join."""
+        asked = ("late", self.table, match + self._valid)
+        if asked not in self._cache:
+            sql = "select count(*), group_concat(case when rowid > (select max(row) - ? from note) then rowid end)"
+            sql += f" from {self.table} where {self.table} match ?{self._valid}"
+            total, found = self.db.execute(sql, (_LATE, match)).fetchone()
+            rows = sorted(json.loads(f"[{found or ''}]"), reverse=True)
+            self._cache.keep({asked: (rows, total)}, len(match) + 40 * len(rows))
+        return self._cache[asked]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
         """The rows that pass the filters FTS5 cannot apply."""
@@ -261,14 +276,16 @@ class SearchContext:
 
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
         """
+        form, table = self._placed if whole else self.loose, self.table
         rare = [
             one
             for one in query.terms
-            if self.held(one) <= COMMON or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
+            if (match == f"(({form(one)}))" and not self.is_filtered)  # these rows are all that hold it
+            or self.held(one) <= COMMON
+            or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
         ]
         if not rare:
             return rows
-        form, table = self._placed if whole else self.loose, self.table
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition, values = f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:  # else they are the newest

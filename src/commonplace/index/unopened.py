@@ -1,11 +1,14 @@
-"""Values for a shell to offer, from an index file read as it is: never made, never brought up to date."""
+"""Databases read as they are, never made or brought up to date: an index, for what a shell offers, and those of other
+programs, for moving in."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 _LOOKED_AT = 5000
 """Notes whose tags are counted, the latest changed."""
@@ -33,14 +36,25 @@ def indexed(file: Path, kind: str, prefix: str, agent: str | None, most: int) ->
     try:
         at_rest = not file.with_name(f"{file.name}-wal").exists()  # then SQLite need not make files to read it
         how = "mode=ro&immutable=1" if at_rest else "mode=ro"
-        db = sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)
-        try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)) as db:
             rows = db.execute(_SQL[kind], values).fetchall()
-        finally:
-            db.close()
     except sqlite3.Error:
         return []
     if kind == "tag":
         counts = Counter(tag for tags, _ in rows for tag in json.loads(tags))
         rows = [(tag, "1 note" if number == 1 else f"{number} notes") for tag, number in counts.most_common()]
     return [(value, text) for value, text in rows if value.startswith(prefix)][:most]
+
+
+def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
+    """All rows of a table, [] when it is not there. The database is opened for reading only. Raises ValueError."""
+    from urllib.parse import quote  # 3 ms, which a shell would wait
+
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            if not db.execute("select 1 from sqlite_master where type = 'table' and name = ?", (table,)).fetchone():
+                return []
+            return [dict(row) for row in db.execute(f"select * from {table} order by rowid")]
+    except sqlite3.Error as error:
+        raise ValueError(str(error)) from None

@@ -18,7 +18,7 @@ from commonplace.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 

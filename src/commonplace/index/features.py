@@ -46,17 +46,15 @@ class Style(NamedTuple):
     has_time: bool
 
 
-def row(
-    row: int, text: str, *, project: int, path: str, source: str | None, day: str, created: int
-) -> tuple[object, ...]:
-    """The features of the note in `row`, as the table has them.
+def row(text: str, *, project: int, path: str, source: str | None, day: str, created: int) -> tuple[object, ...]:
+    """The features of a note, as the table has them after its row.
 
     `day` (YYYY-MM-DD) is the date of its event, else of its writing; `created` orders the notes of a conversation. Only
     what somebody is known to have said belongs to one.
     """
     style = style_of(text, source)
     conversation = None if style.speaker is None else conversation_id(project, path, day)
-    return (row, conversation, created, style.speaker, day, *style[1:], len(text) > SHORT)
+    return (conversation, created, style.speaker, day, *style[1:], len(text) > SHORT)
 
 
 def style_of(text: str, source: str | None = None) -> Style:

@@ -22,6 +22,8 @@ _COLUMNS = (
     " n.suspicious, n.provenance"
 )
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
+FIRST_PASSAGE = 1 << 16
+"""A long note's passages begin at the row of this times its own: none has so many."""
 _TITLE = 80
 """Characters of a title that count: the title of a memory may be its whole text."""
 

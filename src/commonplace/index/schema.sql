@@ -103,7 +103,7 @@ create index expired_key on expired (key);
 
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
 -- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
--- does not stand in their text. The `passages` rows of a long text begin at row `first` of `passage`.
+-- does not stand in their text. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
 -- `folds`: with case folded it holds other letters of ASCII than before (listing.py).
 create table text (
   row      integer primary key,
@@ -112,7 +112,6 @@ create table text (
   headings text not null,
   tags     text not null,
   facet    text not null,
-  first    integer,
   passages integer not null,
   folds    integer not null,
   text     text not null

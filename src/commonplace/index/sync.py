@@ -167,7 +167,7 @@ def _apply_batch(db: sqlite3.Connection, project: str, changes: Sequence[Change]
         loading = writer.Loading(db, project, threads)
         for path in added:
             if (loaded := load(path)) is not None:
-                loading.add(*loaded)
+                loading.add(writer.prepare(*loaded, loading.project))
                 result.added += 1
         loading.end()
 

@@ -23,7 +23,8 @@ from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.features import STEMMED
 from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
 from commonplace.index.listing import folds_to_ascii
-from commonplace.note.model import GLOBAL, Note, Relation
+from commonplace.index.rows import FIRST_PASSAGE
+from commonplace.note.model import GLOBAL, Note, Provenance, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, runs, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_value
@@ -47,8 +48,8 @@ _COLUMNS = ("body, title, headings, tags, address, facet", "title, headings, tag
 _TABLES = {
     "note": "note", "text": "text", "note_fts": f"note_fts (rowid, {_COLUMNS[0]})",
     "name_fts": f"name_fts (rowid, {_COLUMNS[1]})", "stem_fts": "stem_fts (rowid, words)", "feature": "feature",
-    "note_fold": "note_fold", "link": "link", "merged": "merged", "superseded": "superseded",
-    "passage": "passage", "passage_fts": "passage_fts (rowid, body)",
+    "note_fold": "note_fold (note, fold)", "link": "link", "merged": "merged (note, id)",
+    "superseded": "superseded (note, id)",
 }  # fmt: skip
 _TALLIED = (
     "folder = ? and (project, scope, phase, category) ="
@@ -71,35 +72,32 @@ class _Indexed(NamedTuple):
     headings: str
     tags: str
     facet: str
-    first: int | None
     passages: int
     text: str
 
 
 @dataclass(slots=True)
-class _Prepared:
-    """A note, the rows of each table that are computed from it alone, and where `tally` counts it."""
+class Prepared:
+    """What the tables are to hold of a note, by the name of the table, each row without that of the note in front.
 
-    row: int
-    note: Note
+    `passages`: start, end and words of each passage of a long note. `place`: what `tally` counts it by, besides its
+    folders. `entity`: the note, where it is one.
+    """
+
+    path: str
+    permalink: str
+    own: bool
+    etag: str
+    stamp: Stamp
     tables: dict[str, list[tuple[Any, ...]]]
-    places: list[tuple[Any, ...]]
+    passages: list[tuple[int, int, str]]
+    place: tuple[int, str, str, str]
+    entity: Note | None
 
-
-class _Free:
-    """The next rows of notes and of passages, inside one transaction."""
-
-    def __init__(self, db: sqlite3.Connection):
-        self._db = db
-        self._passage: int | None = None
-        self.note: int = 1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
-
-    def passages(self, number: int) -> int:
-        """The first of so many rows, which are taken by this call."""
-        if self._passage is None:
-            self._passage = 1 + (self._db.execute("select max(row) from passage").fetchone()[0] or 0)
-        self._passage += number
-        return self._passage - number
+    def sign(self, provenance: Provenance) -> None:
+        """Say where the text comes from, of a note prepared where that is not known."""
+        if (known := _provenance(provenance)) is not None:
+            self.tables["note"] = [(*self.tables["note"][0][:-1], known)]
 
 
 def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> int:
@@ -108,8 +106,6 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     The row is new and the highest, unless `row` is given (a moved file keeps its place in the
     order of change). A derived permalink may get a number: `_claimed`.
     """
-    if _may_hold_surrogates(note):
-        note = sqlite_value(note)
     project = project_id(db, note.project)
     _forget_expired(db, note.project, note.path)
     old = _read(db, project, note.path)
@@ -118,9 +114,8 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
         _take_out(db, note.project, old)
     stays = old is not None and bool(old.own) == own and (old.base or old.permalink) == wanted
     permalink, base = (old.permalink, old.base) if old is not None and stays else (wanted, None)
-    free = _Free(db)
-    row = row or free.note
-    _insert(db, [_prepared(note, stamp, project, row, permalink, base, free)])
+    row = row or _next_row(db)
+    _insert(db, [(row, prepare(note, stamp, project, permalink, base))])
     if not stays:
         if old is not None:
             _released(db, project, note.project, old.permalink)
@@ -133,19 +128,16 @@ class Loading:
 
     def __init__(self, db: sqlite3.Connection, project: str, threads: Executor):
         self._db, self._threads = db, threads
-        self._name, self._project, self._free = project, project_id(db, project), _Free(db)
-        self._ready: list[_Prepared] = []
+        self._name, self.project, self._row = project, project_id(db, project), _next_row(db)
+        self._ready: list[tuple[int, Prepared]] = []
         self._writing: Future[None] | None = None
         self._permalinks: list[tuple[int, str, bool]] = []
 
-    def add(self, note: Note, stamp: Stamp) -> None:
-        """Index `note`; nothing may be at its path yet."""
-        if _may_hold_surrogates(note):
-            note = sqlite_value(note)
-        row = self._free.note
-        self._free.note += 1
-        self._ready.append(_prepared(note, stamp, self._project, row, note.permalink, None, self._free))
-        self._permalinks.append((row, note.permalink, note.own_permalink))
+    def add(self, note: Prepared) -> None:
+        """Index a note; nothing may be at its path yet."""
+        self._ready.append((self._row, note))
+        self._permalinks.append((self._row, note.permalink, note.own))
+        self._row += 1
         if len(self._ready) == _ROWS[0]:
             self._write()
 
@@ -160,10 +152,15 @@ class Loading:
         self._write()
         assert self._writing is not None
         self._writing.result()
-        shared = _shared(self._db, self._project, {permalink for _, permalink, _ in self._permalinks})
+        shared = _shared(self._db, self.project, {permalink for _, permalink, _ in self._permalinks})
         for row, permalink, own in self._permalinks:
             if permalink in shared:
-                _claimed(self._db, self._project, self._name, row, permalink, own)
+                _claimed(self._db, self.project, self._name, row, permalink, own)
+
+
+def _next_row(db: sqlite3.Connection) -> int:
+    """The row of the next new note."""
+    return 1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
@@ -232,9 +229,12 @@ def project_id(db: sqlite3.Connection, name: str) -> int:
     return (found or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone())[0]
 
 
-def _prepared(
-    note: Note, stamp: Stamp, project: int, row: int, permalink: str, base: str | None, free: _Free
-) -> _Prepared:
+def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None, base: str | None = None) -> Prepared:
+    """What the index is to hold of a note of the project with this id; computed from it alone, unless its `permalink`
+    has to be another."""
+    if _may_hold_surrogates(note):
+        note = sqlite_value(note)
+    permalink = note.permalink if permalink is None else permalink
     etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
     front, body = note.text[: note.body_at], note.text[note.body_at :]
     text, warnings = searched(body), note.warnings
@@ -242,54 +242,60 @@ def _prepared(
         warnings = [*warnings, f"partly_read: words after {len(text):,} characters are not searched. Split the note."]
     own, aliases, created = note.own_permalink, _list(note.aliases), microseconds(note.created)
     in_note = (
-        row, project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
+        project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
         created, microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
         _list(note.tags), aliases, _list(note.links), _list(warnings),
-        *validity.span(note), _list(note.suspicious), _provenance(note),
+        *validity.span(note), _list(note.suspicious), _provenance(note.provenance),
     )  # fmt: skip
     headings = "\n".join([heading.text for heading in note.headings])
     tags = " ".join(dict.fromkeys(_tag_words(note)))
     header = None if "---" in front else _json(note.header)
-    places = list(passages(text[:PLACED])) if len(text) >= LONG_TEXT else []
-    first = free.passages(len(places)) if places else None
+    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
     facet = facet_text(note, project)
-    known = _Indexed(row, note.path, note.title, permalink, own, base, aliases, headings, tags, facet, first,
-                     len(places), text)  # fmt: skip
-    in_text = (row, front, header, headings, tags, facet, first, len(places), folds_to_ascii(body), body)
+    known = _Indexed(0, note.path, note.title, permalink, own, base, aliases, headings, tags, facet, len(places), text)
     words, names = _words(note.project, known)
-    feature = features.row(row, text, project=project, path=note.path, source=_voice(note), day=_day(note),
-                           created=created)  # fmt: skip
+    feature = features.row(text, project=project, path=note.path, source=_voice(note), day=_day(note), created=created)
     tables: dict[str, list[tuple[Any, ...]]] = {
-        "note": [in_note], "text": [in_text], "note_fts": [(row, *words)], "name_fts": [(row, *names)],
-        "stem_fts": [(row, _stem_words(words, text))], "feature": [feature],
-        "note_fold": [(one, row) for one in _keys(note.project, known)], "link": _links(note, row),
-        "passage": [(at, one.start, one.end) for at, one in enumerate(places, first or 0)],
-        "passage_fts": [(at, fts_text(body[one.start : one.end])) for at, one in enumerate(places, first or 0)],
-        "superseded": [(one, row) for one in dict.fromkeys(note.supersedes)],
+        "note": [in_note], "note_fts": [words], "name_fts": [names],
+        "text": [(front, header, headings, tags, facet, len(places), folds_to_ascii(body), body)],
+        "stem_fts": [(_stem_words(words, text),)], "feature": [feature],
+        "note_fold": [(one,) for one in _keys(note.project, known)], "link": _links(note),
+        "superseded": [(one,) for one in dict.fromkeys(note.supersedes)],
     }  # fmt: skip
     if merged := note.header.get("merged"):
         every = merged if isinstance(merged, list) else str(merged).split(",")
-        tables["merged"] = [(one, row) for one in dict.fromkeys(str(one).strip() for one in every)]
-    kind = (note.scope, note.phase or "", note.category or "")
-    return _Prepared(row, note, tables, [(project, folder, *kind) for folder in _folders(note.path)])
+        tables["merged"] = [(one,) for one in dict.fromkeys(str(one).strip() for one in every)]
+    return Prepared(
+        note.path, note.permalink, own, note.etag, stamp, tables,
+        [(one.start, one.end, fts_text(body[one.start : one.end])) for one in places],
+        (project, note.scope, note.phase or "", note.category or ""),
+        note if note.project == entity_queries.PROJECT else None,
+    )  # fmt: skip
 
 
-def _insert(db: sqlite3.Connection, notes: Sequence[_Prepared]) -> None:
-    """Put the rows of new notes into the tables."""
+def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
+    """Put new notes into the tables, each in its row."""
     for table, name in _TABLES.items():
-        rows = [row for each in notes for row in each.tables.get(table, ())]
-        at = 0
-        for size in _ROWS:
-            while len(rows) - at >= size:
-                db.execute(_insertion(name, len(rows[0]), size), [*chain.from_iterable(rows[at : at + size])])
-                at += size
-    counted = Counter(place for each in notes for place in each.places)
-    counting = "insert into tally values (?, ?, ?, ?, ?, ?) on conflict do update set notes = notes + excluded.notes"
+        _insert_rows(db, name, [(row, *each) for row, note in notes for each in note.tables.get(table, ())])
+    places = [(row * FIRST_PASSAGE + at, *one) for row, note in notes for at, one in enumerate(note.passages)]
+    _insert_rows(db, "passage", [(at, start, end) for at, start, end, _ in places])
+    _insert_rows(db, "passage_fts (rowid, body)", [(at, words) for at, _, _, words in places])
+    counted = Counter((*note.place, folder) for _, note in notes for folder in _folders(note.path))
+    counting = "insert into tally (project, scope, phase, category, folder, notes) values (?, ?, ?, ?, ?, ?)"
+    counting += " on conflict do update set notes = notes + excluded.notes"
     db.executemany(counting, [(*place, number) for place, number in counted.items()])
-    for each in notes:
-        if each.note.project == entity_queries.PROJECT:
-            entity_queries.put(db, each.note, each.row, microseconds(each.note.created))
+    for row, note in notes:
+        if note.entity is not None:
+            entity_queries.put(db, note.entity, row, microseconds(note.entity.created))
+
+
+def _insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    at = 0
+    for size in _ROWS:
+        while len(rows) - at >= size:
+            db.execute(_insertion(table, len(rows[0]), size), [*chain.from_iterable(rows[at : at + size])])
+            at += size
 
 
 @lru_cache(maxsize=128)
@@ -303,16 +309,16 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
-def _provenance(note: Note) -> str | None:
-    return None if note.provenance.who == "file" else _json(note.provenance.row())
+def _provenance(provenance: Provenance) -> str | None:
+    return None if provenance.who == "file" else _json(provenance.row())
 
 
-def _links(note: Note, row: int) -> list[tuple[Any, ...]]:
+def _links(note: Note) -> list[tuple[Any, ...]]:
     known = {one.target for one in note.relations if one.type == "links_to"}
     relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
     path, in_graph = note.path, note.project == entity_queries.PROJECT  # where a name is no path
     return [
-        (row, at, one.type, one.target, one.project, one.context, one.line,
+        (at, one.type, one.target, one.project, one.context, one.line,
          key(one.target) if one.is_item and in_graph else link_key(one.target, path), one.is_item)
         for at, one in enumerate(relations)
     ]  # fmt: skip
@@ -321,7 +327,7 @@ def _links(note: Note, row: int) -> list[tuple[Any, ...]]:
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
     found = db.execute(
         "select n.row, n.path, n.title, n.permalink, n.own, n.base, n.aliases, t.headings, t.tags,"
-        " t.facet, t.first, t.passages, t.text from note n join text t on t.row = n.row"
+        " t.facet, t.passages, t.text from note n join text t on t.row = n.row"
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
@@ -352,8 +358,8 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         db.execute(f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})", (row, *some))
     db.execute("insert into stem_fts (stem_fts, rowid, words) values ('delete', ?, ?)",
                (row, _stem_words(every[0], old.text)))  # fmt: skip
-    if old.first is not None:
-        span = (old.first, old.first + old.passages - 1)
+    if old.passages:
+        span = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
         parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
         db.executemany(
             "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",

@@ -30,6 +30,7 @@ from commonplace.index.facets import (
 )
 from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
+from commonplace.index.rows import FIRST_PASSAGE
 from commonplace.index.search.parse import ParsedQuery, Term, term
 from commonplace.index.search.weights import COLUMNS
 from commonplace.index.search.word_forms import inflected, one_edit
@@ -306,15 +307,15 @@ class SearchContext:
         found: list[NoteText] = []
         if not rows:
             return found
-        for row, project, title, aliases, tags, source, path, headings, front, text, first, count in self.db.execute(
+        for row, project, title, aliases, tags, source, path, headings, front, text, count in self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.source, n.path, t.headings,"
-            " t.front, t.text, t.first, t.passages"
+            " t.front, t.text, t.passages"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
             f" where n.row in {_GIVEN}",
             (_json(rows),),
         ):
             names = [title, *(json.loads(aliases) if aliases else ())]
-            spans = None if first is None else self._spans(first, count, terms)
+            spans = self._spans(row * FIRST_PASSAGE, count, terms) if count else None
             address, tags = f"{project}/{path}", json.loads(tags) if tags else []
             found.append(NoteText(row, project, names, headings, tags, source, address, front, text, spans))
         return found

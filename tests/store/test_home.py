@@ -79,10 +79,10 @@ def test_a_change_of_many_files_is_nothing_when_one_step_is_refused(home, notes)
 def test_a_disk_that_refuses_the_journal_line_takes_everything_back(home, notes, monkeypatch):
     commit(home, put(notes, "a.md", "one"))
 
-    def full(change):
+    def full(lines, last):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(home.history, "append", full)
+    monkeypatch.setattr(home.history, "append_lines", full)
     with pytest.raises(StorageError, match="disk is full"):
         commit(home, put(notes, "a.md", "two"), put(notes, "b.md", "b"))
     assert files(notes) == {"a.md": "one"}

@@ -168,11 +168,11 @@ def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(h
     steps = [put(notes, "old.md", "new"), put(notes, "fresh/a.md", "a")]
     with monkeypatch.context() as patch:
 
-        def refuse(self, change):
+        def refuse(self, lines, last):
             (Path(notes.root) / "fresh" / "foreign.txt").write_text("mine")
             raise OSError(errno.ENOSPC, "full")
 
-        patch.setattr(type(home.history), "append", refuse)
+        patch.setattr(type(home.history), "append_lines", refuse)
         with pytest.raises(StorageError):
             commit(home, *steps)
     again(home).close()
@@ -255,7 +255,7 @@ def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monke
         def full(*_):
             raise OSError(errno.ENOSPC, "full")
 
-        patch.setattr(type(home.history), "append", full)
+        patch.setattr(type(home.history), "append_lines", full)
         write = working.write_file
         patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
         with pytest.raises(StorageError):

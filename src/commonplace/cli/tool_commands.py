@@ -17,7 +17,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Names, Text, Usage, command, flag, option, text_from
-from commonplace.errors import near
+from commonplace.errors import InvalidInput, near
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -117,17 +117,12 @@ def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
 
 def _tool_names(context: click.Context, given: Sequence[str]) -> list[str]:
     """Tool names for the shell to offer."""
-    from commonplace.errors import CommonplaceError
-    from commonplace.faces import registry
+    from commonplace.faces import TOOLS, TOOLSETS, expand
 
-    if given:
-        return []
-    try:
-        settings = (context.find_object(Invocation) or Invocation()).settings()
-        wanted = split_list(context.params.get("tools")) or _toolsets()
-        return list(dict.fromkeys(name for each in wanted for name in registry([each], settings).tools))
-    except CommonplaceError:
-        return []
+    with suppress(InvalidInput):
+        wanted = expand(split_list(context.params.get("tools")) or TOOLSETS)
+        return [] if given else list(dict.fromkeys(tool for each in wanted for tool in TOOLS[each].split()))
+    return []
 
 
 @command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names, example=_CALL)
@@ -137,14 +132,14 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
 
     JSON is an object; `-` reads it from stdin.
     """
-    from commonplace.faces import ALL, registry
+    from commonplace.faces import TOOLS, TOOLSETS, expand, registry
     from commonplace.faces.hooks import Hooks
 
     settings = run.settings()
-    names = split_list(tools) or _toolsets()
-    having = [name for name in (ALL if "all" in names else names) if tool in registry([name], settings).tools]
+    names = expand(split_list(tools) or TOOLSETS)
+    having = [name for name in names if tool in TOOLS[name].split()]
     if not having:
-        known = near(tool, (each for name in names for each in registry([name], settings).tools))
+        known = near(tool, (each for name in names for each in TOOLS[name].split()))
         hint = f"Did you mean {' or '.join(known)}?" if known else ""
         raise Failure(f"tool not found: {tool}", "not_found", hint)
     if len(having) > 1:

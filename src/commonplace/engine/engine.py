@@ -351,12 +351,12 @@ class Engine:
 
         Inside another one, on the same thread, it takes no lock again. Raises StorageError when the disk refuses.
         """
+        if self._is_writing and self.guard.is_mine:
+            yield
+            return
         try:
             with waits_at_most(CALL_WAITS), self.guard:
                 self._check_open()
-                if self._is_writing:
-                    yield
-                    return
                 with self.home.writing():
                     if not self.guard.is_open:
                         self._folders.enter_context(lock_folders(self._shared_folders()))

@@ -143,7 +143,7 @@ class Freshness:
             if self.late:
                 self.close()
             self._load_skipped()
-        if self._watch and any(_identity(stores[name].root) != known for name, known in self._roots.items()):
+        if self._watch and self._roots != {name: _identity(stores[name].root) for name in self._roots}:
             self.close()  # a project's folder was made, went away or was exchanged
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
@@ -414,6 +414,8 @@ class Freshness:
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""
         key = (project, path)
+        if not self._openings:
+            self._load_skipped()
         is_memory = project in MEMORY_PROJECTS
         broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
         if note is not None and not (is_memory and broken):

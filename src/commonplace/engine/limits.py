@@ -10,7 +10,7 @@ from commonplace.clock import EPOCH, parse_stamp, to_utc
 from commonplace.config import Settings
 from commonplace.errors import LimitExceeded
 from commonplace.store.change import Step
-from commonplace.store.journal import History
+from commonplace.store.journal import Change, History
 
 _OF_OTHERS = frozenset(("delete", "undo"))
 """Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of those."""
@@ -45,17 +45,27 @@ class DayUse:
         begins = self._begins
         if history.last == self._last:
             return self._agents
+        last, self._last = self._last, history.last
         for change in history.changes():
-            if change.number <= self._last or parse_stamp(change.time) < begins:
+            if change.number <= last or parse_stamp(change.time) < begins:
                 break
-            if change.agent is not None:
-                use = self._agents.setdefault(change.agent, Use())
-                if change.verb not in _OF_OTHERS:
-                    use.bytes += sum(each.size for each in change.files)
-                new = sum(each.do == "put" and each.old is None for each in change.files)
-                use.notes += max(0, new - sum(each.do == "remove" for each in change.files))
-        self._last = history.last
+            self._add(change)
         return self._agents
+
+    def count(self, change: Change) -> None:
+        """Count the change that was just made here, so that it is not read again."""
+        if self._last == change.number - 1:
+            self._last = change.number
+            self._add(change)
+
+    def _add(self, change: Change) -> None:
+        if change.agent is None:
+            return
+        use = self._agents.setdefault(change.agent, Use())
+        if change.verb not in _OF_OTHERS:
+            use.bytes += sum(each.size for each in change.files)
+        new = sum(each.do == "put" and each.old is None for each in change.files)
+        use.notes += max(0, new - sum(each.do == "remove" for each in change.files))
 
 
 def check(steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime) -> None:

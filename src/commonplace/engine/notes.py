@@ -127,7 +127,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             taken: set[tuple[str, str]] = set()
             steps: list[Step] = []
             for draft in drafts:
-                draft = replace(draft, scope=self.check_scope(draft.scope))
+                if (scope := self.check_scope(draft.scope)) != draft.scope:
+                    draft = replace(draft, scope=scope)
                 old = facts.refs(self, draft.supersedes)
                 if old or draft.valid_from or draft.valid_until:
                     draft = facts.with_keys(self, draft, old)
@@ -246,7 +247,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             permalink=links.permalink_for(project, path), keep=keep, old=old,
         )  # fmt: skip
         data = encoded(text)
-        self._check_permalink(project, path, text)
+        if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
+            self._check_permalink(project, path, text)  # else it is the one `_existing` looked for
         return change.put(project, path, data, old=file, scope=new_scope(self, data, file.data if file else None))
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
@@ -276,7 +278,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             info = info if info is not None and self.sees(info.scope) else None
         if info is not None:
             return info, store.read(info.path)
-        if store.place(path).kind != "missing":
+        if os.path.lexists(os.path.join(store.root, path)) and store.place(path).kind != "missing":
             raise Exists(path, f"{project}/{path}")
         return None, None
 

@@ -45,10 +45,6 @@ class Files:
         self._base = folder
         self._store = session.engine.folder(project)
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """A critical section: inside, no other writer of this home is at work, in any process."""
-        return self._session.exclusive()
-
     def reading(self) -> AbstractContextManager[None]:
         """Inside, no other thread of this process is at work; the home's lock is not needed."""
         return self._engine.reading()
@@ -64,13 +60,24 @@ class Files:
             self._nearest(path)
         return place
 
-    def _nearest(self, path: str) -> PathInfo:
-        """The nearest place above `path` that exists, links followed."""
-        while path := path.rpartition("/")[0]:
-            place = self._follow(self._store.place(self._path(path)))
+    def _nearest(self, path: str) -> tuple[PathInfo, str]:
+        """The nearest place above `path` that exists, links followed, and the rest of the path below it."""
+        parent, _, rest = path.rpartition("/")
+        while parent:
+            place = self._follow(self._store.place(self._path(parent)))
             if place.kind != "missing":
-                return place
-        return PathInfo("folder", self._base)
+                return place, rest
+            parent, _, name = parent.rpartition("/")
+            rest = f"{name}/{rest}"
+        return PathInfo("folder", self._base), rest
+
+    def _free_path(self, path: str) -> str:
+        """Where a new file at `path` will lie, the folder links on the way there resolved. Raises NotADirectory,
+        OutsideError for a way that leads out."""
+        nearest, rest = self._nearest(path)
+        if nearest.kind != "folder":
+            raise NotADirectory(nearest.path)
+        return f"{nearest.path}/{rest}" if nearest.path else rest
 
     def _inside(self, place: PathInfo) -> PathInfo:
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
@@ -173,21 +180,18 @@ class Files:
         Unusable for what the caller does not see; NotADirectory when a parent is a file."""
 
         def write(change: Transaction) -> None:
-            raw = self._place(path)
+            raw = self._inside(self._store.place(self._path(path)))
             place = self._follow(raw)
-            taken = place.kind in ("folder", "other") or (raw.kind == "link" and place.kind == "missing")
-            if taken or not path:
+            if raw.kind == "missing" and path:
+                self._put(change, self._free_path(path), text, None)
+                return
+            if place.kind != "file":
                 raise Exists(path)
-            old = None
-            if place.kind == "file":
-                if not self._seen(place.path):
-                    raise Unusable(path)
-                if not overwrite:
-                    raise Exists(path)
-                old = self._store.read(place.path)
-            else:
-                self._check_parents(path)
-            self._put(change, place.path if old else self._target(place.path), text, old)
+            if not self._seen(place.path):
+                raise Unusable(path)
+            if not overwrite:
+                raise Exists(path)
+            self._put(change, place.path, text, self._store.read(place.path))
 
         self._change("create", write)
 
@@ -209,12 +213,6 @@ class Files:
         scope = new_scope(self._session, data, old.data if old else None)
         change.put(self._project, path, data, old=old, scope=scope)
 
-    def _check_parents(self, path: str) -> None:
-        """Each folder on the way must be a folder or missing."""
-        nearest = self._nearest(path)
-        if nearest.kind != "folder":
-            raise NotADirectory(nearest.path)
-
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
         """Write whole files as one change, the first being what it is about; None when there are none.
 
@@ -229,9 +227,7 @@ class Files:
                     raise Exists(path)
                 if place.kind == "missing" and self._place(path).kind != "missing":
                     raise Unusable(path)
-                if place.kind == "missing":
-                    self._check_parents(path)
-                self._put(change, place.path, text, old)
+                self._put(change, self._free_path(path) if place.kind == "missing" else place.path, text, old)
 
         return self._change(verb, write, details)[1]
 
@@ -326,8 +322,7 @@ class Files:
                 raise NotFound(path, self._project)
             if is_hidden and not (source.kind == target.kind == "folder"):
                 raise Unusable(to)
-            self._check_parents(to)
-            target_path = self._target(self._path(to))
+            target_path = self._free_path(to)
             if target_path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
             old, scope = None, "global"
@@ -348,17 +343,6 @@ class Files:
             return False
         parent = target.path.rpartition("/")[0]
         return all(each.path != target.path for each in self._store.entries(parent))
-
-    def _target(self, path: str) -> str:
-        """`path`, whose way was checked, with the folder links on it resolved, as far as it exists."""
-        parent, _, name = path.rpartition("/")
-        missing = [name]
-        while parent and self._store.place(parent).kind == "missing":
-            parent, _, name = parent.rpartition("/")
-            missing.insert(0, name)
-        if not parent:
-            return "/".join(missing)
-        return "/".join([self._store.follow(self._store.place(parent)).path, *missing])
 
 
 class NotADirectory(CommonplaceError):

@@ -223,6 +223,7 @@ class Transaction:
             )  # fmt: skip
         finally:
             engine.home.may_stage = False
+        engine.day_use.count(self.done)
         session.changed = self.done.number
         if session.run == 0:
             session.run = self.done.run
@@ -288,7 +289,7 @@ class Transaction:
                     index.remove(*key)
                 else:
                     loaded[0].provenance = known.get(key, loaded[0].provenance)
-                    index.put(*loaded)
+                    loaded[0].permalink = index.put(*loaded)
 
     def _loaded_step(self, step: Step) -> tuple[Note, Stamp] | None:
         """The note a `put` wrote, from its bytes; None when the file is no note."""
@@ -316,6 +317,9 @@ class Transaction:
         if note is None:  # it is in no index
             file = _file_of(step) if step.do == "put" else self._engine.store(step.project).read(path)
             note = session.parse(step.project, path, file)
+        elif len(self._notes) == 1:  # no other of the change can have given it another permalink
+            note.access_count += self._engine.access.counts().get(note.id, 0)
+            return note
         try:
             return session.as_indexed(note)
         except sqlite3.Error:  # the note is written; its index is made anew

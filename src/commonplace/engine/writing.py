@@ -20,6 +20,8 @@ from commonplace.store.change import Step
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
+_GUARDED = re.compile(r"\b(?:id|locked|merged|source)\b|\\")
+"""What a header has in which a key stands that no agent may set."""
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
@@ -220,7 +222,7 @@ def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
     from commonplace.note.frontmatter import split
 
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
-    if front is None or front == front_before:
+    if front is None or front == front_before or not _GUARDED.search(front):
         return
     note, before = _header(data), _header(old) if old else _no_header()
     known = (before.id if before.own_id else None, identity)
@@ -236,9 +238,11 @@ def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
 
 
 def _header(data: bytes) -> Note:
+    from commonplace.note.frontmatter import split
     from commonplace.note.markdown import parse_note
 
-    return parse_note(data.decode("utf-8", "replace"), project="memories", path="x", changed=EPOCH)
+    text = data.decode("utf-8", "replace")
+    return parse_note(text[: split(text)[1]], project="memories", path="x", changed=EPOCH)
 
 
 @cache

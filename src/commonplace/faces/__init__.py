@@ -17,10 +17,30 @@ if TYPE_CHECKING:
     from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Registry
 
-ALL = ("memory", "notes", "graph", "bank", "kv")
+TOOLS = {
+    "memory": "memory",
+    "notes": "write_note read_note edit_note move_note delete_note list_directory search_notes build_context"
+    " recent_activity list_memory_projects create_memory_project delete_project",
+    "graph": "memory_create_entities memory_create_relations memory_add_observations memory_delete_entities"
+    " memory_delete_observations memory_delete_relations memory_read_graph memory_search_nodes memory_open_nodes",
+    "bank": "activate list update",
+    "kv": "memory_remember memory_recall memory_forget memory_search memory_list_namespaces memory_clear_namespace"
+    " memory_stats",
+    "agent": "memory_write memory_read memory_delete memory_list memory_search memory_tag memory_smart_search",
+}
+"""The names of each toolset's tools: who looks for one of them makes no others."""
+TOOLSETS = tuple(TOOLS)
+ALL = TOOLSETS[:-1]
 """What `all` stands for: not `agent`, which shares a tool name with `kv`."""
-TOOLSETS = (*ALL, "agent")
 DEFAULT_TOOLSETS = ("memory", "notes")
+
+
+def expand(names: Sequence[str]) -> list[str]:
+    """The toolsets these names stand for (`all` = every one of ALL), each once. Raises InvalidInput for an unknown
+    name."""
+    if unknown := {*names} - {*TOOLSETS, "all"}:
+        raise InvalidInput(f'Unknown toolset "{min(unknown)}". Toolsets: {", ".join(TOOLSETS)}, all.')
+    return list(dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,))))
 
 
 def registry(
@@ -32,14 +52,14 @@ def registry(
     graphs: Callable[[Memory, str], Graph] | None = None,
     vault: Vault | None = None,
 ) -> Registry:
-    """The toolsets of these names (`all` = every one of ALL), in the manner of the preset `like`.
+    """The toolsets of these `names` (see `expand`), in the manner of the preset `like`.
 
     `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
     not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown name.
     """
     from commonplace.faces.tool import Registry
 
-    wanted = list(dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,))))
+    wanted = expand(names)
     options: dict[str, dict[str, Any]] = {
         "memory": {
             "create_existing": settings.create_existing,
@@ -60,8 +80,6 @@ def registry(
     }
     toolsets = []
     for name in wanted:
-        if name not in options:
-            raise InvalidInput(f'Unknown toolset "{name}". Toolsets: {", ".join(TOOLSETS)}, all.')
         module = import_module(f"commonplace.faces.{'memory_tool' if name == 'memory' else name}")
         toolsets.append(module.toolset(**options[name]))
     return Registry(toolsets, hooks)

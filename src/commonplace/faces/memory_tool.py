@@ -120,9 +120,9 @@ class MemoryCommands:
             if command == "view":
                 with files.reading():
                     return Reply(self._view(files, args["path"], _line_range(arguments.get("view_range"))))
-            with files.exclusive():  # from the first check to the end of the write
-                if command == "create":
-                    return Reply(self._create(files, args["path"], args["file_text"]))
+            if command == "create":
+                return Reply(self._create(files, args["path"], args["file_text"]))
+            with memory.exclusive():  # from the first check to the end of the write
                 return Reply(_COMMANDS[command](files, args))
         except CommonplaceError as error:
             return plain_error_reply(error)
@@ -173,7 +173,7 @@ class MemoryCommands:
     def _create(self, files: Files, path: str, text: str) -> str:
         inside = _inside(path)
         if path.endswith("/") and inside:
-            with _worded(path, "read"):
+            with _worded(path, "read"), files.reading():
                 is_missing = files.at(inside).kind == "missing"
             if is_missing:
                 raise InvalidInput(f"The path {path} is not a file.")

@@ -55,8 +55,8 @@ class Index(Database):
 
         return EntityQueries(self)
 
-    def put(self, note: Note, stamp: Stamp) -> int:
-        """Index `note`, in place of what was at its (project, path). Returns its row."""
+    def put(self, note: Note, stamp: Stamp) -> str:
+        """Index `note`, in place of what was at its (project, path). Returns its permalink."""
         from commonplace.index import writer
 
         return writer.put(self.connection, note, stamp)

@@ -225,7 +225,7 @@ def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
     """The notes of these rows, in the order given."""
-    known = infos(db, rows)
+    known = infos(db, rows) if rows else {}
     return [known[row] for row in rows if row in known]
 
 

@@ -27,7 +27,7 @@ from commonplace.index.rows import FIRST_PASSAGE
 from commonplace.note.model import GLOBAL, Note, Provenance, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, runs, tokens
-from commonplace.text.unicode import is_valid_unicode, sqlite_value
+from commonplace.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -51,12 +51,19 @@ _TABLES = {
     "note_fold": "note_fold (note, fold)", "link": "link", "merged": "merged (note, id)",
     "superseded": "superseded (note, id)",
 }  # fmt: skip
+_AROUND = (
+    "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
+    " exists (select 1 from note o where o.permalink = ?3 and +o.project = p.id and o.path <> ?2)"
+    " from project p left join note n on n.project = p.id and n.path = ?2 where p.name = ?1"
+)
+"""The id of a project, the row of the next new note, that of the note at a path, and whether another note has a
+permalink."""
 _TALLIED = (
     "folder = ? and (project, scope, phase, category) ="
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
 )
-_ROWS = (32, 16, 8, 4, 2, 1)
-"""How many rows one statement inserts: while SQLite is at it, other threads run."""
+_ROWS = 32
+"""How many rows one statement inserts at most: while SQLite is at it, other threads run."""
 
 
 class _Indexed(NamedTuple):
@@ -104,27 +111,31 @@ class Prepared:
             self.tables["note"] = [(*self.tables["note"][0][:-1], known)]
 
 
-def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> int:
-    """Indexes `note`, in place of what was at its (project, path). Returns its row.
+def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> str:
+    """Indexes `note`, in place of what was at its (project, path). Returns its permalink.
 
     The row is new and the highest, unless `row` is given (a moved file keeps its place in the
     order of change). A derived permalink may get a number: `_claimed`.
     """
-    project = project_id(db, note.project)
+    wanted, own = sqlite_text(note.permalink), note.own_permalink
+    project, next_row, is_known, is_taken = (
+        db.execute(_AROUND, (note.project, note.path, wanted)).fetchone()
+        or (project_id(db, note.project), _next_row(db), None, False)
+    )  # fmt: skip
     _forget_expired(db, note.project, note.path)
-    old = _read(db, project, note.path)
-    wanted, own = note.permalink, note.own_permalink
+    old = _read(db, project, note.path) if is_known else None
     if old is not None:
         _take_out(db, note.project, old)
     stays = old is not None and bool(old.own) == own and (old.base or old.permalink) == wanted
     permalink, base = (old.permalink, old.base) if old is not None and stays else (wanted, None)
-    row = row or _next_row(db)
+    row = row or next_row
     _insert(db, [(row, prepare(note, stamp, project, permalink, base))])
-    if not stays:
-        if old is not None:
-            _released(db, project, note.project, old.permalink)
+    if old is not None and not stays:
+        _released(db, project, note.project, old.permalink)
+    if is_taken if old is None else not stays:
         _claimed(db, project, note.project, row, wanted, own)
-    return row
+        permalink = db.execute("select permalink from note where row = ?", (row,)).fetchone()[0]
+    return permalink
 
 
 class Loading:
@@ -142,7 +153,7 @@ class Loading:
         self._ready.append((self._row, note))
         self._permalinks.append((self._row, note.permalink, note.own))
         self._row += 1
-        if len(self._ready) == _ROWS[0]:
+        if len(self._ready) == _ROWS:
             self._write()
 
     def _write(self) -> None:
@@ -295,11 +306,10 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
 
 
 def _insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    at = 0
-    for size in _ROWS:
-        while len(rows) - at >= size:
-            db.execute(_insertion(table, len(rows[0]), size), [*chain.from_iterable(rows[at : at + size])])
-            at += size
+    while rows:
+        size = min(_ROWS, 1 << len(rows).bit_length() - 1)
+        db.execute(_insertion(table, len(rows[0]), size), [*chain.from_iterable(rows[:size])])
+        rows = rows[size:]
 
 
 @lru_cache(maxsize=128)

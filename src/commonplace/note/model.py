@@ -113,8 +113,7 @@ class Provenance:
 
     def row(self) -> dict[str, str]:
         """What is known, for JSON."""
-        values = ((name, getattr(self, name)) for name in self.__slots__)
-        return {name: value for name, value in values if value is not None}
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
 
 
 def least(*trusts: str) -> str:

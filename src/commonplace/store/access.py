@@ -130,7 +130,8 @@ class AccessLog:
     def _current(self) -> int | None:
         """The file now at the log's place, open; None when there is none. Of another one all is read anew."""
         try:
-            if self._fd is not None and os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
+            status = os.stat(self._path)
+            if self._fd is not None and os.path.samestat(status, os.fstat(self._fd)):
                 return self._fd
             self._let_go()
             self._fd = open_own(self._path, os.O_RDONLY)

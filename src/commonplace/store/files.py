@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,10 +72,12 @@ def write_file(
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
-            os.fchmod(fd, mode)
+            status = os.fstat(fd)
+            if stat.S_IMODE(status.st_mode) != mode:
+                os.fchmod(fd, mode)
             if durable:
                 os.fsync(fd)
-            return os.fstat(fd)
+            return status
         finally:
             os.close(fd)
     except BaseException:
@@ -280,10 +283,11 @@ def take_lock(fd: int, how: int) -> None:
 def sign_lock(fd: int) -> None:
     """Write into the lock file who holds it now, for those who wait. A disk that refuses costs them the name."""
     with suppress(OSError):
-        os.pwrite(fd, f"{os.getpid()} {time.time():.3f} {_command(sys.argv)}".encode().ljust(80)[:79] + b"\n", 0)
+        os.pwrite(fd, f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79] + b"\n", 0)
 
 
-def _command(arguments: Sequence[str]) -> str:
+@cache
+def _command(*arguments: str) -> str:
     """The program and its first word, if it is one: further arguments may be private."""
     words = [os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]]
     words += [each for each in arguments[1:2] if each and _WORD.issuperset(each)]
@@ -303,7 +307,7 @@ def _owner(fd: int) -> Owner:
         place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
         pid = next((row[4] for row in rows if row[1] == "FLOCK" and row[5] == place), "")
-        return Owner(pid, 0.0, _command(Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else "")
+        return Owner(pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else "")
     except (OSError, ValueError):
         return Owner("")
 
@@ -371,8 +375,9 @@ class ThreadLock:
         return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:
-        if not self.is_mine:
-            self._take(threading.get_ident())
+        me = threading.get_ident()
+        if self._owner != me:
+            self._take(me)
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
@@ -389,11 +394,11 @@ class ThreadLock:
             return True
 
     def _take(self, me: int) -> None:
-        turn = threading.Lock()
         with self._counting:
             if not self._owner:
                 self._owner = me
                 return
+            turn = threading.Lock()
             turn.acquire()
             self._queue.append((me, turn))
         try:

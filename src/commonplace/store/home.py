@@ -180,21 +180,35 @@ class Home:
     def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
         """Make a change durable: all of it, or none. Raises as `commit`."""
         execution = Execution(self.history, strict=True)
+        self._complete(execution, [(change, steps)], change.path or change.project,
+                       lambda: self._prepare(execution, steps, change.number))  # fmt: skip
+
+    def _complete(
+        self, execution: Execution, changes: Sequence[tuple[Change, Sequence[Step]]], about: str,
+        prepare: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Carry out changes, once `prepare` has synced their temp files. Raises as `commit` of what is `about`."""
+        steps = [step for _, each in changes for step in each]
+        is_synced = len(steps) > len(changes)
         try:
-            self._prepare(execution, steps, change.number)
-            self._note(change, steps)
-            if len(steps) > 1:
+            prepare()
+            lines = [change.dump() for change, _ in changes]
+            self._redo.add(*(
+                {"change": line.decode(), "steps": [step.record() for step in each]}
+                for line, (_, each) in zip(lines, changes, strict=True)
+            ))  # fmt: skip
+            if is_synced:
                 self._redo.sync()  # it must be durable before the first of several steps
             for step in steps:
                 execution.run(step)
             execution.sync()
-            self.history.append(change)
+            self.history.append_lines(b"".join(lines), changes[-1][0].number)
         except Exception as error:  # not KeyboardInterrupt: the next holder of the lock recovers, as after a crash
-            self._roll_back(execution, steps, change.path or change.project, error, len(steps) > 1)
+            self._roll_back(execution, steps, about, error, is_synced)
             raise
         finally:
             execution.close()
-        with suppress(OSError):  # the journal has the change, so whoever takes the lock next drops the record
+        with suppress(OSError):  # the journal has the changes, so whoever takes the lock next drops the record
             self._redo.drop()
 
     @cached_property
@@ -267,30 +281,9 @@ class Home:
             return
         self.lock.let_go()
         self.history.staged.clear()
-        execution, changes = staged.execution, [change for change, _ in staged.changes]
-        steps = [step for _, each in staged.changes for step in each]
-        is_synced = any(len(each) > 1 for _, each in staged.changes)
-        try:
-            execution.sync_temps([step for step in steps if step.do == "put"], self._threads)
-            for change, each in staged.changes:
-                self._note(change, each)
-            if is_synced:
-                self._redo.sync()
-            for step in steps:
-                execution.run(step)
-            execution.sync()
-            self.history.append_all(changes)
-        except Exception as error:  # as in `commit`
-            self._roll_back(execution, steps, "the memory", error, is_synced)
-            raise
-        finally:
-            execution.close()
-        with suppress(OSError):
-            self._redo.drop()
-
-    def _note(self, change: Change, steps: Sequence[Step]) -> None:
-        """A line of the redo record: the change it completes."""
-        self._redo.add({"change": change.dump().decode(), "steps": [step.record() for step in steps]})
+        puts = [step for _, steps in staged.changes for step in steps if step.do == "put"]
+        self._complete(staged.execution, staged.changes, "the memory",
+                       lambda: staged.execution.sync_temps(puts, self._threads))  # fmt: skip
 
     def _roll_back(
         self, execution: Execution, steps: Sequence[Step], about: str, error: Exception, is_synced: bool

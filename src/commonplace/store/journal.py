@@ -12,9 +12,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,8 @@ class Change:
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
             who, trust = who if self.agent else "import", "import"
-        said = (self.by or {}) | (each.by or {})
-        return replace(Provenance(who, trust, self.face, time=self.time), **said)
+        said: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
+        return Provenance(**said | (self.by or {}) | (each.by or {}))
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -125,9 +125,10 @@ class Change:
         row |= {"project": self.project, "path": self.path, "agent": self.agent, "face": self.face}
         more = {"undoes": self.undoes, "details": self.details or None, "run": self.run, "by": self.by or None}
         row |= {key: value for key, value in more.items() if value is not None}
-        values = ({name: getattr(each, name) for name in Touched.__slots__} for each in self.files)
-        row["files"] = [{k: v for k, v in each.items() if v != _DEFAULTS.get(k, MISSING)} for each in values]
-        return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        row["files"] = [
+            {name: value for name, usual in _FIELDS if (value := getattr(each, name)) != usual} for each in self.files
+        ]
+        return _ENCODER.encode(row).encode() + b"\n"
 
     @classmethod
     def load(cls, line: bytes) -> Change:
@@ -142,7 +143,9 @@ class Change:
             raise ValueError(f"not a change: {error}") from None
 
 
-_DEFAULTS = {each.name: each.default for each in fields(Touched) if each.default is not MISSING}
+_FIELDS = [(each.name, each.default) for each in fields(Touched)]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_PLAIN_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class History:
@@ -192,11 +195,10 @@ class History:
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Commit `change`: its line is durable on return, unless told otherwise. Raises OSError with the journal
         as before."""
-        self.append_all([change], durable=durable)
+        self.append_lines(change.dump(), change.number, durable=durable)
 
-    def append_all(self, changes: Sequence[Change], *, durable: bool = True) -> None:
-        """The same for several, numbered one after the other, with one wait for the disk."""
-        lines = b"".join(each.dump() for each in changes)
+    def append_lines(self, lines: bytes, last: int, *, durable: bool = True) -> None:
+        """The same for the lines of changes numbered one after the other up to `last`, with one wait for the disk."""
         size = os.fstat(self._fd).st_size
         try:
             done = 0
@@ -207,7 +209,7 @@ class History:
         except OSError:
             os.ftruncate(self._fd, size)
             raise
-        self._size, self._last = size + len(lines), changes[-1].number
+        self._size, self._last = size + len(lines), last
 
     def retract(self, change: Change) -> None:
         """Take the line of `change` back, if it is the last one, because the change was not made."""
@@ -396,14 +398,16 @@ class RedoRecord:
         self._end = self._sum = 0
         self.add(row)
 
-    def add(self, row: dict[str, Any]) -> None:
-        """One more line. It counts from the moment all of it is there."""
-        text = json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode()
-        self._sum = crc32(text, self._sum)
-        line = b"%s %08x\n" % (text, self._sum)
-        self._put(line[1:] + _END, self._end + 1)
-        self._put(line[:1], self._end)
-        self._end += len(line)
+    def add(self, *rows: dict[str, Any]) -> None:
+        """More lines. They count from the moment all of them are there."""
+        lines = b""
+        for row in rows:
+            text = _PLAIN_ENCODER.encode(row).encode()
+            self._sum = crc32(text, self._sum)
+            lines += b"%s %08x\n" % (text, self._sum)
+        self._put(lines[1:] + _END, self._end + 1)
+        self._put(lines[:1], self._end)
+        self._end += len(lines)
 
     def _put(self, data: bytes, at: int) -> None:
         done = 0

@@ -175,16 +175,19 @@ def _context(memory: Memory, query: str) -> str:
 def parse_json(data: bytes | str) -> Any:
     """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float, which could not be
     written again; RecursionError."""
+    return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
 
-    def refuse(text: str) -> Any:
-        raise ValueError(f"{text} is no number of JSON")
 
-    def finite(text: str) -> float:
-        value = float(text)
-        return value if math.isfinite(value) else refuse(text)
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
 
-    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-    return json.loads(text, parse_constant=refuse, parse_float=finite)
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> Reply:

@@ -179,7 +179,7 @@ class Home:
 
     def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
         """Make a change durable: all of it, or none. Raises as `commit`."""
-        execution = Execution(self.history, strict=True)
+        execution = self._execution()
         try:
             self._prepare(execution, steps, change.number)
             self._note(change, steps)
@@ -196,6 +196,9 @@ class Home:
             execution.close()
         with suppress(OSError):  # the journal has the change, so whoever takes the lock next drops the record
             self._redo.drop()
+
+    def _execution(self) -> Execution:
+        return Execution(self.history, strict=True)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -230,7 +233,7 @@ class Home:
     def _stage(self, change: Change, steps: list[Step]) -> None:
         """Write the temp files, named in the record before they exist. Raises StorageError; then nothing changed."""
         puts = [step for step in steps if step.do == "put"]
-        staged = self._staged or _Staged(Execution(self.history, strict=True), _mark(change.number))
+        staged = self._staged or _Staged(self._execution(), _mark(change.number))
         try:
             places = _place_temps(puts, staged.mark, staged.puts)
             staged.puts += len(puts)
@@ -267,12 +270,15 @@ class Home:
             return
         self.lock.let_go()
         self.history.staged.clear()
-        execution, changes = staged.execution, [change for change, _ in staged.changes]
-        steps = [step for _, each in staged.changes for step in each]
-        is_synced = any(len(each) > 1 for _, each in staged.changes)
+        self._carry_out_all(staged.execution, staged.changes)
+
+    def _carry_out_all(self, execution: Execution, staged: Sequence[tuple[Change, list[Step]]]) -> None:
+        """Make changes durable whose temp files are written: all of them, or none. Raises as `flush`."""
+        changes, steps = [change for change, _ in staged], [step for _, each in staged for step in each]
+        is_synced = any(len(each) > 1 for _, each in staged)
         try:
             execution.sync_temps([step for step in steps if step.do == "put"], self._threads)
-            for change, each in staged.changes:
+            for change, each in staged:
                 self._note(change, each)
             if is_synced:
                 self._redo.sync()

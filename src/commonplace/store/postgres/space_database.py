@@ -248,39 +248,42 @@ class SpaceDatabase(Connection):
 
     # --- changes
 
-    def commit(self, change: Change, steps: Sequence[Step], logs: Sequence[Step] = ()) -> None:
-        """Commit `change` with these steps; the lock must be held. On return it is durable. `logs`: steps that leave
-        less in the access log.
+    def commit(self, changes: Sequence[tuple[Change, Sequence[Step]]], logs: Sequence[Step] = ()) -> None:
+        """Commit changes with their steps, all or none; the lock must be held. On return they are durable. `logs`:
+        steps that leave less in the access log.
 
         Raises Conflict when a file is not as read, Exists when a destination is taken, DatabaseRefused, DatabaseAway:
         then nothing changed. Raises OutcomeUnknown when the connection was lost and nobody can be asked.
         """
-        statements = [each for step in steps for each in of_step(self.server, self.space, change.number, step)]
+        statements = [
+            each for change, steps in changes for step in steps
+            for each in of_step(self.server, self.space, change.number, step)
+        ]  # fmt: skip
         for step in logs:
             assert step.old is not None
             statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
-        self._write(statements, change)
+        self._write(statements, [change for change, _ in changes])
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
         sql = "insert into commonplace.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
         statements = [SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()]
-        self._write(statements, change)
+        self._write(statements, [change])
 
-    def _write(self, statements: Sequence[SqlStatement], change: Change) -> None:
-        id, space = uuid4(), self.space
-        line = [space, change.number, id, parse_stamp(change.time), change.dump()]
+    def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
+        ids, numbers = [uuid4() for _ in changes], [each.number for each in changes]
+        lines = [numbers, ids, [parse_stamp(each.time) for each in changes], [each.dump() for each in changes]]
         moved: list[SqlStatement] = [
             *statements,
-            SqlStatement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
-                       line),
+            SqlStatement("insert into commonplace.journal (space, number, id, at, line) select %s, * from "
+                         "unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::bytea[])", [self.space, *lines]),
             SqlStatement("update commonplace.space set last = %s where name = %s and last = %s",
-                       [change.number, space, change.number - 1], 1,
-                       lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
+                         [numbers[-1], self.space, numbers[0] - 1], 1,
+                         lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
         ]  # fmt: skip
         try:
             self._transaction(moved)
-            self._acknowledge(id)
+            self._acknowledge(ids[-1])
         except CommonplaceError:
             raise
         except BaseException:  # interrupted: what was said must not become part of the next transaction
@@ -308,7 +311,7 @@ class SpaceDatabase(Connection):
                 raise each.refused()
 
     def _acknowledge(self, id: UUID) -> None:
-        """Commit the transaction; the change is there by this id. When the connection is lost meanwhile, ask."""
+        """Commit the transaction; its last change is there by this id. When the connection is lost meanwhile, ask."""
         import psycopg
 
         db = self._locked_connection

@@ -1,9 +1,10 @@
 """Notes in PostgreSQL beside notes in a folder, in one run: what a call takes, and what replicas and spaces cost.
 
-    python bench/teams.py [--notes 10000] [--parts calls,clients,lag,spaces,cold] [--seconds 60] [--spaces 1,10,100]
+    python bench/teams.py [--notes 10000] [--parts calls,writers,clients,lag,spaces,cold] [--spaces 1,10,100]
 
 `calls`: write, read, search and list on both, by turns, in processor time of this process (the server's is not in it)
-and by the clock. `clients`: `--replicas` processes with `--clients` threads together, one call of five a new note; then
+and by the clock. `writers`: callers of the sockets of one server and of `--replicas`, who only write, on a folder and in
+PostgreSQL; `--beside SRC` measures another version's `src` by turns. `clients`: `--replicas` processes with `--clients` threads together, one call of five a new note; then
 every acknowledged note is looked for. `lag`: from the acknowledgement on one replica to the end of a read that shows
 it on another, the read begun at once. `spaces`: so many spaces of `--each` notes; search in one of them, and what each
 costs on disk. `cold`: a new replica of `--cold` notes until its first search. The server is one of its own (or
@@ -13,13 +14,16 @@ MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -29,6 +33,7 @@ for place in (HERE, HERE.parent / "src", HERE.parent / "tests"):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
+import callers  # noqa: E402
 from commonplace import Draft, Memory, open_memory  # noqa: E402
 from commonplace.errors import CommonplaceError  # noqa: E402
 from commonplace.transfer.home_move import move  # noqa: E402
@@ -54,9 +59,13 @@ def filled(memory: Memory, count: int) -> Memory:
     return memory
 
 
+def _address(url: str, space: str) -> str:
+    return f"{url}&space={space}" if "?" in url else f"{url}?space={space}"
+
+
 def opened(url: str, space: str, cache: Path) -> Memory:
     os.environ["XDG_CACHE_HOME"] = str(cache)
-    return open_memory(f"{url}&space={space}" if "?" in url else f"{url}?space={space}")
+    return open_memory(_address(url, space))
 
 
 def measured(run: Callable[[int], object], times: int) -> tuple[float, float, float]:
@@ -119,6 +128,54 @@ def _call(memory: Memory, random: Random, title: str, number: int, count: int, w
         memory.read(_place(random.randrange(count)))
     else:
         memory.list(limit=20)
+
+
+@contextmanager
+def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
+    """A `memory serve` of this version of the source. Yields its home, where its socket is."""
+    environment = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
+    command = [sys.executable, "-m", "commonplace", "serve", "--home", home, "--interval", "1h",
+               "--http", "127.0.0.1:0"]  # fmt: skip
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               text=True)  # fmt: skip
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (socket,) = [Path(home).joinpath("memory.sock"), *cache.rglob("memory.sock")][-1:]
+        yield socket.parent
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def writers(url: str, folder: Path, given: argparse.Namespace) -> None:
+    print(f"\n{'writers for ' + str(given.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
+          f"{'written':>9}{'lost':>6}{'refused':>8}")  # fmt: skip
+    versions = {"now": HERE.parent / "src"} | ({"before": given.beside} if given.beside else {})
+    for replicas, many in ((1, 1), (1, 20), (1, 100), (given.replicas, given.clients)):
+        for version, source in versions.items():
+            for kind in ("folder", "PostgreSQL"):
+                name = f"{kind[0]}{replicas}x{many}-{version}".lower()
+                homes = [str(folder / name)] if kind == "folder" else [_address(url, name)] * replicas
+                if len(homes) == replicas:
+                    _write_all(f"{replicas} x {many} {kind}", version, homes, source, folder / f"c-{name}",
+                               argparse.Namespace(every=1, pause=0, seconds=given.burst, callers=many))  # fmt: skip
+
+
+def _write_all(
+    title: str, version: str, homes: Sequence[str], source: Path, cache: Path, given: argparse.Namespace
+) -> None:
+    with ExitStack() as stack:
+        served = [stack.enter_context(_daemon(home, source, cache / str(at))) for at, home in enumerate(homes)]
+        connects = [callers.connect_socket(home) for home in served for _ in range(given.callers)]
+        times, kept, refused = asyncio.run(callers.crowd(connects, given))
+    os.environ["XDG_CACHE_HOME"] = str(cache / "after")
+    with open_memory(homes[0]) as memory:
+        titles = [note.title for note in memory.list(limit=0)[0]]
+    times.sort()
+    lost = len({f"New {each}" for each in kept} - {*titles}) + len(titles) - len({*titles})
+    print(f"{title:<24}{version:<12}{len(kept) / given.seconds:>10.0f}{median(times):>10.1f}"
+          f"{times[int(len(times) * 0.95)]:>8.0f}{len(kept):>9,}{lost:>6}{refused:>8}", flush=True)  # fmt: skip
 
 
 def _replica(url: str, cache: Path, name: str, clients: int, seconds: float, count: int, answer) -> None:
@@ -232,7 +289,7 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
         place.parent.mkdir(exist_ok=True, parents=True)
         place.write_text(f"---\ntitle: Note {at}\n---\n{draft(at).text}\n")
     start = time.perf_counter()
-    moved = move(str(folder / "large"), f"{url}&space=cold" if "?" in url else f"{url}?space=cold")
+    moved = move(str(folder / "large"), _address(url, "cold"))
     took = time.perf_counter() - start
     print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s")
     start, used = time.perf_counter(), time.process_time()
@@ -253,7 +310,7 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
     print(f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s", flush=True)
 
 
-PARTS = {"calls": calls, "clients": clients, "lag": lag, "spaces": spaces, "cold": cold}
+PARTS = {"calls": calls, "writers": writers, "clients": clients, "lag": lag, "spaces": spaces, "cold": cold}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -264,6 +321,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long clients call [60]")
     parser.add_argument("--clients", type=int, default=100, help="clients together [100]")
     parser.add_argument("--replicas", type=int, default=3, help="replicas at once [3]")
+    parser.add_argument("--burst", type=float, default=8.0, help="seconds writers write [8]")
+    parser.add_argument("--beside", type=Path, help="the src folder of another version, for writers")
     parser.add_argument("--spaces", default="1,10,100", help="how many spaces, one after another [1,10,100]")
     parser.add_argument("--each", type=int, default=1000, help="notes in each of them [1000]")
     parser.add_argument("--cold", type=int, default=100_000, help="notes of a cold start [100000]")

@@ -123,6 +123,10 @@ class Home:
         """How many changes others committed are missing here; None: nobody can be asked. Raises DatabaseRefused."""
         return 0
 
+    def trouble(self) -> str:
+        """What is wrong with how the notes are kept, "" for nothing. Raises DatabaseRefused."""
+        return ""
+
     def runs_jobs(self) -> bool:
         """Whether the upkeep is done here, and not on another machine."""
         return True

@@ -172,6 +172,16 @@ class PostgresHome(Home):
         except DatabaseRefused:
             return False
 
+    def trouble(self) -> str:
+        role = ""
+        with suppress(DatabaseAway):
+            role = self._database.passes_by_policies()
+        return role and (
+            f"the role {role} is not held by row-level security, the second belt between spaces: CREATE ROLE memory "
+            "LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD '...', make it the owner of the schema commonplace and its tables, "
+            "and name it in the address (docs/teams.md)"
+        )
+
     def _lacks(self, state: SpaceState) -> bool:
         """Whether the folder is not at this state, as far as this process knows."""
         mine = self._folder.state()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from commonplace.store.change import Step
     from commonplace.store.journal import Change
 
-SCHEMA = 1
+SCHEMA = 2
 """The number of the last migration."""
 _PARTITIONED = ("note", "journal", "blob", "access")
 
@@ -159,12 +159,15 @@ class SpaceDatabase(Connection):
         sql = "select id, count, used from commonplace.access where space = %s order by id"
         return self._again(lambda db: db.execute(sql, [self.space]).fetchall())
 
-    def add_reads(self, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]) -> None:
-        """Add reads; those of `restarted` notes begin anew."""
+    def add_reads(
+        self, mark: UUID, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]
+    ) -> None:
+        """Add reads under a mark; those of `restarted` notes begin anew."""
         rows = [[self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})]
 
         def work(db: psycopg.Connection[Any]) -> None:
             with db.transaction():
+                db.execute("insert into commonplace.counted (space, mark) values (%s, %s)", [self.space, mark])
                 sql = "delete from commonplace.access where space = %s and id = any(%s)"
                 if restarted:
                     db.execute(sql, [self.space, [*restarted]])
@@ -174,6 +177,16 @@ class SpaceDatabase(Connection):
                 db.cursor().executemany(sql, rows)
 
         self._run(work)
+
+    def has_counted(self, mark: UUID) -> bool:
+        """Whether reads were added under this mark."""
+        sql = "select 1 from commonplace.counted where space = %s and mark = %s"
+        return bool(self._again(lambda db: db.execute(sql, [self.space, mark]).fetchall()))
+
+    def forget_mark(self, mark: UUID) -> None:
+        """No log holds the mark any more."""
+        sql = "delete from commonplace.counted where space = %s and mark = %s"
+        self._run(lambda db: db.execute(sql, [self.space, mark]))
 
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""
@@ -213,8 +226,14 @@ class SpaceDatabase(Connection):
     def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
         if seconds <= 0:
             raise Busy(self.holder())
-        db.execute("select set_config('lock_timeout', %s, false)", [f"{max(1, int(seconds * 1000))}ms"])
-        db.execute("select pg_advisory_lock(%s)", [self._writers])
+        import psycopg
+
+        try:
+            with db.transaction():  # the time is for this transaction, the lock for the session
+                db.execute("select set_config('lock_timeout', %s, true)", [f"{max(1, int(seconds * 1000))}ms"])
+                db.execute("select pg_advisory_lock(%s)", [self._writers])
+        except psycopg.errors.LockNotAvailable:
+            raise Busy(self.holder()) from None
 
     def holder(self) -> str:
         """Who holds the lock of the writers, as far as the server tells."""
@@ -236,6 +255,12 @@ class SpaceDatabase(Connection):
         if db is not None and not db.closed:
             with suppress(psycopg.Error):
                 db.execute("select pg_advisory_unlock(%s)", [self._writers])
+
+    def passes_by_policies(self) -> str:
+        """The name of the role of this connection, if row-level security does not hold for it; else ""."""
+        sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
+        row = self._again(lambda db: db.execute(sql).fetchone())
+        return str(row[0]) if row else ""
 
     def runs_jobs(self) -> bool:
         """Whether this replica does the upkeep of the space: the first that asks, until its connection ends."""

@@ -8,7 +8,7 @@ that dies between the two leaves nothing to repair, and the folder's own redo re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 
@@ -35,7 +35,7 @@ from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState,
 from commonplace.store.postgres.replica_access import ReplicaAccess
 from commonplace.store.postgres.replica_history import ReplicaHistory
 from commonplace.store.postgres.shared_files import attach
-from commonplace.store.postgres.snapshot import Snapshot, SpaceState
+from commonplace.store.postgres.snapshot import FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.space_database import SpaceDatabase
 
 _BATCH = 200
@@ -132,9 +132,9 @@ class PostgresHome(Home):
         try:
             if words := self._filling():
                 return words
-            if self._lacks(self._database.newest()):
+            if self._lacks(newest := self._database.newest()):
                 with waits_at_most(_FOLLOWS), self.lock:
-                    if self._lacks(self._database.newest()):  # or another process of this machine has brought it
+                    if self._lacks(newest):  # or another process of this machine has brought it
                         self._bring()
             self._access.exchange()
         except DatabaseAway as error:
@@ -193,11 +193,16 @@ class PostgresHome(Home):
     def _bring(self) -> None:
         """Make the folder what the database says. The folder's lock is held. Raises StorageError, OSError."""
         mine, last = self._folder.state(), self.history.last
+        if last and mine is not None and mine.boot == self._boot and (news := self._database.news(last, _FEW)):
+            state, lines, rows = news
+            is_same = (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files) and last <= state.last
+            if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
+                return
         with self._database.snapshot() as seen:
             state = seen.state()
             is_same = mine is not None and mine.id == state.id and mine.boot == self._boot and last <= state.last
             if is_same and mine is not None and mine.epoch == state.epoch:
-                if not self._bring_changes(seen, last):
+                if not self._take(list(seen.lines(last or 1)), seen.places(last), seen.rows(last)):
                     self._bring_all(seen, state, None)
             else:
                 self._bring_all(seen, state, last if is_same else None)
@@ -205,23 +210,22 @@ class PostgresHome(Home):
             self._shared.show(self._database.shared_files())
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
-    def _bring_changes(self, seen: Snapshot, last: int) -> bool:
-        """Bring the changes after `last`. Returns False when the journal here is not the beginning of theirs."""
-        numbered = list(seen.lines(last or 1))
-        if last:
+    def _take(self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]) -> bool:
+        """Bring the changes after the last one here, with whose line `numbered` begins; what they touched and is
+        `there` now are the `rows`. Returns False when the journal here is not the beginning of theirs."""
+        if self.history.last:
             own = next(self.history.changes(), None)
             if not numbered or own is None or Change.load(numbered[0][1]) != own:
                 return False
             del numbered[0]
         if not numbered:
             return True
-        there = seen.places(last)
         changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
         for each in (each for change in changes for each in change.files if not self._is_log(each)):
             for key in self._folder.gone(each, there):
                 self._folder.remove(*key)
-        for row in seen.rows(last):
+        for row in rows:
             self._folder.put(row)
         self.history.follow(b"".join(line for _, line in numbered), numbered[-1][0])
         self._note_erased(changes)

@@ -13,7 +13,7 @@ from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRef
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
 from commonplace.store.postgres.server_connection import Connection, reason_of
-from commonplace.store.postgres.snapshot import STATE, Snapshot, SpaceState
+from commonplace.store.postgres.snapshot import FILE_ROWS, LINES, STATE, FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.statements import SqlStatement, counted, of_log, of_step
 
 if TYPE_CHECKING:
@@ -127,6 +127,31 @@ class SpaceDatabase(Connection):
         """Whether the space has more notes than this."""
         sql = "select count(*) from (select from commonplace.note where space = %s limit %s) as found"
         return bool(self._again(lambda db: db.execute(sql, [self.space, notes + 1]).fetchall()[0][0] > notes))
+
+    def news(self, since: int, most: int) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
+        """Where the space is, the journal's lines from this number on and the files that changed after it, in one round
+        trip; None for more than `most`. Raises DatabaseAway, DatabaseRefused."""
+        state, lines, rows = self._again(lambda db: self._news(db, since, most + 1))
+        return (state, lines, rows) if len(lines) <= most >= len(rows) else None
+
+    def _news(
+        self, db: psycopg.Connection[Any], since: int, most: int
+    ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]]:
+        import psycopg
+
+        try:
+            with db.pipeline():
+                db.execute("begin isolation level repeatable read, read only")
+                state = db.execute(STATE, [self.space])
+                lines = db.execute(f"{LINES} limit %s", [self.space, since, most])
+                rows = db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most])
+                db.execute("commit")
+        except psycopg.Error:
+            if not db.closed:
+                db.rollback()
+            raise
+        found = [(number, bytes(line)) for number, line in lines.fetchall()]
+        return SpaceState(*state.fetchall()[0]), found, [FileRow(*row) for row in rows.fetchall()]
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:

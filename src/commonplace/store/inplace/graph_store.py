@@ -10,10 +10,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
 from commonplace.note import frontmatter
@@ -22,7 +21,17 @@ from commonplace.note.model import VALIDITY_KEYS
 from commonplace.store.base import File, Listing, PathInfo, Stamp, sha256
 from commonplace.store.files import reason, stamp_of
 from commonplace.store.inplace import LineChange
-from commonplace.store.inplace.graph_lines import BadLine, GraphRelation, parse_graph_object, parse_line, shape_of
+from commonplace.store.inplace.graph_lines import (
+    BadLine,
+    Entity,
+    GraphRelation,
+    entity_line,
+    parse_graph_object,
+    parse_line,
+    relation_line,
+    shape_of,
+    with_members,
+)
 from commonplace.store.inplace.locked_file import LockedFile
 
 MAX_APPEND = 65536
@@ -57,19 +66,77 @@ class EntityLine(NamedTuple):
     lowered: str
 
 
-@dataclass(slots=True)
 class LineEdit:
-    """What a call changes: line number (from 0) -> its new bytes, empty for a line that goes; lines to add at the
-    end; lines to put back before a line. `verb` names the change in the history.
+    """What a call that is about `names` changes in the lines of `store`; `verb` names the change in the history.
+
+    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to come at the end;
+    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins the first is meant.
     """
 
-    lines: dict[int, bytes] = field(default_factory=dict)
-    added: list[bytes] = field(default_factory=list)
-    inserted: dict[int, list[bytes]] = field(default_factory=dict)
-    verb: str = "edit"
+    def __init__(self, store: GraphStore, names: Iterable[str] = (), verb: str = "edit"):
+        self.lines: dict[int, bytes] = {}
+        self.added: list[bytes] = []
+        self.inserted: dict[int, list[bytes]] = {}
+        self.verb = verb
+        self.known = {name for name in names if name in store.named}
+        self._store = store
+        self._said: dict[str, list[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.lines or self.added or self.inserted)
+
+    def _first(self, name: str) -> EntityLine:
+        return self._store.entities[self._store.named[name][0]]
+
+    def observations(self, name: str) -> list[str]:
+        """What an entity says by now."""
+        return self._said[name] if name in self._said else list(self._first(name).observations)
+
+    def add_observations(self, name: str, texts: Sequence[str]) -> None:
+        """Have an entity say more."""
+        self._said[name] = [*self.observations(name), *texts]
+
+    def drop_observations(self, name: str, texts: set[str]) -> None:
+        """Remove all copies of these observations of an entity."""
+        self._said[name] = [text for text in self.observations(name) if text not in texts]
+
+    def create(self, entity: Entity, more: dict[str, Any]) -> None:
+        """A new entity, with the further keys `more`."""
+        self.added.append(entity_line(entity, more).encode() + b"\n")
+
+    def add_keys(self, name: str, more: dict[str, Any]) -> None:
+        """Nothing: the other keys of a line are another program's."""
+
+    def _lines_of(self, relation: GraphRelation) -> list[int]:
+        """Where a relation stands: at the end with fewer of them."""
+        lines = min((self._store.ends.get(name, {}) for name in (relation.source, relation.target)), key=len)
+        return [line for line in lines if self._store.relations[line].triple == relation.triple]
+
+    def has(self, relation: GraphRelation) -> bool:
+        """Whether the relation was there before."""
+        return bool(self._lines_of(relation))
+
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Add relations that are not there."""
+        self.added += [relation_line(each).encode() + b"\n" for each in relations]
+
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Remove all copies of relations."""
+        self.lines |= dict.fromkeys((line for each in relations for line in self._lines_of(each)), b"")
+
+    def remove_entities(self, names: Sequence[str]) -> None:
+        """Remove all entities of these names, and every relation at them."""
+        for name in names:
+            self.lines |= dict.fromkeys([*self._store.named.get(name, ()), *self._store.ends.get(name, ())], b"")
+
+    def finish(self) -> None:
+        """Write what entities say by now into their lines; all else in them stays."""
+        for name, texts in self._said.items():
+            entity = self._first(name)
+            if tuple(texts) != entity.observations:
+                line = self._store.lines[entity.number]
+                kind = {} if (parse_line(line) or {}).get("entityType") is not None else {"entityType": entity.type}
+                self.lines[entity.number] = with_members(line, **kind, observations=texts)
 
 
 class GraphStore:

@@ -394,7 +394,7 @@ def _rows(text: str) -> tuple[Row, ...]:
     if not text.strip():
         return ()
     try:
-        rows = json.loads(text, parse_constant=_refuse)
+        rows = json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(rows, list):
@@ -405,5 +405,6 @@ def _rows(text: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _refuse(constant: str) -> Any:
+def refuse_constant(constant: str) -> Any:
+    """For json.loads: raises ValueError for NaN and the infinities."""
     raise ValueError(f"{constant} is no JSON")

@@ -127,10 +127,7 @@ class Exchange:
     def put(self, records: Sequence[Record]) -> None:
         """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
         Upkeep(self.memory).put(records, VERB)
-        counts = self.engine.access.counts()
-        for record in records:
-            if counts.get(record.id):
-                self.engine.access.restart(record.id)
+        self.engine.access.restart(*(record.id for record in records))
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:

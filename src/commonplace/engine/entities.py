@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.inplace.graph_lines import (
-    ENTITY_KEYS,
-    BadLine,
-    Entity,
-    GraphRelation,
-    parse_graph_object,
-)
+from commonplace.store.inplace.graph_lines import ENTITY_KEYS, BadLine, Entity, GraphRelation, parse_graph_object
 from commonplace.text.unicode import is_valid_unicode
 
 __all__ = ["AmbiguousEntity", "Entity", "EntityKey", "GraphRelation", "GraphText", "NoEntity"]
@@ -60,9 +54,7 @@ class GraphText:
 
 def parse_graph(text: str) -> GraphText:
     """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities` and `relations`.
-
-    Lines, or members of the array, count from 1. Lines of another type are bad ones too.
-    """
+    Lines, or members of the array, count from 1. Lines of another type are bad ones too."""
     text = text.removeprefix("\ufeff")
     whole = _json(text) if text.lstrip()[:1] in ("[", "{") else None
     if isinstance(whole, list):

@@ -148,10 +148,8 @@ class Entries(Protocol):
         """Remove the entry, expired or not, and all copies somebody made of it. Raises NoEntry, Unreadable."""
 
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """A page of the entries with `text` in key or value, without case, and how many there are.
-
-        By recalls, newest first, then by namespace and key. None = in all namespaces, but for the `unreadable` ones.
-        """
+        """A page of the entries with `text` in key or value, without case, and how many there are. By recalls, newest
+        first, then by namespace and key. None = in all namespaces, but for the `unreadable` ones."""
 
     @verb
     def namespaces(self) -> list[NamespaceCounts]:

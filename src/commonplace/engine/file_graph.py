@@ -152,9 +152,7 @@ class FileGraph(Graph):
 
 def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
     """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a place changed since.
-
-    Raises CannotUndo, NotAGraphFile, StorageError.
-    """
+    Raises CannotUndo, NotAGraphFile, StorageError."""
     engine = session.engine
     touched = next(each for each in change.files if each.do == LINES and each.new is not None)
     try:

@@ -31,10 +31,8 @@ class GraphEdits(Protocol):
 
 
 class Graph(Protocol):
-    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with others.
-
-    Names compare by code point. Reading sees what any program wrote before. Raises from errors.py.
-    """
+    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with others. Names
+    compare by code point. Reading sees what any program wrote before. Raises from errors.py."""
 
     session: ReadVerbs
     engine: Engine

@@ -168,9 +168,7 @@ def _of(project: str, key: EntityKey) -> EntityKey:
 
 def open_graph(session: ReadVerbs, project: str) -> Graph:
     """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other, of all with `*`.
-
-    Raises ProjectNotFound.
-    """
+    Raises ProjectNotFound."""
     if project == EVERY:
         return _every(session)
     store = session.engine.store(project)

@@ -20,22 +20,13 @@ from typing import Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.engine import Engine, verb
-from commonplace.engine.entries import (
-    PURGED_AT_ONCE,
-    Entries,
-    Entry,
-    NoEntry,
-    Totals,
-    Unreadable,
-    expiry,
-    purging,
-)
+from commonplace.engine.entries import PURGED_AT_ONCE, Entries, Entry, NoEntry, Totals, Unreadable, expiry, purging
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
 from commonplace.store.access import AccessLog
 from commonplace.store.files import reason
-from commonplace.store.inplace.locked_file import Content, JsonFiles, OpenFile, Row, stem_of
+from commonplace.store.inplace.locked_file import Content, JsonFiles, Row, stem_of
 from commonplace.text.unicode import repair_surrogates
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
@@ -67,10 +58,10 @@ class JsonEntryFolder:
     def _fold(self, stem: str, access: AccessLog) -> None:
         if not self._pending(stem, self.files.read(stem), access):
             return
-        with self.files.changing(stem) as file:
-            rows, pending = file.content.rows, self._pending(stem, file.content, access)
+        with self.files.changing(stem) as (content, replace_rows):
+            rows, pending = content.rows, self._pending(stem, content, access)
             if pending:
-                file.replace([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
+                replace_rows([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
             access.restart(*(name for name, _ in pending.values()))
 
     def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
@@ -112,13 +103,13 @@ class JsonEntries(Entries):
         row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
         if namespace != stem:
             row["namespace"] = namespace
-        with self._changing(namespace, make=True) as file:
-            old = [each for each in file.content.rows if _is(each, stem, namespace, key)]
+        with self._changing(namespace, make=True) as (content, replace_rows):
+            old = [each for each in content.rows if _is(each, stem, namespace, key)]
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
-            file.replace([*(each for each in file.content.rows if not _is(each, stem, namespace, key)), row])
+            replace_rows([*(each for each in content.rows if not _is(each, stem, namespace, key)), row])
             self._forget(stem, [*old, row])
-            return self._entry(row, stem, file.content)
+            return self._entry(row, stem, content)
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
@@ -236,15 +227,15 @@ class JsonEntries(Entries):
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
-        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used, StorageError when it
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
         cannot be written."""
         self.engine.guard.keep()
         stem, opened = stem_of(namespace), False
         try:
-            with self._files.changing(stem, make) as file:
+            with self._files.changing(stem, make) as opening:
                 opened = True
-                yield file
+                yield opening
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and (opened or error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise StorageError(f"{stem}.json", reason(error)) from None
@@ -253,11 +244,11 @@ class JsonEntries(Entries):
     def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
         """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
-        with self._changing(namespace) as file:
-            rows = file.content.rows
+        with self._changing(namespace) as (content, replace_rows):
+            rows = content.rows
             meant = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
             if meant:
-                file.replace([row for n, row in enumerate(rows) if n not in meant])
+                replace_rows([row for n, row in enumerate(rows) if n not in meant])
                 self._forget(stem, [rows[n] for n in meant])
         return len(meant)
 
